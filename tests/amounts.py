@@ -10,12 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from kinds import kinds_of
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
+from residualplanner import Attribute, Domain, Hierarchy, Numeric, Sum
 from residualplanner.method.queries.kind import Kind
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 Rows = list[list[float]]
 

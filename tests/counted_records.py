@@ -6,11 +6,9 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
+from residualplanner import Attribute, Bins, Domain
 from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING
 
 TEXT = ["01", "1", "NO", "None", "é", "nan", "a b"]

@@ -11,12 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leaks import DIGITS, TEXT
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
+from residualplanner import Attribute, Bins, Domain, marginals, pcost, select
 
 DOMAIN = Domain(
     {

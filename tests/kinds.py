@@ -3,10 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner import Custom, Hierarchy, Identity, Prefix, Range
 
 entries = st.integers(-3, 3).map(float) | st.floats(-4, 4).map(lambda number: round(number, 3))
 

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain
+import residualplanner as rp
+from residualplanner import Domain
 
 #: Of these every mark is made: as text, as a number with 12 digits, as its negative, and as a float.
 TEXT, DIGITS = "canary", 918273
@@ -77,19 +77,19 @@ def _inner(value: object) -> list[object]:
 
 
 def leak_in_message(data):
-    raise DataError(f"what are {list(data['name'])}?")
+    raise rp.errors.DataError(f"what are {list(data['name'])}?")
 
 
 def leak_in_history(data):
     try:
         int(str(list(data["name"])))
     except ValueError:
-        raise DataError("a fixed text")  # noqa: B904 - the leak is the point
+        raise rp.errors.DataError("a fixed text")  # noqa: B904 - the leak is the point
 
 
 def leak_in_frame(data):
     kept = [lambda: data]
-    raise DataError("a fixed text", column=str(len(kept)))
+    raise rp.errors.DataError("a fixed text", column=str(len(kept)))
 
 
 #: To be called as if they were of the package, whose frames alone are searched.

@@ -7,10 +7,10 @@ import json
 import numpy as np
 
 from random_plans import base_mechanisms
+from residualplanner import Measurement, reconstruct
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.release.reconstruct import reconstruct
 
 
 def any_release(plan, seed=1):

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.optimize import linprog, nnls
 
 import residualplanner as rp
-from residualplanner.fits import microdata
 
 LETTERS = "abcd"
 
@@ -25,13 +24,15 @@ def rows_of(shape, axes):
 def noisy_of(counts, sets, law, draws=(), seed=0):
     """Answers to marginals with noise, as the library takes them and as rows and values."""
     chance, shape = np.random.default_rng(seed), np.shape(counts)
-    draw = chance.laplace if isinstance(law, microdata.Laplace) else chance.normal
+    draw = chance.laplace if isinstance(law, rp.fits.microdata.Laplace) else chance.normal
     answers, rows = [], [rows_of(shape, axes) for axes in sets]
     for axes, matrix in zip(sets, rows, strict=True):
         true = (matrix @ np.ravel(counts)).reshape([shape[axis] for axis in axes])
         values = true + draw(0, law.noise_scale, (*draws, *true.shape))
-        answers.append(microdata.GroupAnswers(microdata.Marginal([LETTERS[axis] for axis in axes]), values, law))
-    return microdata.NoisyGroups(domain_of(shape), answers), rows
+        answers.append(
+            rp.fits.microdata.GroupAnswers(rp.fits.microdata.Marginal([LETTERS[axis] for axis in axes]), values, law)
+        )
+    return rp.fits.microdata.NoisyGroups(domain_of(shape), answers), rows
 
 
 def nearest(rows, values, weights, fixed=(), targets=()):

@@ -15,24 +15,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dense
+import residualplanner as rp
 from dense import Matrix, Members
 from kinds import kinds_of
-from residualplanner.method.bases.basis import Basis
+from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import DescribedLoss
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, pcost
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Centered, Kind, bordered
-from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.strategy import Strategy, constant_strategy, varying_strategy
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes
 
@@ -65,7 +55,7 @@ def query_rows(plan: Plan | Workload, query: object) -> Matrix:
     return dense.generalized_marginal(shape, {i: kind.matrix(shape[i]) for i, kind in kinds.items()})
 
 
-def measured_of(basis: Basis) -> dense.Measured:
+def measured_of(basis: rp.strategies.Basis) -> dense.Measured:
     """What is measured of an attribute, S of eq. (24), and the covariance of its answers."""
     return dense.by_subtraction(basis.size) if basis.matrix is None else dense.by_integers(basis.matrix)
 
@@ -109,14 +99,16 @@ def planned(**options: Any) -> st.SearchStrategy[Plan]:
     return cases(**options).map(plan)
 
 
-def plan_by_hand(workload: Workload, strategy: Strategy, noise_variances: NDArray[np.float64], **told: Any) -> Plan:
+def plan_by_hand(
+    workload: Workload, strategy: rp.strategies.Strategy, noise_variances: NDArray[np.float64], **told: Any
+) -> Plan:
     """A plan that nobody searched for, of any cost unless it is told a budget."""
-    about = {"budget": pcost("1e300"), "loss": DescribedLoss("by hand")}
+    about = {"budget": pcost("1e300"), "loss": rp.losses.DescribedLoss("by hand")}
     about |= {"loss_value": 0.0, "gap": math.inf, "status": "by hand"}
     return Plan(workload=workload, noise_variances=noise_variances, strategy=strategy, **{**about, **told})
 
 
-def basis_of(size: int, matrix: MaybeMatrix) -> Basis:
+def basis_of(size: int, matrix: MaybeMatrix) -> rp.strategies.Basis:
     return subtraction_basis(size) if matrix is None else integer_basis(matrix, "given")
 
 
@@ -129,7 +121,7 @@ def plan_of(
 ) -> Plan:
     """A plan whose attributes a, b, c, .. have given bases, with any noise."""
     workload = Workload(Domain(dict(zip(NAMES, shape, strict=False))), queries)
-    strategy = constant_strategy(workload.closure, list(map(basis_of, shape, matrices)))
+    strategy = rp.strategies.constant_strategy(workload.closure, list(map(basis_of, shape, matrices)))
     noise = np.random.default_rng(seed).lognormal(sigma=0.7, size=len(workload.closure))
     return plan_by_hand(workload, strategy, noise, **told)
 
@@ -244,7 +236,9 @@ def plans(
 
 
 @st.composite
-def spanned_kinds(draw: st.DrawFn, basis: Basis, kind: Callable[[NDArray[np.float64]], Kind] = Custom) -> Kind:
+def spanned_kinds(
+    draw: st.DrawFn, basis: rp.strategies.Basis, kind: Callable[[NDArray[np.float64]], Kind] = Custom
+) -> Kind:
     """A kind that follows from a basis: by name, or random combinations of its answers."""
     other = random_kind(basis.size, basis.matrix, draw(st.integers(0, 50)), kind)
     is_full = basis.answers == basis.size - 1
@@ -284,10 +278,12 @@ def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
         for row in codes.tolist()
     ]
     noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
-    return plan_by_hand(workload, by_set, noise, budget=pcost(math.ceil(cost_upper_bound(by_set, noise, Neighbors()))))
+    return plan_by_hand(
+        workload, by_set, noise, budget=pcost(math.ceil(cost_upper_bound(by_set, noise, rp.privacy.Neighbors())))
+    )
 
 
-def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> Strategy:
+def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> rp.strategies.Strategy:
     """Random bases for the attributes of every set of the workload's closure, and random messages."""
     forms, bases, numbers = attribute_grams(workload, plain_grams), [], {}
     for attribute, size in enumerate(workload.domain.sizes):
@@ -305,10 +301,12 @@ def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3)
     orders = [len(members) for members in closure for _ in members]
     with_messages = [code for code, order in zip(of_factor.tolist(), orders, strict=True) if order > 1]
     count = sum(bases[code].size for code in with_messages if bases[code].matrix is not None)
-    return varying_strategy(closure, workload.domain.sizes, bases, of_factor, rng.normal(scale=0.2, size=count))
+    return rp.strategies.varying_strategy(
+        closure, workload.domain.sizes, bases, of_factor, rng.normal(scale=0.2, size=count)
+    )
 
 
-def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> Basis:
+def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> rp.strategies.Basis:
     """Integers, equal for values of one group, and one answer less than there are groups."""
     groups = int(group.max()) + 1
     while True:

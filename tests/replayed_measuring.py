@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import residualplanner as rp
+from residualplanner import Measurement, Plan, measure
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.measure import measure, measure_with_bits
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
-from residualplanner.method.bases.basis import Basis
-from residualplanner.method.plan.plan import Plan
+from residualplanner.gate.measurement.measure import measure_with_bits
+from residualplanner.gate.measurement.measurement import groups_of_plan
 
 
 def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:
@@ -43,7 +43,7 @@ def refinements(plan: Plan) -> list[int]:
     return found
 
 
-def divisors_of(bases: Sequence[Sequence[Basis]], f: int = 1) -> tuple[int, ...]:
+def divisors_of(bases: Sequence[Sequence[rp.strategies.Basis]], f: int = 1) -> tuple[int, ...]:
     """What the answers of groups with these bases are divided by."""
     return tuple(f * math.prod(basis.size for basis in group if basis.matrix is None) for group in bases)
 
@@ -112,7 +112,7 @@ def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDA
     return result
 
 
-def before_noise(counts: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
+def before_noise(counts: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> NDArray[Any]:
     """Xi v of eqs. (34) and (36)."""
     sizes = counts.shape[1:]
     matrices = [
@@ -122,7 +122,7 @@ def before_noise(counts: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
     return along_axes(counts, matrices)
 
 
-def after_noise(noisy: NDArray[Any], bases: Sequence[Basis]) -> NDArray[Any]:
+def after_noise(noisy: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> NDArray[Any]:
     """The differences of eq. (35), along the axes that have the subtraction basis."""
     matrices = [
         np.hstack([np.ones((n - 1, 1), dtype=int), -np.eye(n - 1, dtype=int)]) if basis.matrix is None else None
@@ -157,7 +157,7 @@ def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
     noisy_answers = mechanism.noisy_answers
 
     def watched(
-        counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[Basis], divisor: int, **options: Any
+        counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[rp.strategies.Basis], divisor: int, **options: Any
     ) -> NDArray[Any]:
         before = divisor // divisors_of([bases])[0] * before_noise(counts, bases)
         centered.append(before.astype(np.int64))

@@ -12,14 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from residualplanner.ground.errors import FileFormatError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash, plan_to_archive
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.workload.families import marginals
+import residualplanner as rp
+from residualplanner import Bins, Domain, Plan, load_plan, marginals, select, zcdp
+from residualplanner.method.plan.files import plan_hash, plan_to_archive
 
 DOMAIN = Domain({"age": Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 4})
 
@@ -137,5 +132,5 @@ def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:
     """A file without an array of its bases, or with one more, is refused."""
     header, arrays = plan_to_archive(plan)
     for altered in (removed(arrays, (name,)), {**arrays, f"{name}_more": arrays[name]}):
-        with pytest.raises(FileFormatError, match="a matrix for each basis, and which attribute has which"):
+        with pytest.raises(rp.errors.FileFormatError, match="a matrix for each basis, and which attribute has which"):
             load_plan(forge(folder / "forged", plan, header, altered))

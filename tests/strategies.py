@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from dense import Members
-from residualplanner.method.bases.basis import Basis
+from residualplanner import Domain, Plan, Workload
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.workload import Workload
 
 NAMES = "abcdefgh"
 
@@ -69,7 +67,7 @@ def noise_of(plan: Plan) -> dict[Members, float]:
     return dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
 
 
-def bases_of(sizes: Sequence[int]) -> list[Basis]:
+def bases_of(sizes: Sequence[int]) -> list[rp.strategies.Basis]:
     """The subtraction bases of attributes of the given sizes."""
     return [subtraction_basis(size) for size in sizes]
 

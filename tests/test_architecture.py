@@ -249,6 +249,12 @@ def test_every_public_name_is_found_and_few_of_them_are_rooms():
     }
 
 
+@pytest.mark.parametrize("name", ["errors", "fits", "losses", "privacy", "publish", "questions", "scale", "strategies"])
+def test_a_room_is_there_before_any_other_name_was_used(name):
+    script = f"import residualplanner as rp; rp.{name}"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60, cwd=ROOT)
+
+
 def test_the_rings_and_what_stands_beside_them_are_the_ones_listed_here():
     rings = {folder.name for folder in ROOT.iterdir() if folder.is_dir() and any(folder.rglob("*.py"))}
     assert rings == {*RINGS, *ASIDE}

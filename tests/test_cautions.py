@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import residualplanner as rp
 from html_pages import read_page
-from residualplanner.publish.report import write_report
 from residualplanner.shell.cli.app import app
 
 CAUTION = "above 10, a budget hardly protects anyone"
@@ -45,7 +44,7 @@ def test_a_plan_and_every_page_on_it_say_that_its_budget_hardly_protects_anyone(
     release = rp.reconstruct(rp.measure(plan, np.zeros((3, 1), dtype=np.int64), ledger=rp.Ledger.unlimited("a test")))
     assert (CAUTION in repr(plan), CAUTION in plan._repr_html_()) == (is_beyond, is_beyond)
     for number, source in enumerate((plan, release)):
-        write_report(source, tmp_path / f"{number}.html")
+        rp.publish.write_report(source, tmp_path / f"{number}.html")
         assert (CAUTION in read_page(tmp_path / f"{number}.html").text) == is_beyond
     rounds = rp.fits.rap.RapPlan(plan.workload, budget=rp.zcdp(rho), neighbors="replace", rounds=1, choices=1)
     assert (CAUTION in repr(rounds)) == is_beyond
@@ -56,7 +55,7 @@ def test_a_ledger_says_so_of_its_budget_and_of_what_is_spent(rho, is_beyond, tmp
     limit = rp.zcdp(rho)
     ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=limit, data_set="people")
     ledger.charge(limit.pcost_exact, "0" * 64, neighbors="add-remove")
-    write_report(ledger, tmp_path / "l.html")
+    rp.publish.write_report(ledger, tmp_path / "l.html")
     told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
     assert (CAUTION in told, CAUTION in read_page(tmp_path / "l.html").text) == (is_beyond, is_beyond)
 
@@ -66,7 +65,7 @@ def test_a_ledger_and_its_page_have_the_same_cautions(budget, tmp_path):
     reason = "" if budget else "a test"
     ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=budget, reason=reason, data_set="people")
     ledger.charge(1 if budget else 10, "0" * 64, neighbors="add-remove")
-    write_report(ledger, tmp_path / "l.html")
+    rp.publish.write_report(ledger, tmp_path / "l.html")
     told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
     assert (told.count(CAUTION), read_page(tmp_path / "l.html").text.count(CAUTION)) == (1, 1)
 

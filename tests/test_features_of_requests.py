@@ -8,8 +8,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.fits.microdata import groups_of_release, least_squares, nonnegative_least_squares
-from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError
 from slowness import slow
 
 RANDOM = np.random.default_rng(0)
@@ -49,17 +47,23 @@ REQUESTS = {
 COMBINED = ("means", "weighted sums", "sums of people", "weighted thresholds")
 AMOUNTS = ("sums", "means", "quantiles", "weighted sums", "sums of people")
 WEIGHTS = ("weights", "weighted thresholds")
-NO_AMOUNTS, NO_WEIGHTS = (DomainError, "are amounts"), (DomainError, "for records that count once each")
+NO_AMOUNTS, NO_WEIGHTS = (
+    (rp.errors.DomainError, "are amounts"),
+    (rp.errors.DomainError, "for records that count once each"),
+)
 COUNTED = dict.fromkeys(AMOUNTS, NO_AMOUNTS) | dict.fromkeys(WEIGHTS, NO_WEIGHTS)
-OTHER_BASES = (WorkloadError, "subtraction bases only")
+OTHER_BASES = (rp.errors.WorkloadError, "subtraction bases only")
 #: What each feature refuses; it works for all else.
 REFUSED = {
     "synthesis plan": COUNTED,
     "synthetic records": COUNTED,
-    "projection": COUNTED | {"universes": (WorkloadError, "RAP measures marginals and thresholds")},
+    "projection": COUNTED | {"universes": (rp.errors.WorkloadError, "RAP measures marginals and thresholds")},
     "projection of a public number": COUNTED
-    | dict.fromkeys(WEIGHTS, (BudgetError, "the total changes, so it is not public"))
-    | {"universes": (WorkloadError, "RAP measures"), "people": (BudgetError, "are replaced their number is public")},
+    | dict.fromkeys(WEIGHTS, (rp.errors.BudgetError, "the total changes, so it is not public"))
+    | {
+        "universes": (rp.errors.WorkloadError, "RAP measures"),
+        "people": (rp.errors.BudgetError, "are replaced their number is public"),
+    },
     "microdata": dict.fromkeys((*AMOUNTS, "universes"), OTHER_BASES),
     "non-negative": {},
     "rounded": dict.fromkeys(AMOUNTS, NO_AMOUNTS),
@@ -111,7 +115,7 @@ def made(release):
 FEATURES = {
     "synthesis plan": lambda request: [np.ones(len(rp.fits.synthesis_plan(REQUESTS[request][0], rp.zcdp(1)).workload))],
     "synthetic records": lambda request: [
-        rp.synthesize(released(request), 50, method="independent", ensemble=Ensemble(1, 4)).codes
+        rp.synthesize(released(request), 50, method="independent", ensemble=rp.fits.Ensemble(1, 4)).codes
     ],
     "projection": lambda request: projected(request, "add-remove"),
     "projection of a public number": lambda request: projected(request, "replace"),

@@ -5,7 +5,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.fits.adjusted.numbers import require_base
-from residualplanner.method.privacy import Neighbors
 from residualplanner.publish.parts.writing import workers_of
 
 PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)
@@ -28,7 +27,7 @@ def rap_plan(integer):
     "made",
     [
         rap_plan,
-        lambda integer: Neighbors(records_per_person=integer(2)),
+        lambda integer: rp.privacy.Neighbors(records_per_person=integer(2)),
         lambda integer: rp.LimitedRecords("x.csv", person="p", keep=integer(2)),
         lambda integer: workers_of(integer(2)),
         lambda integer: require_base(integer(5)),

@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner.fits import microdata
 
 Array = NDArray[Any]
 DOMAIN = rp.Domain({"a": ["x", "y", "z"], "age": rp.Bins([0, 10, 20, 40]), "c": ["no", "yes"]})
@@ -216,13 +215,15 @@ def test_synthetic_records_are_expected_to_answer_a_query_as_their_cells_do(marg
         np.testing.assert_allclose(people.expected(written(name)), by_hand(name, cells), atol=1e-4, err_msg=name)
 
 
-def fits(release: rp.Release) -> Iterator[microdata.Fit]:
-    noisy = microdata.groups_of_release(release)
-    yield microdata.least_squares(noisy)
-    yield microdata.nonnegative_least_squares(noisy)
+def fits(release: rp.Release) -> Iterator[rp.fits.microdata.Fit]:
+    noisy = rp.fits.microdata.groups_of_release(release)
+    yield rp.fits.microdata.least_squares(noisy)
+    yield rp.fits.microdata.nonnegative_least_squares(noisy)
     answers = np.random.default_rng(1).normal(9, 2, (2, 3, 3, 3, 2))
-    group = microdata.GroupAnswers(microdata.Marginal(["a", "age", "c"]), answers, microdata.Gaussian(2.0))
-    yield microdata.least_squares(microdata.NoisyGroups(DOMAIN, [group]))
+    group = rp.fits.microdata.GroupAnswers(
+        rp.fits.microdata.Marginal(["a", "age", "c"]), answers, rp.fits.microdata.Gaussian(2.0)
+    )
+    yield rp.fits.microdata.least_squares(rp.fits.microdata.NoisyGroups(DOMAIN, [group]))
 
 
 def test_microdata_answer_a_query_as_their_cells_do(marginals_release):
@@ -314,13 +315,13 @@ def test_every_place_refuses_a_query_that_does_not_fit_with_one_message(marginal
 
 @pytest.mark.parametrize("query", [{"a": rp.Prefix()}, rp.Threshold(("a", "c"), 1), rp.Among("a", where={"c": "yes"})])
 def test_what_is_of_names_alone_refuses_kinds_which_it_would_ignore(marginals_release, query):
-    noisy = microdata.groups_of_release(marginals_release)
+    noisy = rp.fits.microdata.groups_of_release(marginals_release)
     takers: list[Callable[[Any], Any]] = [
         DOMAIN.positions,
         DOMAIN.cells,
-        microdata.Marginal,
-        microdata.Residual,
-        lambda names: microdata.least_squares_variance(noisy, names),
+        rp.fits.microdata.Marginal,
+        rp.fits.microdata.Residual,
+        lambda names: rp.fits.microdata.least_squares_variance(noisy, names),
         marginals_release.plan.noise_variance_of.__getitem__,
     ]
     for take in takers:

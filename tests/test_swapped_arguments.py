@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.publish.report import write_report
 
 SECRET = 918273645
 DOMAIN = rp.Domain({"age": 2, "sex": 3, "home": 4})
@@ -62,7 +61,7 @@ TAKERS = {
     "measurement.save": (MEASUREMENT.save, str, r"measurement.save: path must be "),
     "release.save": (RELEASE.save, str, r"release.save: path must be "),
     "write_report": (
-        lambda x: write_report("people.plan", x),
+        lambda x: rp.publish.write_report("people.plan", x),
         str,
         r'write_report: path must be a str or a PathLike, got .*write write_report\(plan, "plan.html"\)',
     ),

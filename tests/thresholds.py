@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from dense import Matrix
-from residualplanner.ground.errors import WorkloadError
 from strategies import NAMES
 
 #: What an attribute of a threshold may have in another query, too, and what others may have.
@@ -54,7 +53,7 @@ def threshold_workloads(draw: st.DrawFn, *, most_cells: int = 24, smallest: int 
     weights = [draw(st.floats(0.1, 10)) for _ in queries]
     try:
         return rp.Workload(domain, queries, weights=weights), tuple(sizes)
-    except WorkloadError:
+    except rp.errors.WorkloadError:
         assume(False)
 
 

@@ -21,10 +21,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 import residualplanner
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.method.plan.plan import Plan
-from residualplanner.release.reconstruct import reconstruct
+from residualplanner import Measurement, Plan, measure, reconstruct
 
 PACKAGE = str(Path(residualplanner.__file__).parent) + os.sep
 #: What reads records may take more steps for some records than for others; nothing behind it may.

@@ -19,19 +19,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import residualplanner as rp
 from dense import counts, product, subtraction
 from random_plans import basis_of, random_kind, random_matrix
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
+from residualplanner import Attribute, Bins, Domain, Identity, Plan, Prefix, Workload, pcost, select
 from residualplanner.method.strategy.costs import cost_upper_bound
-from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
-from residualplanner.method.workload.workload import Workload
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]
@@ -129,7 +121,7 @@ def _with_other_bases(draw: random.Random, plan: Plan) -> Plan:
         plan,
         workload=workload,
         noise_variances=plan.noise_variances * more,
-        strategy=constant_strategy(workload.closure, bases),
+        strategy=rp.strategies.constant_strategy(workload.closure, bases),
     )
 
 
@@ -145,7 +137,7 @@ def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
     of_place = 3 * np.array(places, dtype=np.int64) + chance.integers(0, 3, len(places))
     orders = np.repeat(plan.closure.orders, plan.closure.orders)
     lengths = np.array([0 if basis.matrix is None else basis.size for basis in bases])[of_place] * (orders > 1)
-    by_set = varying_strategy(
+    by_set = rp.strategies.varying_strategy(
         plan.closure, plan.domain.sizes, bases, of_place, chance.normal(size=lengths.sum()) / plan.noise_variances.max()
     )
     factor = cost_upper_bound(by_set, plan.noise_variances, plan.neighbors) / plan.budget.pcost * 1.001

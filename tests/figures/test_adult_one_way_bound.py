@@ -21,11 +21,7 @@ from benchmarks.adult_one_way_bound import (
     saved_weights,
 )
 from benchmarks.published_general import PREFIX_MAX
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
+from residualplanner import Domain, Prefix, marginals, pcost, select
 
 SIZES, PREFIXES = (4, 3, 2), 2
 

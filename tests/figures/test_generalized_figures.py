@@ -4,8 +4,7 @@ import pytest
 
 from benchmarks.generalized import ORDERS, prefix_workload
 from benchmarks.published_general import PREFIX_RMSE
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
+from residualplanner import pcost, select
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -9,9 +9,7 @@ import pytest
 
 from benchmarks.figures import GAP, Figure, domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, SYNTH_BY_DIMENSION, SYNTH_BY_SIZE, WORKLOADS
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
+from residualplanner import marginals, pcost, select
 
 CUT = {3.251, 2.345, 12.359, 26.916, 26.904}
 REAL = [(table, data) for table in WORKLOADS for data in DOMAINS]

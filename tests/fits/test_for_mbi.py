@@ -10,8 +10,6 @@ import pytest
 import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
-from residualplanner.ground.errors import MissingExtraError
-from residualplanner.method.strategy.strategy import constant_strategy
 from workloads_by_set import TINY
 
 DOMAIN = rp.Domain({"a": ["x", "y", "z"], "b": 2, "one": 1, "c": 4})
@@ -50,7 +48,7 @@ def planned():
 def with_given_bases():
     workload = rp.Workload(DOMAIN, [("a", "b"), ("c", "b"), ("one", "a")])
     matrices = [None, random_matrix(2, 1, 1), None, random_matrix(4, 3, 2)]
-    strategy = constant_strategy(workload.closure, list(map(basis_of, DOMAIN.sizes, matrices)))
+    strategy = rp.strategies.constant_strategy(workload.closure, list(map(basis_of, DOMAIN.sizes, matrices)))
     return plan_by_hand(workload, strategy, np.random.default_rng(0).lognormal(size=len(workload.closure)))
 
 
@@ -100,7 +98,7 @@ def test_a_total_that_is_public_has_the_least_noise_of_the_others(stand_in):
 
 def test_without_mbi_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mbi", None)
-    with pytest.raises(MissingExtraError, match=r"to_mbi needs mbi.*residualplanner\[mbi\]"):
+    with pytest.raises(rp.errors.MissingExtraError, match=r"to_mbi needs mbi.*residualplanner\[mbi\]"):
         any_release(rp.select(WORKLOAD, budget=rp.pcost(1))).to_mbi()
 
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import residualplanner as rp
 from residualplanner.ground import archive as _archive
 from residualplanner.ground import array_hashes as _array_hashes
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import array_hash, content_hash
-from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import parse_json
 
 HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
@@ -128,7 +128,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(path):
         path.write_bytes(altered)
         try:
             header, arrays = read_archive(path, **KIND)
-        except FileFormatError as error:
+        except rp.errors.FileFormatError as error:
             refused += str(path) in str(error)
         else:
             assert header == HEADER
@@ -140,7 +140,7 @@ def test_every_truncated_file_is_refused(path):
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(FileFormatError, match=r"write it again|not a residualplanner file"):
+        with pytest.raises(rp.errors.FileFormatError, match=r"write it again|not a residualplanner file"):
             read_archive(path, **KIND)
 
 
@@ -184,7 +184,7 @@ def test_every_truncated_file_is_refused(path):
 )
 def test_an_edited_header_is_refused(path, edit, reason):
     forge(path, edit)
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         read_archive(path, **KIND)
 
 
@@ -206,7 +206,7 @@ def test_an_edited_header_is_refused(path, edit, reason):
 )
 def test_a_header_that_is_no_plain_json_is_refused(path, header, reason):
     rewrite(path, members_of(path) | {"header.json": header})
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         read_archive(path, **KIND)
 
 
@@ -216,7 +216,7 @@ def test_brackets_within_text_are_not_nesting():
 
 def test_a_header_beyond_the_limit_is_refused_unread(path, monkeypatch):
     monkeypatch.setattr(_archive, "HEADER_LIMIT", 100)
-    with pytest.raises(FileFormatError, match="too large: a header of"):
+    with pytest.raises(rp.errors.FileFormatError, match="too large: a header of"):
         read_archive(path, **KIND)
     with pytest.raises(ValueError, match="too large: a header of"):
         write_archive(path, **KIND, header=HEADER, arrays=ARRAYS)
@@ -239,14 +239,14 @@ def test_a_header_beyond_the_limit_is_refused_unread(path, monkeypatch):
 )
 def test_a_member_that_is_not_the_array_declared_is_refused(path, content, reason):
     rewrite(path, members_of(path) | {"flags.npy": content})
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         read_archive(path, **KIND)
 
 
 def test_columns_first_is_refused(path):
     codes = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
     rewrite(path, members_of(path) | {"part/codes.npy": npy(codes)})
-    with pytest.raises(FileFormatError, match="not what its header says"):
+    with pytest.raises(rp.errors.FileFormatError, match="not what its header says"):
         read_archive(path, **KIND)
 
 
@@ -254,7 +254,7 @@ def test_compressed_members_are_refused_before_they_are_expanded(path):
     members = members_of(path)
     rewrite(path, members | {"bomb.npy": bytes(10**8)}, compression=zipfile.ZIP_DEFLATED)
     start = time.perf_counter()
-    with pytest.raises(FileFormatError, match="compressed"):
+    with pytest.raises(rp.errors.FileFormatError, match="compressed"):
         read_archive(path, **KIND)
     assert time.perf_counter() - start < 1
 
@@ -268,7 +268,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
     content[entry + 20 : entry + 28] = claimed.to_bytes(4, "little") * 2
     path.write_bytes(content)
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match="states a larger size than it has"):
+    with pytest.raises(rp.errors.FileFormatError, match="states a larger size than it has"):
         read_archive(path, **KIND)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -279,7 +279,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
 def test_a_member_that_comes_twice_is_refused(path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("flags.npy", b"")
-    with pytest.raises(FileFormatError, match="a name twice"):
+    with pytest.raises(rp.errors.FileFormatError, match="a name twice"):
         read_archive(path, **KIND)
 
 
@@ -288,13 +288,13 @@ def test_a_member_that_comes_twice_is_refused(path):
 )
 def test_what_is_no_archive_is_refused(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(FileFormatError, match=r"file.*not a residualplanner file"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"file.*not a residualplanner file"):
         read_archive(tmp_path / "file", **KIND)
 
 
 def test_an_archive_without_a_header_is_refused(path):
     rewrite(path, {"flags.npy": b""})
-    with pytest.raises(FileFormatError, match=r"no header\.json"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"no header\.json"):
         read_archive(path, **KIND)
 
 
@@ -327,7 +327,7 @@ def test_json_of_very_many_lists_or_values_is_refused_before_they_are_made():
     for text in ("[" + "[]," * 2**21 + "0]", "[" + "0," * 2**23 + "0]", '{"a":' * (2**21 + 1)):
         tracemalloc.start()
         with pytest.raises(
-            FileFormatError, match="too large: JSON of more than 2,097,152 lists and objects, or 8,388,"
+            rp.errors.FileFormatError, match="too large: JSON of more than 2,097,152 lists and objects, or 8,388,"
         ):
             parse_json(text)
         assert tracemalloc.get_traced_memory()[1] < 2**20
@@ -336,7 +336,7 @@ def test_json_of_very_many_lists_or_values_is_refused_before_they_are_made():
 
 def test_a_name_that_stands_twice_is_found_among_many():
     names = ",".join(f'"{number}":0' for number in range(300_000))
-    with pytest.raises(FileFormatError, match="the name '299999' occurs twice"):
+    with pytest.raises(rp.errors.FileFormatError, match="the name '299999' occurs twice"):
         parse_json(f'{{{names},"299999":0}}')
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.ground.errors import ArgumentError, MissingExtraError, ResourceError, StoreError
 from residualplanner.ground.stores import Bucket, Folder, open_store, require_create_if_absent
 from residualplanner.ground.stores.object_store import require_name
 
@@ -149,9 +149,9 @@ def test_what_a_killed_writer_leaves_behind_is_no_object_and_can_be_removed(tmp_
 def test_folders_that_cannot_be_written_or_listed_are_told(tmp_path):
     (tmp_path / "file").write_text("")
     store = Folder(tmp_path / "file")
-    with pytest.raises(StoreError, match="could not be read or written"):
+    with pytest.raises(rp.errors.StoreError, match="could not be read or written"):
         require_create_if_absent(store)
-    with pytest.raises(StoreError, match="could not be read or written"):
+    with pytest.raises(rp.errors.StoreError, match="could not be read or written"):
         Folder(tmp_path / "file" / "within").names("")
 
 
@@ -183,12 +183,14 @@ class Forgetful(Broken):
 
 @pytest.mark.parametrize("kind", [Overwriting, Untruthful, Forgetful])
 def test_a_store_that_does_not_keep_the_promise_is_refused(kind, tmp_path):
-    with pytest.raises(ResourceError, match=r"does not create an object only where none.*Nothing was charged"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"does not create an object only where none.*Nothing was charged"
+    ):
         require_create_if_absent(kind(tmp_path))
 
 
 def test_an_object_store_that_ignores_conditions_is_refused():
-    with s3_server(ignores_conditions=True) as bucket, pytest.raises(ResourceError, match="If-None-Match"):
+    with s3_server(ignores_conditions=True) as bucket, pytest.raises(rp.errors.ResourceError, match="If-None-Match"):
         require_create_if_absent(bucket("a"))
 
 
@@ -208,7 +210,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_keys():
     settings = (("endpoint", "http://127.0.0.1:9"), ("access_key_id", "id"), ("secret_access_key", "secret"))
     store = Bucket("s3://b/p", (*settings, ("region", "r"), ("max_retries", "0")))
     assert "secret" not in repr(store)
-    with pytest.raises(StoreError, match="could not be read or written") as caught:
+    with pytest.raises(rp.errors.StoreError, match="could not be read or written") as caught:
         store.read("a")
     assert caught.value.__context__ is None or caught.value.__suppress_context__
     assert "127" not in str(caught.value)
@@ -216,19 +218,19 @@ def test_a_server_that_cannot_be_reached_is_told_without_keys():
 
 def test_object_stores_without_their_package_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'residualplanner\[s3\]'"):
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[s3\]'"):
         Bucket("s3://b").names("")
 
 
 def test_a_folder_below_one_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(StoreError, match=r"s cannot be made: there is no .*mount; make it"):
+    with pytest.raises(rp.errors.StoreError, match=r"s cannot be made: there is no .*mount; make it"):
         Folder(tmp_path / "mount" / "s").create_if_absent("a", b"")
     assert not (tmp_path / "mount").exists()
 
 
 @pytest.mark.parametrize("nowhere", ["", "s3://", "s3:///prefix"])
 def test_an_address_without_a_name_is_not_the_folder_at_hand(nowhere):
-    with pytest.raises(ArgumentError, match="a store must be the path of a folder"):
+    with pytest.raises(rp.errors.ArgumentError, match="a store must be the path of a folder"):
         open_store(nowhere)
 
 
@@ -241,7 +243,9 @@ def test_addresses_and_paths_open_stores(tmp_path):
         assert open_store(other) == Bucket(other)
     assert open_store((tmp_path / "a b").as_uri()) == Folder(tmp_path / "a b")
     for other in ("hdfs://machine/p", "https://example.org/p", "file://machine/p"):
-        with pytest.raises(ArgumentError, match=f"a store must be the path of a folder, .*got '{other}'"):
+        with pytest.raises(rp.errors.ArgumentError, match=f"a store must be the path of a folder, .*got '{other}'"):
             open_store(other)
-    with pytest.raises(ArgumentError, match=r"a store must be the path of a folder, or an address such as s3:.*got 3"):
+    with pytest.raises(
+        rp.errors.ArgumentError, match=r"a store must be the path of a folder, or an address such as s3:.*got 3"
+    ):
         open_store(3)

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import dense
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance, SumOfVariances
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import gdp, pcost, zcdp
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+import residualplanner as rp
+from residualplanner import Domain, Identity, Plan, Workload, marginals, pcost, select, zcdp
 from strategies import Case, cases, names_of, noise_of, positions_of
 
-LOSSES = ["sum", "max", SumOfVariances("equal"), SumOfVariances("sqrt"), MaxVariance("sqrt")]
+LOSSES = [
+    "sum",
+    "max",
+    rp.losses.SumOfVariances("equal"),
+    rp.losses.SumOfVariances("sqrt"),
+    rp.losses.MaxVariance("sqrt"),
+]
 losses = st.sampled_from(LOSSES)
-budgets = st.sampled_from([pcost(1), pcost("0.37"), zcdp(0.1), gdp(3)])
+budgets = st.sampled_from([pcost(1), pcost("0.37"), zcdp(0.1), rp.privacy.gdp(3)])
 
 
 def whole_noise(case: Case, plan: Plan) -> dict[dense.Members, float]:

@@ -8,15 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+import residualplanner as rp
+from residualplanner import Domain, Workload, marginals, pcost, select
 from strategies import NAMES, cases, names_of
 
-losses = st.sampled_from(["sum", "max", SumOfVariances("sqrt")])
+losses = st.sampled_from(["sum", "max", rp.losses.SumOfVariances("sqrt")])
 TIGHT = 1e-10
 
 

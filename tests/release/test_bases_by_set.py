@@ -8,20 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import bases_by_set, measured_of, plan_by_set, plans_by_set, query_rows, sample_workload
 from replayed_measuring import noise_left_out
+from residualplanner import Domain, Measurement, Prefix, Workload, measure, reconstruct
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
+from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
-from residualplanner.method.workload.workload import Workload
 from residualplanner.release import reference_answers
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.reference_answers import reference_answers as rebased
 
 
@@ -55,7 +51,7 @@ def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
 @given(plan=plans_by_set(most_bases=1))
 def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_bit(plan):
     release = any_release(plan)
-    one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
+    one = replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, plan.strategy.of_attributes))
     answers = release.measurement.residuals
     other = reconstruct(Measurement(one, FloatResiduals(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
     for query in plan.workload:
@@ -64,7 +60,9 @@ def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_
 
 def test_a_plan_with_one_basis_keeps_its_answers():
     plan = plan_by_set(sample_workload(), most=1)
-    release = any_release(replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes)))
+    release = any_release(
+        replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, plan.strategy.of_attributes))
+    )
     assert rebased(release.measurement) is release.measurement.residuals
 
 
@@ -89,7 +87,9 @@ def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
         integer_basis(basis.matrix * 2**45 + np.eye(*basis.matrix.shape, dtype=np.int64), "given")
         for basis in by_set.bases
     )
-    by_set = varying_strategy(by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages)
+    by_set = rp.strategies.varying_strategy(
+        by_set.closure, workload.domain.sizes, large, by_set.factor_bases, by_set.messages
+    )
     plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_variances=np.full(4, 1e60))
     data = counts(plan, 2, 1000)
     noise_left_out(monkeypatch)

@@ -8,7 +8,6 @@ import pytest
 import residualplanner as rp
 from geographies import LEVELS, leaf_rows
 from made_releases import any_release, exact_release
-from residualplanner.ground.errors import DomainError, WorkloadError
 
 FRAME = pd.DataFrame(leaf_rows()[1:], columns=leaf_rows()[0])
 COUNTIES = rp.Hierarchy.from_frame(FRAME, LEVELS)
@@ -106,7 +105,7 @@ def test_another_attribute_may_not_have_the_name_of_such_a_column():
     release = any_release(
         rp.select(rp.Workload(domain, [{"county": COUNTIES, "county_level": rp.Identity()}]), budget=rp.pcost(1))
     )
-    with pytest.raises(WorkloadError, match=r"attribute 'county_level' has the name of a column"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'county_level' has the name of a column"):
         release[{"county": COUNTIES, "county_level": rp.Identity()}].to_frame()
 
 
@@ -128,15 +127,15 @@ def test_names_of_several_areas_are_refused_and_the_areas_listed():
     )
     table, leaves = any_release(plan)[{"county": counties}], any_release(plan)["county"]
     with pytest.raises(
-        DomainError, match=r"'county' has several labels called 'Lee': '01081' \(Lee, Alabama\), '02081'"
+        rp.errors.DomainError, match=r"'county' has several labels called 'Lee': '01081' \(Lee, Alabama\), '02081'"
     ):
         table.at(county="Lee")
     assert table.at(county="Lee, Alaska").estimate == table.estimate[4]
     with pytest.raises(
-        DomainError, match=r"several labels called 'Lee': '01081' \(Lee\), '02081' \(Lee\); write the label"
+        rp.errors.DomainError, match=r"several labels called 'Lee': '01081' \(Lee\), '02081' \(Lee\); write the label"
     ):
         leaves.at(county="Lee")
-    with pytest.raises(DomainError, match=r"'county' has no label 'Lee, Alabma'.* did you mean 'Alabama'"):
+    with pytest.raises(rp.errors.DomainError, match=r"'county' has no label 'Lee, Alabma'.* did you mean 'Alabama'"):
         table.at(county="Lee, Alabma")
 
 

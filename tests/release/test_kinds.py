@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
 from random_plans import (
     IDENTITY,
@@ -23,12 +24,8 @@ from random_plans import (
     random_matrix,
 )
 from replayed_measuring import noise_left_out
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner import Custom, Prefix, Range, measure, reconstruct
 from residualplanner.release import batches as batches_module
-from residualplanner.release.reconstruct import reconstruct
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -195,7 +192,9 @@ def test_a_kind_that_does_not_follow_from_what_was_measured_is_refused():
     )
     for query in (("a",), ("a", "b"), {"a": Prefix()}, {"a": Range()}):
         assert query not in release
-        with pytest.raises(WorkloadError, match=r"'a' does not answer \w+; add a query of this kind to the workload"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=r"'a' does not answer \w+; add a query of this kind to the workload"
+        ):
             release[query]
     assert ("b",) in release
 

@@ -10,21 +10,25 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+import residualplanner as rp
 from made_releases import any_release
-from residualplanner import load_tables
-from residualplanner.gate.measurement.measurement import Measurement, load_measurement
+from residualplanner import (
+    About,
+    Attribute,
+    Bins,
+    Domain,
+    Measurement,
+    Prefix,
+    Workload,
+    load_measurement,
+    load_plan,
+    load_tables,
+    marginals,
+    pcost,
+    select,
+)
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
-from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain, omission_of
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.publish.style import require_exportable
 
 DOMAIN = Domain(
@@ -118,7 +122,7 @@ def test_a_file_with_other_meanings_is_not_the_table_of_the_plan(tmp_path):
     RELEASE.save(tmp_path / "release", format="csv")
     path = tmp_path / "release" / "tables" / "sex.csv"
     path.write_text(path.read_text().replace('"female"', '"male"'))
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         load_tables(tmp_path / "release").numbers.frame(("sex",))
 
 
@@ -166,9 +170,11 @@ def test_parts_say_what_labels_mean(tmp_path):
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
     domain = Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
     plan = select(marginals(domain, order=2), budget=pcost(1))
-    with pytest.raises(WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"
+    ):
         require_exportable(plan.workload)
-    with pytest.raises(WorkloadError, match="rename them in the domain"):
+    with pytest.raises(rp.errors.WorkloadError, match="rename them in the domain"):
         any_release(plan)["sex", "sex_meaning"].to_frame()
 
 
@@ -211,5 +217,5 @@ def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_pat
 def test_a_guarantee_that_says_that_others_are_left_out_is_refused():
     told = noise_to_json(RELEASE.noise, PLAN)
     for forged in (SENTENCE.replace("'month'", "'sex'"), "All records are in every table."):
-        with pytest.raises(FileFormatError):
+        with pytest.raises(rp.errors.FileFormatError):
             noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from random_plans import mechanism
-from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.release.means import Ratio
 
 IDENTITY = rp.Identity()
@@ -126,7 +125,7 @@ def test_what_a_plan_lacks_for_means_is_named(queries):
     if queries[0] == {"pay": rp.Sum()}:
         assert rp.means(release, "pay", ["job"]).count.shape == (3,)  # bases know the sum's row
     else:
-        with pytest.raises(WorkloadError, match=needed):
+        with pytest.raises(rp.errors.WorkloadError, match=needed):
             rp.means(release, "pay", ["job"])
 
 
@@ -136,7 +135,7 @@ def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
 
 
 def test_adjusted_tables_are_refused():
-    with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
+    with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
         rp.means(rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), "pay", ["job"])
 
 
@@ -207,7 +206,7 @@ def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
 @pytest.mark.parametrize("records", [0, -1, np.nan, np.inf])
 def test_errors_of_means_of_no_records_are_refused(records):
     plan = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean()}]).plan
-    with pytest.raises(BudgetError, match="records must be positive"):
+    with pytest.raises(rp.errors.BudgetError, match="records must be positive"):
         rp.questions.mean_std_err(plan, "pay", ["job"], records=records)
 
 
@@ -225,7 +224,7 @@ def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
 
 @pytest.mark.parametrize("wrong", [None, "release", [1, 2]])
 def test_means_of_what_is_no_release_are_refused(wrong):
-    with pytest.raises(WorkloadError, match="unbiased tables that reconstruct returns"):
+    with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
         rp.means(wrong, "pay", ["job"])
 
 

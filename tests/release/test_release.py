@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import Domain, Identity, Workload, marginals, measure, pcost, reconstruct, select
 from residualplanner.release import batches as batches_module
-from residualplanner.release.reconstruct import reconstruct
 from strategies import NAMES, cases, names_of, noise_of
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": 4, "d": 3})
@@ -146,11 +139,15 @@ def test_a_query_beyond_the_workload_is_answered_where_its_attributes_are_in_one
 @pytest.mark.parametrize(
     ("query", "error", "reason"),
     [
-        (("a", "b", "c", "d"), WorkloadError, "does not answer .*'a', 'b', 'c', 'd'.*add it, plan and measure again"),
-        (("a", "nobody"), DomainError, "unknown attribute"),
-        (("a", "a"), DomainError, "occurs? twice"),
-        (7, WorkloadError, "a query is a tuple of attribute names"),
-        ({"a": "prefix"}, WorkloadError, "the kind of query on 'a'"),
+        (
+            ("a", "b", "c", "d"),
+            rp.errors.WorkloadError,
+            "does not answer .*'a', 'b', 'c', 'd'.*add it, plan and measure again",
+        ),
+        (("a", "nobody"), rp.errors.DomainError, "unknown attribute"),
+        (("a", "a"), rp.errors.DomainError, "occurs? twice"),
+        (7, rp.errors.WorkloadError, "a query is a tuple of attribute names"),
+        ({"a": "prefix"}, rp.errors.WorkloadError, "the kind of query on 'a'"),
     ],
 )
 def test_queries_without_an_answer_are_refused(query, error, reason):

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.publish.files.statistics import statistics_sentence
 from residualplanner.release import layout
 
@@ -208,11 +207,11 @@ def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(monkey
 def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
     release.save(tmp_path / "out", "csv")
     saved = rp.load_tables(tmp_path / "out")
-    with pytest.raises(WorkloadError, match="is for counts or sums; name a query for Mean"):
+    with pytest.raises(rp.errors.WorkloadError, match="is for counts or sums; name a query for Mean"):
         saved.numbers.statistic("job")
     path = tmp_path / "out" / "statistics" / "pay@mean.job.csv"
     path.write_text(path.read_text().replace("Clerk", "Nurse"))
-    with pytest.raises(FileFormatError, match=r"pay@mean\.job\.csv was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"pay@mean\.job\.csv was altered"):
         saved.numbers.statistic(MEANS)
 
 
@@ -245,7 +244,9 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
     domain = rp.Domain({name: 2, "pay": PAY})
     plan = plan_of([{name: rp.Identity(), "pay": kind}], domain)
     release = rp.reconstruct(rp.measure(plan, pd.DataFrame({name: [0], "pay": [1]}), noise="gaussian", seed=1))
-    with pytest.raises(WorkloadError, match=rf"attribute '{name}' has the name of a column of the {kind.name}"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column of the {kind.name}"
+    ):
         release.save(tmp_path / "out", "csv")
     assert not (tmp_path / "out").exists()
 

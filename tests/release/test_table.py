@@ -7,14 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import residualplanner as rp
 from made_releases import any_release
-from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import Bins, Domain, Workload, marginals, pcost, select
 from residualplanner.release.table import Estimate
 from strategies import NAMES
 
@@ -76,20 +71,20 @@ def test_levels_that_are_none_are_refused(level):
     table = RELEASE["sex"]
     methods = [table.moe, table.interval, Estimate(1.0, 1.0).moe, Estimate(1.0, 1.0).interval]
     for method in [*methods, *([] if level is None else [table.to_frame])]:  # no level is the profile's
-        with pytest.raises(BudgetError, match=r"level must be between 0 and 1, such as 0\.95"):
+        with pytest.raises(rp.errors.BudgetError, match=r"level must be between 0 and 1, such as 0\.95"):
             method(level)
 
 
 @pytest.mark.parametrize("weights", [[1.0], np.ones((2, 2, 1)), [[1, math.nan], [1, 1]], [[1, "x"], [1, 1]], None])
 def test_weights_that_do_not_fit_are_refused(weights):
-    with pytest.raises(WorkloadError, match="weights must be"):
+    with pytest.raises(rp.errors.WorkloadError, match="weights must be"):
         RELEASE["age", "sex"].combine(weights)
 
 
 def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
     domain = Domain({NAMES[0]: 200, NAMES[1]: 200})
     table = any_release(select(Workload(domain, [("a", "b")]), budget=pcost(1)))["a", "b"]
-    with pytest.raises(WorkloadError, match="too large: the covariance of 40,000 cells"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large: the covariance of 40,000 cells"):
         table.covariance()
     # The sum of all cells is the total, whose variance is its own noise.
     assert table.combine(np.ones((200, 200))).variance == pytest.approx(float(table.plan.variance(())))
@@ -99,5 +94,5 @@ def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
     domain = Domain({"estimate": 2, "moe": 2, "sex": 2})
     release = any_release(select(marginals(domain, up_to=2), budget=pcost(1)))
     assert len(release["sex"].to_frame()) == 2
-    with pytest.raises(WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
         release["estimate", "moe"].to_frame()

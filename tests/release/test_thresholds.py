@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from benchmarks.strict_device import to_host
 from made_releases import exact_release
-from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.method.plan.arrays import workload_from_arrays, workload_to_arrays
 from residualplanner.release.devices import Device
 from strategies import NAMES
@@ -68,7 +67,9 @@ def test_a_device_computes_the_same_tables():
 
 def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():
     table = exact_release(plan_with_all(), DATA)[EITHER]
-    with pytest.raises(WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number of records"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number of records"
+    ):
         table.sum("c")
     weights = np.array([[1.0, 0, 0], [0, 0, 0], [0, -1, 0], [0, 0, 2]])
     assert table.combine(weights).estimate == pytest.approx(float((weights * answers(EITHER, DATA)).sum()))
@@ -96,9 +97,13 @@ def test_what_was_measured_in_a_basis_that_tells_values_apart_answers_no_thresho
     workload = rp.Workload(DOMAIN, [{"a": rp.Range(), "b": rp.Identity()}])
     release = exact_release(rp.select(workload, budget=rp.pcost(1)), DATA)
     either = rp.Threshold(("a", "b"), 1)
-    with pytest.raises(WorkloadError, match="what was measured of 'a' does not answer at least 1; add a query of this"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="what was measured of 'a' does not answer at least 1; add a query of this"
+    ):
         release[either]
-    with pytest.raises(WorkloadError, match="'a' tells its values apart, and a threshold treats them all in the same"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them all in the same"
+    ):
         release.plan.variance(either)
 
 
@@ -139,7 +144,9 @@ def test_no_true_count_of_a_threshold_is_outside_the_limits(facts):
 
 
 def test_a_threshold_that_is_known_is_to_be_given_as_its_marginal():
-    with pytest.raises(WorkloadError, match="give the marginal of these attributes, from which the threshold follows"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="give the marginal of these attributes, from which the threshold follows"
+    ):
         rp.nonnegative(noisy_release(), known=[(EITHER, np.ones((4, 3)))])
 
 
@@ -149,10 +156,10 @@ def test_a_threshold_that_is_known_is_to_be_given_as_its_marginal():
 def test_a_saved_threshold_of_too_few_attributes_is_refused():
     header, parts = workload_to_arrays(rp.Workload(DOMAIN, [MOST]))
     header["kinds"] = [{"kind": "matching", "at_least": 3}]
-    with pytest.raises(FileFormatError, match="more than 3 attributes of a query"):
+    with pytest.raises(rp.errors.FileFormatError, match="more than 3 attributes of a query"):
         workload_from_arrays(header, parts, set_limit=100)
 
 
 def test_an_attribute_that_is_not_in_the_domain_is_refused():
-    with pytest.raises(DomainError, match="zip"):
+    with pytest.raises(rp.errors.DomainError, match="zip"):
         rp.Workload(DOMAIN, [rp.Threshold(("a", "zip"), 1)])

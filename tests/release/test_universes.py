@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from made_releases import any_release, exact_release, index_of
-from residualplanner.ground.errors import DomainError, WorkloadError
 from universes import DOMAIN, universe_workloads
 
 EMPLOYED, OTHERS = {"employed": "yes"}, {"employed": ["part time", "no"]}
@@ -75,7 +74,7 @@ def test_a_table_has_no_axis_for_an_attribute_that_only_selects():
     assert "among employed: yes" in table._repr_html_()
     assert table.plot().title == table.title
     assert table.to_xarray().attrs["universe"] == "employed: yes"
-    with pytest.raises(DomainError, match="the table has no attribute 'employed'"):
+    with pytest.raises(rp.errors.DomainError, match="the table has no attribute 'employed'"):
         table.at(age="[18, 30)", sex=2, employed="yes")
 
 
@@ -93,7 +92,7 @@ def test_sums_of_a_kind_are_about_the_selected_records():
     table = exact_release(planned(), DATA)[ADULTS]
     assert table.labels == (("[0, 30)", "[0, 65)"),)
     np.testing.assert_allclose(table.estimate, DATA[1:3].sum(axis=(1, 2)).cumsum(), atol=1e-6)
-    with pytest.raises(WorkloadError, match="do not add up"):
+    with pytest.raises(rp.errors.WorkloadError, match="do not add up"):
         table.sum("age")
 
 

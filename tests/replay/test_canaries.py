@@ -21,18 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import residualplanner as rp
 from leaks import DIGITS, LEAKS, TEXT, is_marked, leaks_of_error
 from random_plans import plan_by_set
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import DataError, ResidualPlannerError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.release.reconstruct import reconstruct
+from residualplanner import Attribute, Bins, Domain, Prefix, marginals, measure, pcost, reconstruct, select
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = import_module("residualplanner.gate.measurement.measure")
@@ -130,7 +122,7 @@ def one_run(number: int, folder) -> tuple[bool, list[str]]:
         warnings.simplefilter("always")
         try:
             release(PLANS[rule], data, folder)
-        except DataError as error:
+        except rp.errors.DataError as error:
             refused = True
             found += leaks_of_error(error, data)
         finally:
@@ -171,7 +163,7 @@ def counts_with_mark(place: int):
 @pytest.mark.parametrize("spoil", [lambda table: -table, lambda table: table * 2**40, lambda table: table[:1]])
 def test_counts_that_are_refused_stay_in(spoil):
     data = {names: spoil(table) for names, table in counts_with_mark(5).items()}
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         measure(PLANS["error"], data)
     assert leaks_of_error(caught.value, data) == []
 
@@ -180,7 +172,7 @@ def test_counts_that_are_refused_stay_in(spoil):
 def test_a_failing_source_of_bits_leads_to_no_records_and_no_counts(form, monkeypatch):
     data = pd.DataFrame(marked(random.Random(1), "drop", 1)) if form == "records" else counts_with_mark(0)
     monkeypatch.setattr("os.urandom", bytes)
-    with pytest.raises(ResidualPlannerError, match="repeats itself") as caught:
+    with pytest.raises(rp.errors.ResidualPlannerError, match="repeats itself") as caught:
         measure(PLANS["drop"], data)
     assert leaks_of_error(caught.value, data) == []
 
@@ -189,7 +181,7 @@ def test_a_failing_source_of_bits_leads_to_no_records_and_no_counts(form, monkey
 def test_the_search_finds_a_planted_leak_in_an_error(leak, monkeypatch):
     monkeypatch.setitem(leak.__globals__, "__name__", "residualplanner.planted")
     data = {"name": [f"{TEXT}-1"]}
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         leak(data)
     assert leaks_of_error(caught.value, data)
 

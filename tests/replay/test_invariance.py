@@ -22,16 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import residualplanner as rp
 from random_plans import plan_by_set
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.release.reconstruct import reconstruct
+from residualplanner import Attribute, Domain, Prefix, marginals, measure, reconstruct, select, zcdp
 from residualplanner.shell.cli.app import app
 from watching import FrozenRandomness, Seen, content, run, watched
 
@@ -194,7 +187,7 @@ def test_an_error_about_records_is_the_same_whichever_record_is_bad_and_however_
         for row in rows:
             data.loc[row, column] = value
         seen = Seen()
-        with watched(seen, trace=False), pytest.raises(DataError, match=column) as caught:
+        with watched(seen, trace=False), pytest.raises(rp.errors.DataError, match=column) as caught:
             measure(PLANS["two-way"], data)
         error = caught.value
         messages.add((type(error), str(error), error.args, error.column))

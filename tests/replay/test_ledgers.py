@@ -5,12 +5,8 @@ import inspect
 import numpy as np
 import pytest
 
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.workload.families import marginals
+import residualplanner as rp
+from residualplanner import Domain, marginals, measure, select, zcdp
 from watching import Seen, watched
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
@@ -34,7 +30,7 @@ def test_a_ledger_is_charged_the_same_whatever_the_records_if_the_charge_comes_f
         with watched(Seen(), trace=False):
             try:
                 measure(PLAN, records, ledger=ledger, charge=charge)
-            except DataError:
+            except rp.errors.DataError:
                 bad += 1
         spent.append(ledger.spent)
         files.append(path.stat().st_size if in_file else 0)

@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import ResidualPlannerError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.workload.families import marginals
+import residualplanner as rp
+from residualplanner import Domain, load_measurement, marginals, measure, select, zcdp
 from watching import FrozenRandomness
 
 PLAN = select(marginals(Domain({"a": 3, "b": 4}), up_to=2), budget=zcdp("0.5"))
@@ -44,7 +39,7 @@ SOURCES = {
 @pytest.mark.parametrize("fault", SOURCES)
 def test_nothing_is_released_where_the_source_of_random_bytes(fault, monkeypatch):
     monkeypatch.setattr(os, "urandom", SOURCES[fault])
-    with pytest.raises(ResidualPlannerError, match="nothing may be released") as caught:
+    with pytest.raises(rp.errors.ResidualPlannerError, match="nothing may be released") as caught:
         measure(PLAN, PEOPLE)
     assert caught.value.__context__ is None
 

@@ -21,12 +21,7 @@ from benchmarks.auditing import (
     table_scores,
 )
 from dense import marginal_covariance
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.workload import Workload
+from residualplanner import Domain, Identity, Prefix, Workload, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
 RUNS, FEW, FAULTY = 2_000, 1_000, 500

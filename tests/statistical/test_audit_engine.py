@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import residualplanner as rp
 from benchmarks.audit_cases import FAULTS as RECORD_FAULTS
 from benchmarks.audit_cases import hours_by_pair, mixtures, pay_by_sex
 from benchmarks.auditing import (
@@ -26,12 +27,8 @@ from benchmarks.auditing import (
     gaussian_epsilon,
     plan_by_set,
 )
+from residualplanner import Domain, Workload, marginals, select, zcdp
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import gdp, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
 MANY, SOME, FEW = 500_000, 100_000, 50_000
@@ -245,4 +242,6 @@ def test_the_threshold_is_set_before_scores_are_seen_and_no_evidence_bounds_noth
 
 def test_epsilon_of_mu_agrees_with_the_library():
     for mu, delta in itertools.product([0.1, 0.5, 1.0, 2.0], [DELTA, 1e-6]):
-        assert gaussian_epsilon(mu, delta) == pytest.approx(gdp(mu).epsilon(delta, noise="gaussian"), rel=1e-9)
+        assert gaussian_epsilon(mu, delta) == pytest.approx(
+            rp.privacy.gdp(mu).epsilon(delta, noise="gaussian"), rel=1e-9
+        )

@@ -11,7 +11,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.release import layout as layouts
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "one": 1})
@@ -53,7 +52,7 @@ def test_parts_are_read_back_as_what_they_are(tmp_path, name):
         assert saved[query].estimate.tolist() == made[query].estimate.tolist()
         assert saved[query].std_err.tolist() == release()[query].std_err.tolist()
         assert saved[query].product == made.product
-    with pytest.raises(WorkloadError, match="is known of unbiased estimates only"):
+    with pytest.raises(rp.errors.WorkloadError, match="is known of unbiased estimates only"):
         saved["a", "c"].moe()
 
 
@@ -91,7 +90,7 @@ def test_unbiased_estimates_in_parts_are_those_of_the_release_bit_for_bit(tmp_pa
     assert [each["name"] for each in columns[:3]] == rows.column_names[2:]
     without = rp.load_tables(tmp_path / "alone").unbiased  # from the measurement in the folder
     assert without["a", "c"].estimate.tolist() == release()["a", "c"].estimate.tolist()
-    with pytest.raises(WorkloadError, match="has no table for"):
+    with pytest.raises(rp.errors.WorkloadError, match="has no table for"):
         saved.unbiased["a", "one"]
 
 
@@ -109,7 +108,7 @@ def test_parts_cannot_be_passed_off_as_unbiased(tmp_path):
         stated = json.loads(path.read_text())
         del stated["tables"]["product"]
         path.write_text(json.dumps(stated))
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         rp.load_tables(tmp_path / "out")
 
 
@@ -133,7 +132,7 @@ def test_numbers_for_workers_are_those_of_the_release(tmp_path):
     assert batch.estimates[0].tolist() == made[list(made)[1]].estimate.tolist()
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:-1] + b"\x3f")
-    with pytest.raises(FileFormatError, match="was altered while parts were written"):
+    with pytest.raises(rp.errors.FileFormatError, match="was altered while parts were written"):
         numbers.of(made.measurement)
 
 
@@ -201,11 +200,11 @@ def test_some_parts_and_the_errors_of_published_numbers_can_be_written(tmp_path)
     ],
 )
 def test_what_parts_cannot_hold_is_refused_with_a_remedy(tmp_path, options, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         MADE["rounded"](release()).save(tmp_path / "out", "parts", **options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_is_for_parts(tmp_path):
-    with pytest.raises(WorkloadError, match=r'only= is for format="parts", not \'csv\''):
+    with pytest.raises(rp.errors.WorkloadError, match=r'only= is for format="parts", not \'csv\''):
         MADE["rounded"](release()).save(tmp_path / "out", "csv", only=[0])

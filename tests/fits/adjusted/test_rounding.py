@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import plan_by_set, plan_of, planned, random_matrix, sample_workload
+from residualplanner import Custom, Identity, Prefix
 from residualplanner.fits.adjusted.integers import IntegerTables, apportioned, controlled_rounding
-from residualplanner.ground.errors import ArgumentError, SolverError, WorkloadError
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.workload.query import written_query
 from strategies import names_of
 
@@ -74,7 +71,7 @@ def test_sums_that_integers_next_to_the_numbers_cannot_have_are_still_reached():
 
 
 def test_sums_of_different_totals_are_refused():
-    with pytest.raises(SolverError, match="sums of rows and columns of a table do not fit together"):
+    with pytest.raises(rp.errors.SolverError, match="sums of rows and columns of a table do not fit together"):
         controlled_rounding(np.ones((2, 2)), np.array([3.0, 1.0]), np.array([1.0, 2.0]))
 
 
@@ -82,7 +79,7 @@ def test_sums_of_different_totals_are_refused():
 def test_integers_that_a_solver_did_not_find_are_not_made_up(monkeypatch, status, amounts):
     answer = SimpleNamespace(status=status, x=amounts and np.array(amounts), message="numerical difficulties")
     monkeypatch.setattr("scipy.optimize.linprog", lambda *arguments, **options: answer)
-    with pytest.raises(SolverError, match="no integers were found for a table: numerical difficulties"):
+    with pytest.raises(rp.errors.SolverError, match="no integers were found for a table: numerical difficulties"):
         controlled_rounding(np.full((2, 2), 0.5), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
 
 
@@ -168,12 +165,12 @@ def test_no_matrix_of_all_values_is_made_for_a_marginal(made_from):
 def test_sums_that_overlap_are_refused():
     matrix = random_matrix(4, 1, 0)
     plan = plan_of((4,), [matrix], [{"a": Custom(np.vstack([np.ones(4), matrix]))}])
-    with pytest.raises(WorkloadError, match=r"what was measured of \['a'\] determines no counts"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"what was measured of \['a'\] determines no counts"):
         rp.rounded(any_release(plan))
 
 
 def test_a_folder_in_the_place_of_a_release_is_refused():
-    with pytest.raises(ArgumentError, match="release must be a Release, got 'folder'"):
+    with pytest.raises(rp.errors.ArgumentError, match="release must be a Release, got 'folder'"):
         rp.rounded("folder")
 
 

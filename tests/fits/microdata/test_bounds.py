@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from noisy_tables import noisy_of
 from residualplanner.fits import microdata as m
-from residualplanner.ground.errors import BudgetError, WorkloadError
 
 FEW = settings(max_examples=25)
 TOTAL = math.sqrt(800)
@@ -115,13 +115,13 @@ def test_the_largest_of_very_many_draws_is_near_its_median(law):
 @pytest.mark.parametrize("cells", [0, -5, 2.5, True])
 def test_a_mechanism_without_cells_has_no_errors(cells):
     for errors in (m.errors_of_clipping, m.errors_of_sequential_fit):
-        with pytest.raises(WorkloadError, match="cells must be an integer of at least 1"):
+        with pytest.raises(rp.errors.WorkloadError, match="cells must be an integer of at least 1"):
             errors(cells, epsilon=1)
 
 
 @pytest.mark.parametrize("groups", [0, 0.5, True])
 def test_a_budget_is_divided_among_whole_groups(groups):
-    with pytest.raises(BudgetError, match="groups must be an integer"):
+    with pytest.raises(rp.errors.BudgetError, match="groups must be an integer"):
         m.noise_for(groups, rho=1)
 
 
@@ -161,22 +161,22 @@ def test_clipped_cells_of_no_records_have_the_known_error_of_the_total():
     ],
 )
 def test_bad_parameters_are_refused(arguments, words):
-    with pytest.raises(BudgetError, match=words):
+    with pytest.raises(rp.errors.BudgetError, match=words):
         m.least_cell_error(1.0, 100, **arguments)
-    with pytest.raises(BudgetError, match=words):
+    with pytest.raises(rp.errors.BudgetError, match=words):
         m.least_total_error(1.0, 100, **arguments)
 
 
 def test_bad_errors_and_methods_are_refused():
-    with pytest.raises(BudgetError, match="cell_error must be at least 0"):
+    with pytest.raises(rp.errors.BudgetError, match="cell_error must be at least 0"):
         m.least_total_error(-1.0, 100, epsilon=1.0)
-    with pytest.raises(BudgetError, match="total_error must be at least 0"):
+    with pytest.raises(rp.errors.BudgetError, match="total_error must be at least 0"):
         m.least_cell_error(math.nan, 100, epsilon=1.0)
-    with pytest.raises(WorkloadError, match="cells must be an integer of at least 2"):
+    with pytest.raises(rp.errors.WorkloadError, match="cells must be an integer of at least 2"):
         m.least_cell_error(1.0, 1, epsilon=1.0)
-    with pytest.raises(WorkloadError, match="method must be one of"):
+    with pytest.raises(rp.errors.WorkloadError, match="method must be one of"):
         m.least_cell_error(1.0, 100, rho=1.0, method="published")
-    with pytest.raises(BudgetError, match="give epsilon"):
+    with pytest.raises(rp.errors.BudgetError, match="give epsilon"):
         m.errors_of_clipping(100)
-    with pytest.raises(BudgetError, match="rho must be positive"):
+    with pytest.raises(rp.errors.BudgetError, match="rho must be positive"):
         m.errors_of_sequential_fit(100, rho=0.0)

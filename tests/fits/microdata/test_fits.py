@@ -10,7 +10,6 @@ from scipy.optimize import LinearConstraint, minimize
 import residualplanner as rp
 from noisy_tables import domain_of, least_largest, nearest, noisy_of, rows_of
 from residualplanner.fits import microdata as m
-from residualplanner.ground.errors import ArgumentError, BudgetError, DataError, DomainError, WorkloadError
 
 FEW = settings(max_examples=15)
 FITS = [m.least_squares, m.nonnegative_least_squares, m.max_fit, m.sequential_fit, m.reweighted_fit]
@@ -361,48 +360,50 @@ def test_a_release_of_all_cells_is_fitted_as_its_nonnegative_tables():
 def test_bad_arguments_are_refused():
     domain, law = domain_of((2, 3)), m.Laplace(1.0)
     total = m.GroupAnswers(m.Marginal(), 5.0, law)
-    with pytest.raises(DataError, match=r"need the shape \(2, 3\), got \(3, 2\)"):
+    with pytest.raises(rp.errors.DataError, match=r"need the shape \(2, 3\), got \(3, 2\)"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a", "b"]), np.zeros((3, 2)), law)])
-    with pytest.raises(DataError, match="there are no draws"):
+    with pytest.raises(rp.errors.DataError, match="there are no draws"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["a"]), np.zeros((0, 2)), law)])
     for wrong in (lambda: m.NoisyGroups(domain, [5]), lambda: m.NoisyGroups({"a": 2}, [total])):
-        with pytest.raises(ArgumentError, match="NoisyGroups: "):
+        with pytest.raises(rp.errors.ArgumentError, match="NoisyGroups: "):
             wrong()
-    with pytest.raises(DataError, match="must be finite"):
+    with pytest.raises(rp.errors.DataError, match="must be finite"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(), np.nan, law)])
-    with pytest.raises(DataError, match="same draws"):
+    with pytest.raises(rp.errors.DataError, match="same draws"):
         m.NoisyGroups(domain, [total, m.GroupAnswers(m.Marginal(["a"]), np.zeros((4, 2)), law)])
-    with pytest.raises(DomainError, match="unknown"):
+    with pytest.raises(rp.errors.DomainError, match="unknown"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.Marginal(["z"]), 5.0, law)])
-    with pytest.raises(WorkloadError, match="no group has every cell"):
+    with pytest.raises(rp.errors.WorkloadError, match="no group has every cell"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.CellSums(np.eye(6)[:2]), np.zeros(2), law)])
-    with pytest.raises(WorkloadError, match="a column for each of 6 cells, got 5"):
+    with pytest.raises(rp.errors.WorkloadError, match="a column for each of 6 cells, got 5"):
         m.NoisyGroups(domain, [m.GroupAnswers(m.CellSums(np.eye(5)), np.zeros(5), law)])
     for rows, words in ((np.full((1, 6), 2.0), "zeros and ones"), (np.ones((2, 6)), "in two sums")):
-        with pytest.raises(WorkloadError, match=words):
+        with pytest.raises(rp.errors.WorkloadError, match=words):
             m.CellSums(rows)
-    with pytest.raises(ArgumentError, match="law must be a NoiseLaw"):
+    with pytest.raises(rp.errors.ArgumentError, match="law must be a NoiseLaw"):
         m.GroupAnswers(m.Marginal(), 5.0, 2.0)
     for make in FITS:
-        with pytest.raises(ArgumentError, match="noisy must be a NoisyGroups"):
+        with pytest.raises(rp.errors.ArgumentError, match="noisy must be a NoisyGroups"):
             make([total])
     for bad in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(BudgetError, match="noise_scale must be positive"):
+        with pytest.raises(rp.errors.BudgetError, match="noise_scale must be positive"):
             m.Laplace(bad)
-        with pytest.raises(BudgetError, match="slack must be positive"):
+        with pytest.raises(rp.errors.BudgetError, match="slack must be positive"):
             m.max_fit(m.NoisyGroups(domain, [total]), slack=bad)
-    with pytest.raises(BudgetError, match="confidence must be between 0 and 1"):
+    with pytest.raises(rp.errors.BudgetError, match="confidence must be between 0 and 1"):
         m.reweighted_fit(m.NoisyGroups(domain, [total]), confidence=np.nan)
     residuals = m.groups_of_release(release_of([(0,)]))
     for make in (m.max_fit, m.reweighted_fit):
-        with pytest.raises(WorkloadError, match=f"^{make.__name__} judges each answer as a count.*sequential_fit"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=f"^{make.__name__} judges each answer as a count.*sequential_fit"
+        ):
             make(residuals)
     for make in (m.nonnegative_least_squares, m.sequential_fit):
         assert make(residuals).estimate.min() >= 0
-    with pytest.raises(WorkloadError, match="do not determine"):
+    with pytest.raises(rp.errors.WorkloadError, match="do not determine"):
         m.least_squares_variance(m.NoisyGroups(domain, [total]), ["a"])
     plan = rp.select(rp.Workload(rp.Domain({"a": 4}), [{"a": rp.Prefix()}]), budget=rp.zcdp(1))
-    with pytest.raises(WorkloadError, match="subtraction bases only"):
+    with pytest.raises(rp.errors.WorkloadError, match="subtraction bases only"):
         m.groups_of_release(rp.reconstruct(rp.measure(plan, np.zeros((9, 1), dtype=int))))
 
 

@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from residualplanner.fits.mixtures.fitting import (
-    Descent,
-    Ensemble,
-    StartLogits,
-    denoised,
-    fit,
-    fit_ensemble,
-    start_at,
-    start_near,
-)
+import residualplanner as rp
+from residualplanner.fits.mixtures.fitting import StartLogits, denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import CenteredView, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, raked
 from residualplanner.fits.mixtures.support import Possible, supports
 from residualplanner.fits.mixtures.terms import Measured
-from residualplanner.ground.errors import ArgumentError
 
 SIZES = (4, 3, 5)
 BLOCKS = OneHot(SIZES)
@@ -49,7 +40,7 @@ def near(mixture, classes, generator):
 def test_a_fit_comes_as_near_to_the_answers_as_their_noise_allows():
     mixture = truth()
     loss = noisy_loss(mixture, 10_000.0, 5.0)
-    found = fit(loss, near(mixture, 20, np.random.default_rng(1)), Descent(steps=400))
+    found = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(steps=400))
     alone = np.log(np.concatenate([mixture.table((i,)) for i in range(3)]))[:, None]
     start, _ = loss.evaluate(BLOCKS.softmax(alone).astype(loss.dtype), np.ones(1, loss.dtype))
     assert found.loss < 2 * loss.freedom < start / 10
@@ -70,7 +61,7 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
         made.logits[0] = made.logits[0] if is_possible else -np.inf
         return made
 
-    ensemble = Ensemble(2, 20, Descent(steps=150))
+    ensemble = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=150))
     found, _ = fit_ensemble(noisy_loss(mixture, 1e11, 5.0), start, ensemble)
     for members in combinations(range(3), 2):
         assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 1e-8
@@ -81,7 +72,10 @@ def test_a_fit_stops_where_it_would_fit_the_noise():
     mixture = truth()
     loss = noisy_loss(mixture, 10_000.0, 5.0)
     found = fit(
-        loss, near(mixture, 20, np.random.default_rng(1)), Descent(steps=400, caution=0), enough=3 * loss.freedom
+        loss,
+        near(mixture, 20, np.random.default_rng(1)),
+        rp.fits.Descent(steps=400, caution=0),
+        enough=3 * loss.freedom,
     )
     assert found.steps < 400
     assert found.loss <= 3 * loss.freedom
@@ -93,7 +87,9 @@ def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
     loss = noisy_loss(flat, 10_000.0, 300.0, seed=5)
     away = {}
     for caution in (0.0, 4.0):
-        found = fit(loss, near(flat, 10, np.random.default_rng(2)), Descent(steps=100, caution=caution), enough=0.0)
+        found = fit(
+            loss, near(flat, 10, np.random.default_rng(2)), rp.fits.Descent(steps=100, caution=caution), enough=0.0
+        )
         away[caution] = np.abs(found.mixture.table((0, 1)) - flat.table((0, 1))).sum() / 2
     assert away[4.0] < 0.75 * away[0.0]
 
@@ -103,7 +99,9 @@ def test_values_that_cannot_be_keep_probability_0():
     start = near(mixture, 10, np.random.default_rng(3))
     logits = start.logits.copy()
     logits[2] = -np.inf
-    found = fit(noisy_loss(mixture, 10_000.0, 5.0), StartLogits(logits, start.weights), Descent(steps=50)).mixture
+    found = fit(
+        noisy_loss(mixture, 10_000.0, 5.0), StartLogits(logits, start.weights), rp.fits.Descent(steps=50)
+    ).mixture
     assert (found.probabilities[2] == 0).all()
     assert found.table((0, 1))[2].tolist() == [0, 0, 0]
     np.testing.assert_allclose(BLOCKS.sums(found.probabilities), 1, atol=1e-12)
@@ -111,7 +109,7 @@ def test_values_that_cannot_be_keep_probability_0():
 
 def test_an_ensemble_is_the_mean_of_its_members_and_the_same_for_the_same_seed():
     mixture = truth()
-    loss, small = noisy_loss(mixture, 10_000.0, 20.0), Ensemble(3, 5, Descent(steps=20))
+    loss, small = noisy_loss(mixture, 10_000.0, 20.0), rp.fits.Ensemble(3, 5, rp.fits.Descent(steps=20))
     seen = []
     (one, members), (other, _) = (
         fit_ensemble(loss, lambda n, g: near(mixture, n, g), small, seed=4, report=lambda *a: seen.append(a))
@@ -128,7 +126,7 @@ def test_the_mean_of_an_ensemble_comes_nearer_when_it_is_fitted_further():
     loss = noisy_loss(mixture, 10_000.0, 5.0)
     values = []
     for together in (0, 60):
-        small = Ensemble(3, 5, Descent(steps=40), Descent(steps=together, rate=0.1))
+        small = rp.fits.Ensemble(3, 5, rp.fits.Descent(steps=40), rp.fits.Descent(steps=together, rate=0.1))
         found, _ = fit_ensemble(loss, lambda n, g: near(mixture, n, g), small, seed=4)
         arrays = found.probabilities.astype(loss.dtype), found.weights.astype(loss.dtype)
         values.append(loss.evaluate(*arrays)[0])
@@ -138,7 +136,7 @@ def test_the_mean_of_an_ensemble_comes_nearer_when_it_is_fitted_further():
 def test_a_fit_from_a_mixture_starts_at_it():
     mixture = truth()
     loss = noisy_loss(mixture, 10_000.0, 5.0)
-    same = fit(loss, start_at(mixture), Descent(steps=0)).mixture
+    same = fit(loss, start_at(mixture), rp.fits.Descent(steps=0)).mixture
     np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
     np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
 
@@ -207,14 +205,14 @@ def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
 @pytest.mark.parametrize("change", [{"steps": -1}, {"steps": "5"}, {"rate": np.nan}, {"rate": -1}, {"caution": None}])
 def test_a_descent_that_cannot_be_made_is_refused(change):
     [name] = change
-    with pytest.raises(ArgumentError, match=name):
-        Descent(**change)
+    with pytest.raises(rp.errors.ArgumentError, match=name):
+        rp.fits.Descent(**change)
 
 
 @pytest.mark.parametrize("name", ["descent", "together"])
 def test_an_ensemble_descends_by_a_descent(name):
-    with pytest.raises(ArgumentError, match=f"{name} must be a Descent"):
-        Ensemble(**{name: 100})
+    with pytest.raises(rp.errors.ArgumentError, match=f"{name} must be a Descent"):
+        rp.fits.Ensemble(**{name: 100})
 
 
 def test_a_known_table_is_its_own_denoised():
@@ -225,5 +223,5 @@ def test_a_known_table_is_its_own_denoised():
 
 @pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (1.5, 5), ("2", 5), (True, 5)])
 def test_an_ensemble_of_nothing_is_refused(sizes):
-    with pytest.raises(ArgumentError, match="1 or more mixtures"):
-        Ensemble(*sizes)
+    with pytest.raises(rp.errors.ArgumentError, match="1 or more mixtures"):
+        rp.fits.Ensemble(*sizes)

@@ -13,10 +13,9 @@ import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
 from nearest_tables import EXACT, nearest
 from random_plans import noise_of, plan_by_set, query_rows, sample_workload
+from residualplanner import Prefix
 from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
-from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.queries.runs import Prefix
 
 DOMAIN = rp.Domain({"age": 4, "marital": ["single", "married", "widowed"], "sex": ["F", "M"], "one": 1})
 PAIRS = [("age", "marital"), ("marital", "sex"), ("age", "sex", "one")]
@@ -142,32 +141,34 @@ def test_facts_hold_where_bases_vary_by_set(seed):
     ],
 )
 def test_facts_that_contradict_one_another_or_fit_no_table_are_refused_by_name(facts, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         rp.nonnegative(release(), max_steps=400, **facts)
 
 
 def test_labels_and_attributes_that_are_not_there_are_refused():
-    with pytest.raises(DomainError, match="has no value 'divorced'"):
+    with pytest.raises(rp.errors.DomainError, match="has no value 'divorced'"):
         rp.nonnegative(release(), impossible=[{"marital": "divorced"}])
-    with pytest.raises(DomainError, match="unknown attribute"):
+    with pytest.raises(rp.errors.DomainError, match="unknown attribute"):
         rp.nonnegative(release(), known={"gender": [1, 2]})
 
 
 def test_prefix_sums_that_no_counts_have_are_refused():
     domain = rp.Domain({"a": 4})
     plan = rp.select(rp.Workload(domain, [{"a": rp.Range()}]), budget=rp.zcdp(1))
-    with pytest.raises(WorkloadError, match="contradicts itself: no counts have these range answers"):
+    with pytest.raises(rp.errors.WorkloadError, match="contradicts itself: no counts have these range answers"):
         rp.nonnegative(any_release(plan), known=[({"a": rp.Range()}, np.arange(10.0))])
 
 
 def test_sums_that_do_not_determine_what_was_measured_are_refused():
-    with pytest.raises(WorkloadError, match="custom answers on 'age' do not determine what was measured of it; give"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="custom answers on 'age' do not determine what was measured of it; give"
+    ):
         rp.nonnegative(release(), known=[({"age": rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}, [3, 4])])
 
 
 def test_facts_about_tables_that_are_not_made_non_negative_are_refused():
     for facts in ({"known": (StatedTable("age", [1, 2, 3, 4]),)}, {"impossible": (StatedZeros({"age": 0}),)}):
-        with pytest.raises(WorkloadError, match="what is known anyway is for non-negative tables only"):
+        with pytest.raises(rp.errors.WorkloadError, match="what is known anyway is for non-negative tables only"):
             Adjustments(base=1, **facts).require_for(PLAN)
 
 

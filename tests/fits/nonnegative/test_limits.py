@@ -9,9 +9,7 @@ import residualplanner as rp
 from made_releases import exact_release
 from random_plans import plan_by_hand
 from residualplanner.fits.nonnegative.facts import origin_of, read_facts
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
-from residualplanner.method.strategy.strategy import subtraction_strategy
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
 QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]
@@ -20,7 +18,7 @@ QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[
 def one_table(values, noise=(2.0, 8.0)):
     """A release of one table of two cells, with given noise variances of the total and the residual."""
     workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
-    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise))
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise))
     return exact_release(plan, np.array(values))
 
 
@@ -92,7 +90,7 @@ def test_a_sum_of_cells_has_the_sums_of_their_limits():
     low, high = tables["a", "b"].sum("b").interval(0.999)
     assert (low >= 0).all()
     assert (high > low).all()
-    with pytest.raises(WorkloadError, match="a margin of error is known of unbiased"):
+    with pytest.raises(rp.errors.WorkloadError, match="a margin of error is known of unbiased"):
         tables["a", "b"].sum("b").moe()
 
 
@@ -110,7 +108,7 @@ def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path
                 assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
                 assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
                 assert frame["ci_high_unbiased"].tolist() == high.ravel().tolist()
-            with pytest.raises(WorkloadError, match="is known of unbiased estimates only"):
+            with pytest.raises(rp.errors.WorkloadError, match="is known of unbiased estimates only"):
                 saved["a", "b"].interval()
 
 

@@ -23,13 +23,10 @@ from random_plans import (
     random_matrix,
     sample_workload,
 )
+from residualplanner import Identity, Prefix, Range
 from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
-from residualplanner.ground.errors import ArgumentError, BudgetError, SolverError, WorkloadError
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.strategy.strategy import subtraction_strategy
 from strategies import names_of
 
 FEW = settings(max_examples=25, deadline=None)
@@ -38,7 +35,7 @@ FEW = settings(max_examples=25, deadline=None)
 def one_table(noise, values=(5.0, 1.0, -1.5)):
     """A release of a table of three cells, with given noise variances of the total and the residual."""
     workload = rp.Workload(rp.Domain({"a": 3}), [("a",)])
-    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise, dtype=float))
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise, dtype=float))
     return exact_release(plan, np.array(values))
 
 
@@ -282,11 +279,11 @@ def test_the_least_step_is_one_over_the_largest_eigenvalue_by_explicit_matrices(
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"gap": 0.0}, BudgetError, "gap must be positive and finite"),
-        ({"gap": float("nan")}, BudgetError, "gap must be positive and finite"),
-        ({"max_steps": 0}, BudgetError, "max_steps must be positive"),
-        ({"weights": "varianz"}, WorkloadError, "weights must be one of .* did you mean 'variance'"),
-        ({"total": 30}, WorkloadError, 'total must be "estimate" or "free"'),
+        ({"gap": 0.0}, rp.errors.BudgetError, "gap must be positive and finite"),
+        ({"gap": float("nan")}, rp.errors.BudgetError, "gap must be positive and finite"),
+        ({"max_steps": 0}, rp.errors.BudgetError, "max_steps must be positive"),
+        ({"weights": "varianz"}, rp.errors.WorkloadError, "weights must be one of .* did you mean 'variance'"),
+        ({"total": 30}, rp.errors.WorkloadError, 'total must be "estimate" or "free"'),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, error, message):
@@ -295,7 +292,7 @@ def test_options_that_mean_nothing_are_refused(options, error, message):
 
 
 def test_a_measurement_in_the_place_of_a_release_is_refused():
-    with pytest.raises(ArgumentError, match="release must be a Release"):
+    with pytest.raises(rp.errors.ArgumentError, match="release must be a Release"):
         rp.nonnegative(one_table((1.0, 1.0)).measurement)
 
 
@@ -341,7 +338,7 @@ def test_tables_that_are_far_from_the_nearest_ones_are_refused(monkeypatch):
     monkeypatch.setattr("residualplanner.fits.nonnegative.ascent.MOST_CELLS", 0)
     monkeypatch.setattr(import_module("residualplanner.fits.nonnegative.nonnegative"), "_STEPS", 300)
     noisy, _ = payroll(bins=5)
-    with pytest.raises(SolverError, match="the nearest non-negative tables were not found in 300 steps"):
+    with pytest.raises(rp.errors.SolverError, match="the nearest non-negative tables were not found in 300 steps"):
         rp.nonnegative(noisy, max_steps=300)
     assert rp.nonnegative(noisy, max_steps=100).numbers.gap > 1
 

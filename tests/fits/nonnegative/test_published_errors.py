@@ -9,10 +9,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from random_plans import plan_by_hand, plan_by_set, sample_workload
-from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.query import written_query
-from residualplanner.publish.report import write_report
 
 DOMAIN = rp.Domain({"a": 3, "b": 2})
 PLAN = rp.select(rp.Workload(DOMAIN, [("b", "a"), ("a",), {"a": rp.Prefix()}, ()]), budget=rp.zcdp("0.1"))
@@ -25,7 +22,7 @@ def release(shift=0.0):
 def two_cells(values, noise=(2.0, 8.0)):
     """A release of one table of two cells, with given noise variances of the total and the residual."""
     workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
-    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(noise))
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise))
     return exact_release(plan, np.array(values))
 
 
@@ -151,12 +148,12 @@ def test_progress_counts_simulations():
     ],
 )
 def test_impossible_options_are_refused(options, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         rp.fits.published_errors(rp.nonnegative(release()), **options)
 
 
 def test_of_unbiased_tables_the_plan_has_the_errors():
-    with pytest.raises(ArgumentError, match=r"of unbiased tables release.plan.errors\(\) has them exactly"):
+    with pytest.raises(rp.errors.ArgumentError, match=r"of unbiased tables release.plan.errors\(\) has them exactly"):
         rp.fits.published_errors(release())
 
 
@@ -173,9 +170,9 @@ def test_errors_are_saved_with_the_tables_and_read_back(tmp_path):
 def test_errors_of_other_tables_are_not_saved(tmp_path):
     made = rp.nonnegative(release())
     errors = rp.fits.published_errors(made, simulations=10)
-    with pytest.raises(WorkloadError, match=r"these errors are of other tables \(non-negative\)"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"these errors are of other tables \(non-negative\)"):
         rp.rounded(made).save(tmp_path / "tables", errors=errors)
-    with pytest.raises(ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
+    with pytest.raises(rp.errors.ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
         made.save(tmp_path / "tables", errors=errors.to_frame())
     assert not (tmp_path / "tables").exists()
 
@@ -197,12 +194,12 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     text = change(path.read_text())
     assert text != path.read_text()
     path.write_text(text)
-    with pytest.raises(FileFormatError, match="was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match="was altered"):
         _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
     about = json.loads(manifest.read_text())
     about["files"]["published-errors.csv"] = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest.write_text(json.dumps(about))
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
 
 
@@ -211,9 +208,9 @@ def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
     made = rp.nonnegative(release())
     errors = rp.fits.published_errors(made, simulations=10)
     made.save(tmp_path / "tables", errors=errors)
-    write_report(made, tmp_path / "one.html", errors=errors)
-    write_report(tmp_path / "tables", tmp_path / "two.html")
-    write_report(made, tmp_path / "none.html")
+    rp.publish.write_report(made, tmp_path / "one.html", errors=errors)
+    rp.publish.write_report(tmp_path / "tables", tmp_path / "two.html")
+    rp.publish.write_report(made, tmp_path / "none.html")
     for name in ("one", "two"):
         page = (tmp_path / f"{name}.html").read_text()
         assert "By 10 simulations" in page
@@ -221,8 +218,8 @@ def test_reports_show_the_errors_of_a_release_and_of_a_folder(tmp_path):
         assert f"{errors.rmse[0]:.2f}"[:3] in page
         assert (tmp_path / f"{name}-figures/published-errors.csv").read_text().startswith("query,kinds,cells,rmse,")
     assert "RMSE of published numbers" not in (tmp_path / "none.html").read_text()
-    with pytest.raises(WorkloadError, match="are for the report on a release, not on a plan"):
-        write_report(PLAN, tmp_path / "plan.html", errors=errors)
+    with pytest.raises(rp.errors.WorkloadError, match="are for the report on a release, not on a plan"):
+        rp.publish.write_report(PLAN, tmp_path / "plan.html", errors=errors)
 
 
 def test_a_notebook_shows_a_table():

@@ -5,7 +5,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.ground.errors import WorkloadError
 from universes import DOMAIN
 
 EMPLOYED, OTHERS = {"employed": "yes"}, {"employed": ["part time", "no"]}
@@ -64,7 +63,8 @@ def test_known_tables_of_everybody_bound_those_of_some():
 
 def test_a_known_table_of_some_records_is_refused_with_what_to_give_instead(release):
     with pytest.raises(
-        WorkloadError, match=r"it is about some of the records; give the table of all .* \['sex', 'employed'\]"
+        rp.errors.WorkloadError,
+        match=r"it is about some of the records; give the table of all .* \['sex', 'employed'\]",
     ):
         rp.nonnegative(release, known=[(rp.Among(("sex",), where=EMPLOYED), [10, 10])])
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError, exponential_choices
 from residualplanner.gate.discrete_gaussian.drawing import _Groups
-from residualplanner.ground.errors import BudgetError
 
 
 def sequential_law(scores, rate, draws):
@@ -100,9 +100,9 @@ def test_scores_far_below_the_highest_are_drawn_once_it_is_gone():
         ([1], [2**41], Fraction(1), 1, ValueError),
         ([1], [1], Fraction(1), 2, ValueError),
         ([1], [1], Fraction(1), -1, ValueError),
-        ([1], [1], 0.5, 1, BudgetError),
-        ([1], [1], math.nan, 1, BudgetError),
-        ([1], [1], Fraction(-1), 1, BudgetError),
+        ([1], [1], 0.5, 1, rp.errors.BudgetError),
+        ([1], [1], math.nan, 1, rp.errors.BudgetError),
+        ([1], [1], Fraction(-1), 1, rp.errors.BudgetError),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(scores, members, rate, draws, error):

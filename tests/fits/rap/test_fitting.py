@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
 from residualplanner.fits.rap.projection import Answered, FittedRows, relaxed_projection
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
 from residualplanner.fits.rap.targets import ListedCells, WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ThresholdTable
-from residualplanner.ground.errors import WorkloadError
 
 SIZES = (3, 2, 4, 5)
 BLOCKS = OneHot(SIZES)
@@ -172,7 +172,7 @@ def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_cl
 
 def test_relaxed_records_of_clip_are_no_distribution():
     values = np.full((BLOCKS.count, 4), 0.3, dtype=np.float32)
-    with pytest.raises(WorkloadError, match="no distribution"):
+    with pytest.raises(rp.errors.WorkloadError, match="no distribution"):
         _ = RelaxedRecords(BLOCKS, values).mixture
     mixture = RelaxedRecords(BLOCKS, BLOCKS.softmax(values).astype(np.float32)).mixture
     assert np.allclose(mixture.table((0, 1)), 1 / 6)
@@ -190,7 +190,7 @@ def test_relaxed_records_of_clip_are_no_distribution():
     ],
 )
 def test_settings_that_cannot_be_are_refused(wrong):
-    with pytest.raises(WorkloadError):
+    with pytest.raises(rp.errors.WorkloadError):
         ProjectionSettings(**wrong)
 
 

@@ -14,8 +14,6 @@ from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCo
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import BudgetError, DataError, ResourceError, WorkloadError
-from residualplanner.method.privacy import Neighbors
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 5})
 PAIRS = rp.marginals(DOMAIN, order=2)
@@ -76,11 +74,11 @@ def test_joint_sensitivity_is_that_of_all_pairs_of_records(r):
         marginals[-1][record] = 1
     answers = [table.answers(each) for each in marginals]
     joint, all_cells = SENSITIVITIES["joint"], {table: table.cells}
-    assert joint(all_cells, Neighbors()) == max((each**2).sum() for each in answers)
+    assert joint(all_cells, rp.privacy.Neighbors()) == max((each**2).sum() for each in answers)
     pairs = product(answers, repeat=2)
-    assert joint(all_cells, Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
-    assert joint({table: 1}, Neighbors()) == 1
-    assert SENSITIVITIES["per-cell"](all_cells, Neighbors()) == 12
+    assert joint(all_cells, rp.privacy.Neighbors("replace")) == max(((x - y) ** 2).sum() for x, y in pairs)
+    assert joint({table: 1}, rp.privacy.Neighbors()) == 1
+    assert SENSITIVITIES["per-cell"](all_cells, rp.privacy.Neighbors()) == 12
 
 
 def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():
@@ -201,21 +199,21 @@ def test_thresholds_are_chosen_from_as_marginals_are():
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"rounds": 0}, WorkloadError),
-        ({"choices": 0}, WorkloadError),
-        ({"rounds": 4, "choices": 12}, WorkloadError),
-        ({"rounds": 2, "choices": None}, WorkloadError),
-        ({"unit": "query"}, WorkloadError),
-        ({"sensitivity": "both"}, WorkloadError),
-        ({"neighbors": "bounded"}, BudgetError),
-        ({"answer_fraction": 1}, BudgetError),
-        ({"answer_fraction": 0}, BudgetError),
-        ({"total_fraction": float("nan")}, BudgetError),
-        ({"total": 0}, WorkloadError),
-        ({"budget": rp.privacy.gdp(1)}, BudgetError),
+        ({"rounds": 0}, rp.errors.WorkloadError),
+        ({"choices": 0}, rp.errors.WorkloadError),
+        ({"rounds": 4, "choices": 12}, rp.errors.WorkloadError),
+        ({"rounds": 2, "choices": None}, rp.errors.WorkloadError),
+        ({"unit": "query"}, rp.errors.WorkloadError),
+        ({"sensitivity": "both"}, rp.errors.WorkloadError),
+        ({"neighbors": "bounded"}, rp.errors.BudgetError),
+        ({"answer_fraction": 1}, rp.errors.BudgetError),
+        ({"answer_fraction": 0}, rp.errors.BudgetError),
+        ({"total_fraction": float("nan")}, rp.errors.BudgetError),
+        ({"total": 0}, rp.errors.WorkloadError),
+        ({"budget": rp.privacy.gdp(1)}, rp.errors.BudgetError),
         ({"budget": 0.5}, TypeError),
-        ({"budget": rp.pcost(2**61)}, BudgetError),
-        ({"workload": rp.Workload(DOMAIN, [{"a": rp.Prefix()}])}, WorkloadError),
+        ({"budget": rp.pcost(2**61)}, rp.errors.BudgetError),
+        ({"workload": rp.Workload(DOMAIN, [{"a": rp.Prefix()}])}, rp.errors.WorkloadError),
         ({"workload": [("a",)]}, TypeError),
     ],
 )
@@ -227,7 +225,7 @@ def test_plans_that_cannot_be_are_refused(changes, error):
 def test_neighbors_are_those_of_other_plans_unless_named():
     """Costs add up in one ledger with those of `select`, whose default it is."""
     plan, ledger = rp.fits.rap.RapPlan(PAIRS, budget=rp.zcdp(1), rounds=1), Ledger(rp.zcdp(2))
-    assert plan.protected == rp.select(PAIRS, budget=rp.zcdp(1)).neighbors == Neighbors("add-remove")
+    assert plan.protected == rp.select(PAIRS, budget=rp.zcdp(1)).neighbors == rp.privacy.Neighbors("add-remove")
     rp.fits.rap.rap(plan, RECORDS, ledger=ledger)
     assert ledger.spent == plan.cost
 
@@ -240,7 +238,7 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
     [entry] = ledger.entries
     assert entry.cost == plan_of().cost
     assert entry.plan_sha256 == plan_of().sha256
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         rp.fits.rap.rap(plan_of(), np.array([[0, 0, 77]]), ledger=ledger, charge=charge, memory=memory, again=True)
     assert "77" not in str(caught.value)
     assert any("The charge stays" in note for note in caught.value.__notes__) == (charge == "first")
@@ -248,11 +246,13 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
     assert caught.value.__context__ is None
     if charge == "counted":
         rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger, again=True)
-    with pytest.raises(BudgetError, match="left"):
+    with pytest.raises(rp.errors.BudgetError, match="left"):
         rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger, again=True)
-    with pytest.raises(BudgetError, match=r"entry 1 of the ledger is for this plan already .*has too little left"):
+    with pytest.raises(
+        rp.errors.BudgetError, match=r"entry 1 of the ledger is for this plan already .*has too little left"
+    ):
         rp.fits.rap.rap(plan_of(), RECORDS, ledger=ledger)
-    with pytest.raises(BudgetError, match="neighbors"):
+    with pytest.raises(rp.errors.BudgetError, match="neighbors"):
         rp.fits.rap.rap(plan_of(), RECORDS, ledger=Ledger(rp.zcdp(1)))
     assert plan_of(rounds=2).sha256 != plan_of().sha256
 
@@ -260,11 +260,11 @@ def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_t
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"memory": 8}, ResourceError),
-        ({"memory": "1 GB"}, ResourceError),
-        ({"memory": np.nan}, ResourceError),
-        ({"seed": -1}, BudgetError),
-        ({"seed": True}, BudgetError),
+        ({"memory": 8}, rp.errors.ResourceError),
+        ({"memory": "1 GB"}, rp.errors.ResourceError),
+        ({"memory": np.nan}, rp.errors.ResourceError),
+        ({"seed": -1}, rp.errors.BudgetError),
+        ({"seed": True}, rp.errors.BudgetError),
         ({"ledger": "file"}, TypeError),
     ],
 )
@@ -294,7 +294,7 @@ def test_a_result_refuses_what_it_cannot_tell(asked, words):
     "wrong", [{"learning_rate": "0.1"}, {"learning_rate": True}, {"relaxation": ["clip"]}, {"stops_at_noise": "no"}]
 )
 def test_settings_that_mean_nothing_are_refused(wrong):
-    with pytest.raises(WorkloadError, match=next(iter(wrong))):
+    with pytest.raises(rp.errors.WorkloadError, match=next(iter(wrong))):
         rp.fits.rap.ProjectionSettings(**wrong)
 
 

@@ -16,7 +16,6 @@ from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCo
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import ResourceError
 
 SIZES = (3, 4, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SIZES, strict=True)))
@@ -59,7 +58,7 @@ def test_a_tile_is_as_large_as_has_room():
 
 
 def test_less_memory_than_one_cell_needs_is_refused():
-    with pytest.raises(ResourceError, match="less than one cell"):
+    with pytest.raises(rp.errors.ResourceError, match="less than one cell"):
         tiles_of(TABLES, relaxed_records=1, room=100)
 
 
@@ -67,7 +66,7 @@ def test_more_tiles_than_records_should_be_read_for_are_refused(monkeypatch):
     monkeypatch.setattr("residualplanner.fits.rap.tiles.MOST_TILES", 10)
     table = ThresholdTable((0,), (100,), 1)
     assert len(tiles_of([table], relaxed_records=1, room=900)) == 10
-    with pytest.raises(ResourceError, match="more than 10 tiles"):
+    with pytest.raises(rp.errors.ResourceError, match="more than 10 tiles"):
         tiles_of([table], relaxed_records=1, room=800)
 
 

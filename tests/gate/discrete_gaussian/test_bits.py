@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
@@ -22,7 +23,6 @@ from residualplanner.gate.discrete_gaussian import (
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat
 from residualplanner.gate.discrete_gaussian.envelope import envelope, shelf
-from residualplanner.ground.errors import ResidualPlannerError
 
 SCALES = [Fraction(5), Fraction(10**20, 3), Fraction(2**120)]
 TRUE_URANDOM = os.urandom
@@ -69,7 +69,7 @@ def test_a_failing_source_ends_in_a_clean_error(fault, size, monkeypatch):
         discrete_gaussian([Fraction(5)], [size])
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
-    assert isinstance(caught.value, ResidualPlannerError)
+    assert isinstance(caught.value, rp.errors.ResidualPlannerError)
 
 
 def test_a_source_that_gives_the_same_bytes_to_each_request_is_noticed(monkeypatch):

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import sized
 
+import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
 from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.drawing import draw_flat, require_sound_platform
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
 from residualplanner.gate.discrete_gaussian.scales import level_of_ratio
-from residualplanner.ground.errors import BudgetError
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]
@@ -140,29 +140,29 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
 
 @pytest.mark.parametrize("gamma2", [0, -1, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
 def test_scales_that_are_too_small_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
+    with pytest.raises(rp.errors.BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
         discrete_gaussian([Fraction(1), gamma2], [1, 1])
 
 
 @pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan, math.inf])
 def test_scales_that_are_not_exact_are_refused(gamma2):
-    with pytest.raises(BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
+    with pytest.raises(rp.errors.BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
         discrete_gaussian([gamma2], [1])
 
 
 @pytest.mark.parametrize("denominators", [[0], [-1]])
 def test_ratios_without_a_positive_denominator_are_refused(denominators):
-    with pytest.raises(BudgetError, match="must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="must be positive and finite"):
         Scales.of_ratios([-1], denominators)
 
 
 def test_ratios_that_do_not_pair_up_are_refused():
-    with pytest.raises(BudgetError, match="got 2 numerators and 1 denominators"):
+    with pytest.raises(rp.errors.BudgetError, match="got 2 numerators and 1 denominators"):
         Scales.of_ratios([1, 2], [1])
 
 
 def test_a_flat_draw_of_a_large_scale_is_refused_before_anything_is_drawn():
-    with pytest.raises(BudgetError, match="is not drawn as int64; use discrete_gaussian"):
+    with pytest.raises(rp.errors.BudgetError, match="is not drawn as int64; use discrete_gaussian"):
         discrete_gaussian_flat([Fraction(1), Fraction(2**110)], [0, 0])
 
 

@@ -16,19 +16,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import (
+    Domain,
+    Ledger,
+    approx_dp,
+    load_measurement,
+    marginals,
+    measure,
+    pcost,
+    reconstruct,
+    select,
+    zcdp,
+)
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
-from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.ledger.account import LedgerAccount, read_account
 from residualplanner.gate.ledger.lines import LONG_BITS, shortened
-from residualplanner.gate.measurement.measure import measure, require_measurable
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
-from residualplanner.method.domain.domain import Domain
+from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.release.reconstruct import reconstruct
 
 gate = sys.modules[measure.__module__]
 PLAN = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost("1/3"))
@@ -77,7 +82,7 @@ def test_a_charge_is_accepted_exactly_if_it_fits(costs, budget):
             assert ledger.charge(cost, HASH, **ADD_REMOVE).cost == cost
             total += cost
         else:
-            with pytest.raises(BudgetError, match="left of pcost"):
+            with pytest.raises(rp.errors.BudgetError, match="left of pcost"):
                 ledger.charge(cost, HASH, **ADD_REMOVE)
         assert (ledger.spent, ledger.remaining) == (total, budget - total)
 
@@ -87,14 +92,14 @@ def test_thirds_fill_a_budget_to_the_last_bit(make):
     for number in (1, 2, 3):
         assert ledger.charge(Fraction(1, 3), HASH, **ADD_REMOVE).sequence == number
     assert (ledger.spent, ledger.remaining) == (1, 0)
-    with pytest.raises(BudgetError, match=r"nothing left of pcost 1; this costs"):
+    with pytest.raises(rp.errors.BudgetError, match=r"nothing left of pcost 1; this costs"):
         ledger.charge(Fraction(1, 2**2000), HASH, **ADD_REMOVE)
 
 
 def test_a_charge_that_no_float_would_notice_counts(make):
     ledger = make(pcost(1))
     ledger.charge(Fraction(1, 2**1074), HASH, **ADD_REMOVE)
-    with pytest.raises(BudgetError, match="left of pcost 1"):
+    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1"):
         ledger.charge(1, HASH, **ADD_REMOVE)
     ledger.charge(1 - Fraction(1, 2**1074), HASH, **ADD_REMOVE)
     assert ledger.remaining == 0
@@ -215,29 +220,31 @@ def test_the_file_is_the_documented_text(path):
 @pytest.mark.parametrize("bad", [0, -1, 0.5, float("nan"), float("inf"), True, "1/3", None, Fraction(-1, 3), 10**400])
 def test_a_charge_must_be_exact_and_positive(make, bad):
     ledger = make(pcost(1))
-    with pytest.raises(BudgetError, match="a charge must be"):
+    with pytest.raises(rp.errors.BudgetError, match="a charge must be"):
         ledger.charge(bad, HASH, **ADD_REMOVE)
     assert ledger.entries == ()
 
 
 @pytest.mark.parametrize("bad", ["", "0" * 63, "0" * 63 + "G", "A" * 64, None, b"0" * 64])
 def test_a_charge_names_its_plan(make, bad):
-    with pytest.raises(BudgetError, match="a plan is charged by its SHA-256"):
+    with pytest.raises(rp.errors.BudgetError, match="a plan is charged by its SHA-256"):
         make(pcost(1)).charge(1, bad, **ADD_REMOVE)
 
 
 def test_a_path_in_place_of_a_budget_is_refused_with_what_opens_files():
-    with pytest.raises(BudgetError, match=r"must be a Budget .*got 'survey.ledger'; .* opened by Ledger\.open"):
+    with pytest.raises(
+        rp.errors.BudgetError, match=r"must be a Budget .*got 'survey.ledger'; .* opened by Ledger\.open"
+    ):
         Ledger("survey.ledger")
 
 
 @pytest.mark.parametrize("bad", ["two\nlines", "tab\t", "x" * 201, "\ud800", None, 3])
 def test_words_are_one_line(make, bad, tmp_path):
-    with pytest.raises(BudgetError, match="label must be one line"):
+    with pytest.raises(rp.errors.BudgetError, match="label must be one line"):
         make(pcost(1)).charge(1, HASH, label=bad, **ADD_REMOVE)
-    with pytest.raises(BudgetError, match="data_set must be one line"):
+    with pytest.raises(rp.errors.BudgetError, match="data_set must be one line"):
         Ledger.create(tmp_path / "other", budget=pcost(1), data_set=bad)
-    with pytest.raises(BudgetError, match="reason must be one line"):
+    with pytest.raises(rp.errors.BudgetError, match="reason must be one line"):
         Ledger.unlimited(bad)
 
 
@@ -253,7 +260,7 @@ def test_words_are_one_line(make, bad, tmp_path):
 )
 def test_a_ledger_has_one_notion_of_neighbors(make, notion, match):
     ledger = make(pcost(1))
-    with pytest.raises(BudgetError, match=match):
+    with pytest.raises(rp.errors.BudgetError, match=match):
         ledger.charge(Fraction(1, 9), HASH, **notion)
     assert ledger.spent == 0
 
@@ -262,9 +269,9 @@ def test_a_ledger_for_another_notion_takes_its_charges_only(path):
     ledger = Ledger.create(path, budget=pcost(1), data_set="d", neighbors="replace", records_per_person=3)
     ledger.charge(Fraction(1, 9), HASH, neighbors="replace", records_per_person=3)
     assert (Ledger.open(path).neighbors, Ledger.open(path).records_per_person) == ("replace", 3)
-    with pytest.raises(BudgetError, match="do not add up"):
+    with pytest.raises(rp.errors.BudgetError, match="do not add up"):
         ledger.charge(Fraction(1, 9), HASH, **ADD_REMOVE)
-    with pytest.raises(BudgetError, match="do not add up"):
+    with pytest.raises(rp.errors.BudgetError, match="do not add up"):
         measure(PLAN, CODES, ledger=ledger)
 
 
@@ -280,15 +287,15 @@ def test_a_ledger_for_another_notion_takes_its_charges_only(path):
     ],
 )
 def test_terms_that_do_not_fit_are_refused_and_leave_no_file(path, options, match):
-    with pytest.raises(BudgetError, match=match):
+    with pytest.raises(rp.errors.BudgetError, match=match):
         Ledger.create(path, data_set="census", **options)
     assert not path.exists()
 
 
 def test_a_ledger_needs_a_budget_or_a_reason():
-    with pytest.raises(BudgetError, match=r"Ledger\.unlimited"):
+    with pytest.raises(rp.errors.BudgetError, match=r"Ledger\.unlimited"):
         Ledger(None)
-    with pytest.raises(BudgetError, match="either a budget or a reason"):
+    with pytest.raises(rp.errors.BudgetError, match="either a budget or a reason"):
         Ledger.unlimited("")
 
 
@@ -320,7 +327,7 @@ def test_threads_share_a_ledger(make):
         for _ in range(5):
             try:
                 ledger.charge(Fraction(1, 20), HASH, **ADD_REMOVE)
-            except BudgetError:
+            except rp.errors.BudgetError:
                 refused.append(1)
 
     threads = [threading.Thread(target=spend) for _ in range(8)]
@@ -366,7 +373,7 @@ def in_a_fork(action):
 def attempt(ledger, cost):
     try:
         return str(ledger.charge(cost, HASH, **ADD_REMOVE).sequence)
-    except BudgetError as error:
+    except rp.errors.BudgetError as error:
         return str(error)
 
 
@@ -448,9 +455,9 @@ def test_what_was_not_written_by_the_library_is_refused_by_line(path, name):
     opened = Ledger.open(path)
     path.write_bytes(b"".join(forge(lines)))
     before = path.read_bytes()
-    with pytest.raises(FileFormatError, match=f"ledger: {match}"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"ledger: {match}"):
         Ledger.open(path)
-    with pytest.raises(FileFormatError, match=f"ledger: {match}"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"ledger: {match}"):
         opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert path.read_bytes() == before
 
@@ -464,7 +471,7 @@ def test_no_byte_can_be_changed(tmp_path_factory, position, byte):
         byte ^= 1
     content[position] = byte
     path.write_bytes(bytes(content))
-    with pytest.raises(FileFormatError, match=r"ledger: line [1-4]"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"ledger: line [1-4]"):
         Ledger.open(path)
 
 
@@ -484,7 +491,7 @@ def test_an_overspent_ledger_is_refused_even_if_its_hashes_are_right(path):
     lines = filled(path)
     assert chain(lines) == lines
     path.write_bytes(b"".join(chain(edited(lines, 2, b'"1/8"', b'"8/9"'))))
-    with pytest.raises(FileFormatError, match="line 3 spends more than the budget"):
+    with pytest.raises(rp.errors.FileFormatError, match="line 3 spends more than the budget"):
         Ledger.open(path)
 
 
@@ -494,7 +501,7 @@ def test_a_file_that_was_cut_off_or_put_back_is_noticed_by_whoever_had_it_open(p
     opened = Ledger.open(path)
     path.write_bytes(b"".join(lines[:kept]))
     for use in (lambda: opened.spent, lambda: opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)):
-        with pytest.raises(FileFormatError, match="entries that were there before are missing"):
+        with pytest.raises(rp.errors.FileFormatError, match="entries that were there before are missing"):
             use()
 
 
@@ -505,7 +512,7 @@ def test_another_ledger_in_its_place_is_noticed(path):
     fresh = Ledger.create(path, budget=pcost(1), data_set="census")
     for number in range(5):
         fresh.charge(Fraction(1, 90 + number), HASH, **ADD_REMOVE)
-    with pytest.raises(FileFormatError, match="entries that were there before are missing"):
+    with pytest.raises(rp.errors.FileFormatError, match="entries that were there before are missing"):
         opened.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
 
 
@@ -517,7 +524,7 @@ def limit_size(monkeypatch, size):
 def test_a_huge_file_is_refused(path, monkeypatch):
     filled(path)
     limit_size(monkeypatch, 500)
-    with pytest.raises(FileFormatError, match="at most 500 bytes long"):
+    with pytest.raises(rp.errors.FileFormatError, match="at most 500 bytes long"):
         Ledger.open(path)
 
 
@@ -525,7 +532,7 @@ def test_a_full_ledger_can_be_read_but_not_charged(path, monkeypatch):
     filled(path)
     limit_size(monkeypatch, path.stat().st_size)
     ledger = Ledger.open(path)
-    with pytest.raises(BudgetError, match="the ledger is full"):
+    with pytest.raises(rp.errors.BudgetError, match="the ledger is full"):
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert len(ledger.entries) == 3
 
@@ -533,7 +540,7 @@ def test_a_full_ledger_can_be_read_but_not_charged(path, monkeypatch):
 def test_what_is_no_ordinary_file_is_refused(path, tmp_path):
     os.mkfifo(path)
     for other in (path, tmp_path, "/dev/zero", "/dev/null"):
-        with pytest.raises(FileFormatError, match="not a regular file"):
+        with pytest.raises(rp.errors.FileFormatError, match="not a regular file"):
             Ledger.open(other)
 
 
@@ -546,7 +553,7 @@ def test_a_torn_line_stops_all_spending_until_it_is_settled(path, cut):
     assert ledger.is_torn
     assert len(ledger.entries) == 2
     before = path.read_bytes()
-    with pytest.raises(FileFormatError, match=r"the last line is incomplete.*--settle COST"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"the last line is incomplete.*--settle COST"):
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert path.read_bytes() == before
     entry = ledger.settle(Fraction(1, 9))
@@ -573,18 +580,18 @@ def test_the_torn_part_of_a_settled_line_cannot_be_changed(path):
     path.write_bytes(b"".join(lines) + b'{"cost":"1/2')
     Ledger.open(path).settle(Fraction(1, 2))
     path.write_bytes(path.read_bytes().replace(b'{"cost":"1/2\t', b'{"cost":"1/3\t'))
-    with pytest.raises(FileFormatError, match="line 3 was edited"):
+    with pytest.raises(rp.errors.FileFormatError, match="line 3 was edited"):
         Ledger.open(path)
 
 
 def test_settling_is_refused_where_nothing_is_torn_or_too_little_is_left(path, make):
-    with pytest.raises(BudgetError, match="nothing to settle"):
+    with pytest.raises(rp.errors.BudgetError, match="nothing to settle"):
         make(pcost(1)).settle(1)
     path.unlink(missing_ok=True)
     path.write_bytes(b"".join(filled(path)) + b"{")
-    with pytest.raises(BudgetError, match="left of pcost 1"):
+    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1"):
         Ledger.open(path).settle(1)
-    with pytest.raises(BudgetError, match="a charge must be exact"):
+    with pytest.raises(rp.errors.BudgetError, match="a charge must be exact"):
         Ledger.open(path).settle(0.1)
     assert Ledger.open(path).is_torn
 
@@ -620,7 +627,7 @@ def test_an_overspend_is_refused_before_a_record_is_read(make, monkeypatch):
     measure(PLAN, CODES, ledger=ledger)
     measure(PLAN, CODES, ledger=ledger, again=True)
     monkeypatch.setattr(gate, "open_source", never)
-    with pytest.raises(BudgetError, match=r"left of pcost 0\.9; this costs"):
+    with pytest.raises(rp.errors.BudgetError, match=r"left of pcost 0\.9; this costs"):
         measure(PLAN, CODES, ledger=ledger, again=True)
     assert len(ledger.entries) == 2
 
@@ -628,22 +635,24 @@ def test_an_overspend_is_refused_before_a_record_is_read(make, monkeypatch):
 @pytest.mark.parametrize(("charge", "entries"), [("counted", 0), ("first", 1)])
 def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(make, charge, entries):
     ledger = make(pcost(1))
-    with pytest.raises(DataError):
+    with pytest.raises(rp.errors.DataError):
         measure(PLAN, np.array([[0, 7]]), ledger=ledger, charge=charge)
     assert len(ledger.entries) == entries
 
 
 def test_when_to_charge_is_one_of_two_words():
-    with pytest.raises(BudgetError, match=r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"):
+    with pytest.raises(
+        rp.errors.BudgetError, match=r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"
+    ):
         measure(PLAN, CODES, charge="frist")
-    with pytest.raises(BudgetError, match='charge must be "counted" or "first", got True'):
+    with pytest.raises(rp.errors.BudgetError, match='charge must be "counted" or "first", got True'):
         measure(PLAN, CODES, charge=True)
 
 
 @pytest.mark.parametrize("options", [{"noise": "laplace"}, {"seed": -1}])
 def test_a_refusal_that_no_record_decides_charges_nothing(make, options):
     ledger = make(pcost(1))
-    with pytest.raises(BudgetError):
+    with pytest.raises(rp.errors.BudgetError):
         measure(PLAN, CODES, ledger=ledger, **options)
     assert ledger.entries == ()
 
@@ -651,7 +660,7 @@ def test_a_refusal_that_no_record_decides_charges_nothing(make, options):
 @pytest.mark.parametrize("bad", ["ledger.txt", zcdp(1), 1.0, object()])
 def test_what_is_no_ledger_is_refused_before_a_record_is_read(monkeypatch, bad):
     monkeypatch.setattr(gate, "open_source", never)
-    with pytest.raises(BudgetError, match="ledger must be a Ledger"):
+    with pytest.raises(rp.errors.BudgetError, match="ledger must be a Ledger"):
         measure(PLAN, CODES, ledger=bad)
 
 
@@ -660,7 +669,7 @@ def test_a_torn_or_damaged_ledger_stops_a_measurement_before_a_record_is_read(pa
     monkeypatch.setattr(gate, "open_source", never)
     for tail in (b"{", b"{\n"):
         path.write_bytes(path.read_bytes() + tail)
-        with pytest.raises(FileFormatError, match="line"):
+        with pytest.raises(rp.errors.FileFormatError, match="line"):
             measure(PLAN, CODES, ledger=ledger)
 
 
@@ -680,12 +689,12 @@ def test_there_is_room_for_a_charge_exactly_if_it_is_accepted(costs, person):
         terms, told, before = {"neighbors": "add-remove", "records_per_person": person}, [], ledger.entries
         try:
             ledger.require_room(cost, HASH, **terms)
-        except BudgetError as error:
+        except rp.errors.BudgetError as error:
             told.append(str(error))
         assert ledger.entries == before
         try:
             ledger.charge(cost, HASH, **terms)
-        except BudgetError as error:
+        except rp.errors.BudgetError as error:
             told.append(str(error))
         assert len(set(told)) in (0, 1)
         assert len(told) != 1, "one refused what the other accepted"
@@ -697,7 +706,7 @@ def test_what_is_found_measurable_costs_what_is_charged(path):
     assert ledger.spent == 0
     measure(PLAN, CODES, ledger=ledger)
     assert ledger.spent == cost
-    with pytest.raises(BudgetError, match="the ledger has pcost"):
+    with pytest.raises(rp.errors.BudgetError, match="the ledger has pcost"):
         require_measurable(PLAN, ledger=ledger, again=True)
     assert require_measurable(PLAN) == cost
 
@@ -706,7 +715,7 @@ def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
     Ledger.create(path, budget=zcdp(1), data_set="people")
     content = path.read_bytes() + b"\n" * 2**24
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match="line 2 is not a line of a ledger"):
+    with pytest.raises(rp.errors.FileFormatError, match="line 2 is not a line of a ledger"):
         read_account(content)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

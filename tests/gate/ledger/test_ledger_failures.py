@@ -13,15 +13,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from residualplanner.gate.ledger import Ledger
+import residualplanner as rp
+from residualplanner import Domain, Ledger, marginals, measure, pcost, select
 from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.gate.measurement.measure import measure
 from residualplanner.ground import atomic as _atomic
-from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
 
 HASH = "0" * 64
 ADD_REMOVE = {"neighbors": "add-remove"}
@@ -295,7 +290,7 @@ def test_a_write_that_can_not_be_taken_back_leaves_a_torn_line_that_stops_all_sp
     with pytest.raises(OSError, match="Input/output error"):
         ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
     monkeypatch.undo()
-    with pytest.raises(FileFormatError, match="the last line is incomplete"):
+    with pytest.raises(rp.errors.FileFormatError, match="the last line is incomplete"):
         ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
     assert ledger.settle(Fraction(1, 2)).sequence == 1
 
@@ -497,5 +492,5 @@ def test_an_interrupt_of_the_count_keeps_the_charge_only_where_that_came_first(t
 def test_the_next_run_is_refused_only_by_the_budget(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger", budget=pcost("1/50"), data_set="d")
     measure(PLAN, CODES, ledger=ledger)
-    with pytest.raises(BudgetError, match="left of pcost 1/50"):
+    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1/50"):
         measure(PLAN, CODES, ledger=ledger, again=True)

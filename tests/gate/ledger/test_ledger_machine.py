@@ -12,9 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.privacy import pcost
+import residualplanner as rp
+from residualplanner import Ledger, pcost
 
 HASH = "0" * 64
 BUDGET = Fraction(1)
@@ -43,10 +42,10 @@ class LedgerMachine(RuleBasedStateMachine):
         before = self.path.read_bytes()
         try:
             entry = self.handles[who].charge(cost, HASH, neighbors="add-remove", label=f"by {who}")
-        except FileFormatError:
+        except rp.errors.FileFormatError:
             assert self.is_torn
             assert self.path.read_bytes() == before
-        except BudgetError:
+        except rp.errors.BudgetError:
             assert not self.is_torn
             assert sum(self.charged) + cost > BUDGET
             assert self.path.read_bytes() == before
@@ -61,7 +60,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(who=st.sampled_from([0, 1]), cost=costs)
     def charge_for_other_neighbors(self, who, cost):
         before = self.path.read_bytes()
-        with pytest.raises(BudgetError, match="do not add up"):
+        with pytest.raises(rp.errors.BudgetError, match="do not add up"):
             self.handles[who].charge(cost, HASH, neighbors="replace")
         assert self.path.read_bytes() == before
 
@@ -76,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def settle(self, who, cost):
         try:
             self.handles[who].settle(cost)
-        except BudgetError:
+        except rp.errors.BudgetError:
             assert not self.is_torn or sum(self.charged) + cost > BUDGET
         else:
             assert self.is_torn

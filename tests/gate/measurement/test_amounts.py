@@ -10,29 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from amounts import Asked, asked, data_vector, records_of
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner import (
+    Attribute,
+    CsvFile,
+    Domain,
+    Identity,
+    Ledger,
+    Numeric,
+    Plan,
+    Sum,
+    Weight,
+    Workload,
+    load_measurement,
+    load_plan,
+    measure,
+    pcost,
+    reconstruct,
+    select,
+)
 from residualplanner.gate.measurement.precision import PRECISION_RULE, precision_rule
-from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError, WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.amounts.weight import Weight
-from residualplanner.release.reconstruct import reconstruct
 
 few = settings(max_examples=12)
 fewer = settings(max_examples=8)
@@ -205,7 +207,7 @@ def test_amounts_that_are_clipped_after_they_were_divided_would_cost_more_than_i
 def test_entries_that_are_no_amounts_are_refused_and_never_shown(column, numeric, rule, message):
     domain = Domain({"pay": Attribute("pay", numeric=Numeric(0, 30, **numeric), **rule)})
     plan = select(Workload(domain, [{"pay": Sum()}]), budget=pcost(1))
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         measure(plan, pd.DataFrame({"pay": column}))
     assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf", "1,000", "1180591", "E+60"))
 
@@ -296,7 +298,7 @@ def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
     domain = Domain({"x": Numeric(0, 2**20), "y": Numeric(0, 2**20 - 1)})
     plan = select(Workload(domain, [{"x": Sum(), "y": Sum()}]), budget=pcost(1))
     ledger = Ledger(pcost(1))
-    with pytest.raises(WorkloadError, match="counts in 1/1,099,510,579,200 of a record"):
+    with pytest.raises(rp.errors.WorkloadError, match="counts in 1/1,099,510,579,200 of a record"):
         measure(plan, np.zeros((3, 2), dtype=int), ledger=ledger)
     assert not ledger.entries
 
@@ -306,7 +308,7 @@ def test_records_that_are_too_many_for_integers_are_refused():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("residualplanner.gate.sources.records.MOST", 2**31)
         source = open_source(np.zeros((3, 1), dtype=int), many)
-        with pytest.raises(DataError, match="more than 64-bit integers hold"):
+        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
             source.count([np.array([[0]])])
         assert int(source.count([np.empty((1, 0), dtype=int)])[0][0]) == 3
 
@@ -325,10 +327,12 @@ def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_re
     for found, table in zip(open_source({("pay", "sex"): cells.T}, PEOPLE).count(groups), expected, strict=True):
         assert (found == table).all()
     contradicting = {("pay", "sex"): cells.T, ("sex",): np.array([4, 4])}
-    with pytest.raises(DataError, match="contradict each other"):
+    with pytest.raises(rp.errors.DataError, match="contradict each other"):
         open_source(contradicting, PEOPLE).count(groups)
     assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE).count(groups)
-    with pytest.raises(DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"):
+    with pytest.raises(
+        rp.errors.DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"
+    ):
         open_source({("pay", "sex"): cells.T + 1}, PEOPLE).count(groups)
 
 
@@ -345,7 +349,7 @@ def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_re
     ],
 )
 def test_sums_that_no_amounts_have_are_refused(counts, sums, message):
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         PAY.numeric.ready_counts(counts, sums)
     assert "11" not in str(caught.value)
 

@@ -25,17 +25,14 @@ from random_plans import (
     sample_workload,
 )
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
+from residualplanner import Domain, marginals, measure, pcost, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement.gaussian import gaussian_mechanism, residual_values
-from residualplanner.gate.measurement.measure import measure, measure_with_bits, require_measurable
+from residualplanner.gate.measurement.measure import measure_with_bits, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
 from residualplanner.gate.measurement.precision import gamma2_ratio, measured_cost, precision_of
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = import_module("residualplanner.gate.measurement.measure")

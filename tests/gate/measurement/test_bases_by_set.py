@@ -9,20 +9,15 @@ import numpy as np
 import pytest
 
 import dense
+import residualplanner as rp
 from random_plans import measured_of, plan_by_set, sample_workload
 from replayed_measuring import replay
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import groups_of_plan, load_measurement
+from residualplanner import Domain, load_measurement, marginals, measure, pcost, select
+from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.precision import PRECISION_RULE_VARYING
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
-from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.files import plan_hash, plan_to_archive
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.strategy.strategy import constant_strategy
-from residualplanner.method.workload.families import marginals
 
 KIND = {"kind": "measurement", "version": 5}
 PLAN = plan_by_set(sample_workload(), 6)
@@ -106,7 +101,7 @@ def scaled(name, factor, **told):
 
 def one_basis(header, arrays):
     """The plan with one basis for each attribute in place of the one that was measured."""
-    strategy = constant_strategy(PLAN.closure, PLAN.strategy.of_attributes)
+    strategy = rp.strategies.constant_strategy(PLAN.closure, PLAN.strategy.of_attributes)
     one = replace(PLAN, strategy=strategy, noise_variances=PLAN.noise_variances * 99)
     header["plan"], theirs = plan_to_archive(one)
     for name in [name for name in arrays if name.startswith("plan/")]:
@@ -117,12 +112,12 @@ def one_basis(header, arrays):
 @pytest.mark.parametrize(
     ("edit", "error", "reason"),
     [
-        (other_noise(pcost="1/1"), BudgetError, "states the exact cost"),
-        (other_noise(precision="w = 1 / noise_variance"), FileFormatError, "contradicts itself"),
-        (scaled("plan/bases/messages", 0), BudgetError, r"states pcost|more than the budget"),
-        (scaled("plan/bases/matrix_2", 2), BudgetError, "more than the budget"),
-        (scaled("plan/noise_variance", 4), BudgetError, "states pcost"),
-        (one_basis, BudgetError, "states the exact cost"),
+        (other_noise(pcost="1/1"), rp.errors.BudgetError, "states the exact cost"),
+        (other_noise(precision="w = 1 / noise_variance"), rp.errors.FileFormatError, "contradicts itself"),
+        (scaled("plan/bases/messages", 0), rp.errors.BudgetError, r"states pcost|more than the budget"),
+        (scaled("plan/bases/matrix_2", 2), rp.errors.BudgetError, "more than the budget"),
+        (scaled("plan/noise_variance", 4), rp.errors.BudgetError, "states pcost"),
+        (one_basis, rp.errors.BudgetError, "states the exact cost"),
     ],
 )
 def test_an_edited_measurement_is_refused(path, edit, error, reason):

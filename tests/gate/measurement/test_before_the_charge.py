@@ -8,17 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.limited_records import LimitedRecords
-from residualplanner.ground.errors import BudgetError, DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.scale.stored import measure_in_store
+import residualplanner as rp
+from residualplanner import Attribute, CsvFile, Domain, Ledger, LimitedRecords, marginals, measure, pcost, select
 
 RULES = {"unknown": "X", "missing": "X"}
 STRICT = Domain({"sex": ["F", "M"], "age": 3})
@@ -75,7 +66,7 @@ def test_a_form_that_cannot_be_counted_costs_nothing(make, domain, tmp_path):
     if isinstance(data := make(tmp_path), dict) and domain is DECLARED:
         data[("sex",)] = np.append(data["sex",], 0)
     ledger = Ledger(pcost(1))
-    with pytest.raises(DataError):
+    with pytest.raises(rp.errors.DataError):
         measure(plan_of(domain), data, ledger=ledger)
     assert ledger.entries == ()
 
@@ -83,7 +74,7 @@ def test_a_form_that_cannot_be_counted_costs_nothing(make, domain, tmp_path):
 @pytest.mark.parametrize("make", WRONG_LINES.values(), ids=WRONG_LINES)
 def test_lines_that_are_no_records_cost_nothing_where_they_are_an_error_and_else_follow_the_rules(make, tmp_path):
     ledger, data = Ledger(pcost(1)), make(tmp_path)
-    with pytest.raises(DataError, match=r"has lines .*declare unknown= for every attribute"):
+    with pytest.raises(rp.errors.DataError, match=r"has lines .*declare unknown= for every attribute"):
         measure(plan_of(STRICT), data, ledger=ledger)
     assert ledger.entries == ()
     measure(plan_of(DECLARED), data, ledger=ledger)
@@ -95,7 +86,7 @@ def test_lines_that_are_no_records_cost_nothing_where_they_are_an_error_and_else
 def test_where_the_charge_comes_first_no_line_of_a_file_decides_whether_it_is_made(make, options, tmp_path):
     ledger, data = Ledger(pcost(2)), make(tmp_path)
     for source in (data, CsvFile(data, newlines_in_values=True)):
-        with pytest.raises(DataError, match="The charge stays"):
+        with pytest.raises(rp.errors.DataError, match="The charge stays"):
             measure(plan_of(STRICT), source, ledger=ledger, charge="first", again=True, **options)
     assert ledger.spent > 1
 
@@ -114,8 +105,8 @@ CONTENTS = {
 @pytest.mark.parametrize("charge", ["first", "counted"])
 @pytest.mark.parametrize("into", [[], ["store"]], ids=["memory", "store"])
 def test_where_the_charge_comes_first_nothing_in_the_records_decides_whether_it_is_made(data, charge, into, tmp_path):
-    ledger, gate = Ledger(pcost(1)), measure_in_store if into else measure
-    with pytest.raises(DataError, match="The charge stays" if charge == "first" else "Nothing was charged"):
+    ledger, gate = Ledger(pcost(1)), rp.scale.measure_in_store if into else measure
+    with pytest.raises(rp.errors.DataError, match="The charge stays" if charge == "first" else "Nothing was charged"):
         gate(plan_of(STRICT), data, *(tmp_path / name for name in into), ledger=ledger, charge=charge)
     assert len(ledger.entries) == (charge == "first")
 
@@ -123,7 +114,7 @@ def test_where_the_charge_comes_first_nothing_in_the_records_decides_whether_it_
 def test_people_are_not_limited_in_records_that_do_not_name_them_whatever_is_in_these():
     messages = set()
     for data in [np.zeros((2, 2), dtype=int), *list(CONTENTS.values())[:-1]]:
-        with pytest.raises(DataError, match="does not say whose a record is") as caught:
+        with pytest.raises(rp.errors.DataError, match="does not say whose a record is") as caught:
             measure(plan_of(STRICT), LimitedRecords(data, person="id"), ledger=Ledger(pcost(1)), charge="first")
         messages.add(str(caught.value))
     assert len(messages) == 1
@@ -131,7 +122,7 @@ def test_people_are_not_limited_in_records_that_do_not_name_them_whatever_is_in_
 
 def test_newlines_in_values_are_read_where_they_are_asked_for(tmp_path):
     file = file_of(b'sex,age,note\nF,0,"two\nlines"\n')(tmp_path)
-    with pytest.raises(DataError, match=r"CsvFile\(path, newlines_in_values=True\)"):
+    with pytest.raises(rp.errors.DataError, match=r"CsvFile\(path, newlines_in_values=True\)"):
         measure(plan_of(STRICT), file)
     measurement = measure(plan_of(STRICT), CsvFile(file, newlines_in_values=True), noise="gaussian", seed=1)
     assert len(measurement.residuals.values) == 6
@@ -142,5 +133,5 @@ def test_records_that_cannot_be_paid_for_are_not_opened(monkeypatch):
         raise AssertionError("records were opened")
 
     monkeypatch.setattr(import_module("residualplanner.gate.measurement.measure"), "open_source", never)
-    with pytest.raises(BudgetError, match="the ledger has"):
+    with pytest.raises(rp.errors.BudgetError, match="the ledger has"):
         measure(plan_of(STRICT), np.zeros((1, 2), dtype=int), ledger=Ledger(pcost("1/2")))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.gate.ledger import Ledger
+from residualplanner import Ledger, measure
 from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.blocks import (
@@ -22,10 +22,8 @@ from residualplanner.gate.measurement.blocks import (
     working_bytes,
 )
 from residualplanner.gate.measurement.counting import count_tables, parents
-from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import ResourceError
 from strategies import cases
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 3, "d": 2, "e": 5})
@@ -68,7 +66,7 @@ def held_bytes(groups):
 def fits(groups, family, memory):
     try:
         blocks_within(groups, family, memory)
-    except ResourceError:
+    except rp.errors.ResourceError:
         return False
     return True
 
@@ -150,7 +148,9 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
 
 def test_memory_that_no_block_fits_into_is_refused_before_the_charge(tmp_path):
     ledger = Ledger(rp.pcost(10))
-    with pytest.raises(ResourceError, match=r"the largest tables take .* and memory= .* allows .*nothing was charged"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"the largest tables take .* and memory= .* allows .*nothing was charged"
+    ):
         measure(PLAN, RECORDS, memory=working_bytes(GROUPS), scratch=tmp_path, ledger=ledger)
     assert ledger.spent == 0
 
@@ -158,7 +158,7 @@ def test_memory_that_no_block_fits_into_is_refused_before_the_charge(tmp_path):
 def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     ledger = Ledger(rp.pcost(10))
-    with pytest.raises(ResourceError, match=r"too little room: the answers take .* has .* left; nothing"):
+    with pytest.raises(rp.errors.ResourceError, match=r"too little room: the answers take .* has .* left; nothing"):
         measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path, ledger=ledger)
     assert ledger.spent == 0
     assert os.listdir(tmp_path) == []
@@ -166,12 +166,12 @@ def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("memory", [0, -1, 1.5, True, "4 GiB"])
 def test_memory_is_a_number_of_bytes(memory):
-    with pytest.raises(ResourceError, match="memory must be a number of bytes"):
+    with pytest.raises(rp.errors.ResourceError, match="memory must be a number of bytes"):
         measure(PLAN, RECORDS, memory=memory)
 
 
 def test_scratch_is_a_folder(tmp_path):
-    with pytest.raises(ResourceError, match="scratch must be a folder that exists"):
+    with pytest.raises(rp.errors.ResourceError, match="scratch must be a folder that exists"):
         measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path / "none")
 
 
@@ -190,7 +190,9 @@ def test_what_holds_all_at_once_has_one_block():
 def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():
     ledger = Ledger(rp.pcost(10))
     table = pa.table({name: RECORDS[:, number] for number, name in enumerate(DOMAIN.names)})
-    with pytest.raises(ResourceError, match=r"can be read only once, and would be \d+ times.*Nothing was charged"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"can be read only once, and would be \d+ times.*Nothing was charged"
+    ):
         measure(PLAN, table.to_reader(), memory=LITTLE, ledger=ledger)
     assert ledger.spent == 0
     assert measure(PLAN, table.to_reader(), memory=10**9, ledger=ledger).noise.pcost == ledger.spent

@@ -6,21 +6,26 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from residualplanner.gate.ledger import Ledger
+import residualplanner as rp
+from residualplanner import (
+    Domain,
+    Ledger,
+    approx_dp,
+    load_measurement,
+    load_plan,
+    marginals,
+    measure,
+    pcost,
+    select,
+    zcdp,
+)
 from residualplanner.gate.ledger.lines import LedgerTerms
-from residualplanner.gate.measurement.measure import measure, require_measurable
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, approx_dp, gdp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
+from residualplanner.gate.measurement.measure import require_measurable
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
 RECORDS = np.array([[0, 0], [1, 2]])
 HASH = "0" * 64
-BUDGETS = [gdp("0.5"), gdp(3), approx_dp(3, 0.01, noise="gaussian")]
+BUDGETS = [rp.privacy.gdp("0.5"), rp.privacy.gdp(3), approx_dp(3, 0.01, noise="gaussian")]
 REFUSAL = "for continuous noise does not hold for discrete noise; write "
 
 pytestmark = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -42,7 +47,7 @@ def test_measuring_discrete_noise_refuses_it_before_the_charge_and_the_records(b
         lambda: require_measurable(plan, ledger=ledger),
         lambda: require_measurable(plan),
     ):
-        with pytest.raises(BudgetError, match=REFUSAL):
+        with pytest.raises(rp.errors.BudgetError, match=REFUSAL):
             attempt()
     assert ledger.entries == ()
 
@@ -58,14 +63,14 @@ def test_continuous_noise_can_be_measured_for_research_and_is_charged_in_zcdp(bu
 
 def test_a_ledger_cannot_be_begun_with_it(budget, tmp_path):
     for begin in (lambda: Ledger(budget), lambda: Ledger.create(tmp_path / "l", budget=budget, data_set="census")):
-        with pytest.raises(BudgetError, match=REFUSAL):
+        with pytest.raises(rp.errors.BudgetError, match=REFUSAL):
             begin()
     assert not (tmp_path / "l").exists()
 
 
 def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(budget, tmp_path):
     path, cost = tmp_path / "l", budget.pcost_exact / 4
-    path.write_bytes(LedgerTerms(budget, "", "census", Neighbors()).line + b'{"cost":')
+    path.write_bytes(LedgerTerms(budget, "", "census", rp.privacy.Neighbors()).line + b'{"cost":')
     ledger = Ledger.open(path)
     assert (ledger.budget, ledger.is_torn) == (budget, True)
     ledger.settle(cost)
@@ -73,10 +78,10 @@ def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(bu
     before = path.read_bytes()
     for attempt in (ledger.charge, ledger.require_room):
         with pytest.raises(
-            BudgetError, match="nothing more is charged to it; begin another ledger with what it has left"
+            rp.errors.BudgetError, match="nothing more is charged to it; begin another ledger with what it has left"
         ):
             attempt(cost, HASH, neighbors="add-remove")
-    with pytest.raises(BudgetError, match="nothing more is charged"):
+    with pytest.raises(rp.errors.BudgetError, match="nothing more is charged"):
         measure(select(WORKLOAD, budget=zcdp("1e-9")), Never(), ledger=ledger)
     assert path.read_bytes() == before
 

@@ -13,9 +13,8 @@ import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release
 from random_plans import base_mechanisms, parts_of, plan_by_hand, planned, plans, plans_by_set, query_rows
+from residualplanner import Release
 from residualplanner.gate.measurement.averages import combine, combined_plan
-from residualplanner.method.strategy.strategy import constant_strategy
-from residualplanner.release.release import Release
 
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, size=(200, 3))
@@ -37,7 +36,7 @@ def pairs(draw):
     for _ in range(2):
         numbers = draw(st.sets(st.integers(0, len(plan.workload) - 1), min_size=1))
         workload = rp.Workload(plan.domain, [query for i, query in enumerate(plan.workload) if i in numbers])
-        strategy = constant_strategy(workload.closure, plan.strategy.of_attributes)
+        strategy = rp.strategies.constant_strategy(workload.closure, plan.strategy.of_attributes)
         parts.append(plan_by_hand(workload, strategy, rng.lognormal(size=len(workload.closure))))
     return tuple(parts)
 

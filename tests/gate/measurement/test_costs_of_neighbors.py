@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 
 import dense
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
+from residualplanner import Domain, Ledger, marginals, measure, select, zcdp
 from residualplanner.gate.measurement.precision import measured_cost, precision_of
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.workload.families import marginals
 
 SIZES = (3, 2, 4)
 DOMAIN = Domain({"a": 3, "b": 2, "c": 4})

@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
+from residualplanner import Domain, marginals
 from residualplanner.gate.measurement.counting import count_tables, parents, require_cells
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import constant_strategy
-from residualplanner.method.workload.families import marginals
 from strategies import Case, bases_of, cases
 
 
@@ -33,7 +32,7 @@ def random_codes(case: Case, records: int):
 def counted(case: Case, codes):
     spy = Spy(open_source(codes, case.domain))
     closure = case.workload.closure
-    groups = basis_groups(constant_strategy(closure, bases_of(case.sizes)))
+    groups = basis_groups(rp.strategies.constant_strategy(closure, bases_of(case.sizes)))
     return count_tables(spy, closure, groups, parents(closure)), groups, spy
 
 
@@ -72,4 +71,4 @@ def test_tables_beyond_the_limit_are_refused():
     domain = Domain({f"a{i}": 1000 for i in range(5)})
     closure = marginals(domain, order=4).closure
     with pytest.raises(Exception, match=r"too large: the tables to measure have 5,010,010,005,001 cells, the limit is"):
-        require_cells(basis_groups(constant_strategy(closure, bases_of(domain.sizes))))
+        require_cells(basis_groups(rp.strategies.constant_strategy(closure, bases_of(domain.sizes))))

@@ -13,25 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+import residualplanner as rp
 from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
 from replayed_measuring import drawn_scales
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from residualplanner.gate.measurement.precision import lattice_divisors, refinement
-from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, zcdp
-from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import subtraction_strategy
-from residualplanner.method.workload.families import marginals
 from residualplanner.publish.pictures import ShownTable
-from residualplanner.release.reconstruct import reconstruct
-from residualplanner.release.release import Release
 from slowness import slow
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]
@@ -164,8 +155,8 @@ def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divi
 
 
 def test_one_refinement_serves_all_sets_with_the_same_bases():
-    groups = basis_groups(subtraction_strategy(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1)))
-    found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), Neighbors("add-remove", 1))
+    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1)))
+    found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
     assert found == (2**27, 4 * 2**30)
 
 
@@ -180,8 +171,8 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 
 
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
-    groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 3}), up_to=1)))
-    replaced = Neighbors("replace", 1)
+    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain({"a": 3}), up_to=1)))
+    replaced = rp.privacy.Neighbors("replace", 1)
     assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
     assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
 
@@ -203,5 +194,5 @@ def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch)
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
     monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "require_drawable", lambda _: None)
     measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
-    with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
+    with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")

@@ -8,24 +8,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import residualplanner as rp
 from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
+from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement import noisy_answers as arithmetic
 from residualplanner.gate.measurement.answers import IntegerResiduals
-from residualplanner.gate.measurement.measure import measure, measure_with_bits
-from residualplanner.gate.measurement.measurement import groups_of_plan, load_measurement
+from residualplanner.gate.measurement.measure import measure_with_bits
+from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
-from residualplanner.ground.errors import FileFormatError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import constant_strategy, subtraction_strategy
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.release.reconstruct import reconstruct
 from strategies import bases_of
 
 SIZES = (3, 1, 2, 4, 3)
@@ -148,7 +142,9 @@ def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
 
 
 LARGE = basis_groups(
-    constant_strategy(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14)))
+    rp.strategies.constant_strategy(
+        marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14))
+    )
 )
 
 
@@ -165,7 +161,9 @@ def test_above_two_to_the_33_records_their_number_decides():
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
     groups = basis_groups(
-        constant_strategy(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3)))
+        rp.strategies.constant_strategy(
+            marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3))
+        )
     )
     for place in range(3):
         precision = np.ones(4)
@@ -178,7 +176,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
     domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
     workload = marginals(domain, up_to=2)
     noise = np.random.default_rng(1).choice([0.5, 2.0, 3.0], len(workload.closure))
-    plan = plan_by_hand(workload, subtraction_strategy(workload), noise)
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), noise)
     draws = []
 
     def flat(scales, sizes, _source):
@@ -202,7 +200,9 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
 
 
 def plan_with_noise(workload, variance):
-    return plan_by_hand(workload, subtraction_strategy(workload), np.full(len(workload.closure), variance))
+    return plan_by_hand(
+        workload, rp.strategies.subtraction_strategy(workload), np.full(len(workload.closure), variance)
+    )
 
 
 WIDE_WORKLOAD = Workload(Domain(dict.fromkeys("abcde", 3)), [tuple("abcde")])
@@ -286,8 +286,8 @@ def test_answers_that_do_not_fit_their_plan_are_refused():
     divisors = divisors_of(groups.bases)
     IntegerResiduals(groups, divisors, found)
     for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
-        with pytest.raises(FileFormatError, match="the plan needs 32 answers, one axis of int64"):
+        with pytest.raises(rp.errors.FileFormatError, match="the plan needs 32 answers, one axis of int64"):
             IntegerResiduals(groups, divisors, wrong)
     for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
-        with pytest.raises(FileFormatError, match="exactly where int64 cannot hold them"):
+        with pytest.raises(rp.errors.FileFormatError, match="exactly where int64 cannot hold them"):
             IntegerResiduals(groups, divisors, found, {1: wide})

@@ -11,21 +11,16 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Domain, load_measurement, load_plan, marginals, measure, select, zcdp
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.measurement.gaussian import generator_of_entropy
-from residualplanner.gate.measurement.measure import measure, measure_with_bits
-from residualplanner.gate.measurement.measurement import load_measurement
+from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.noisy_answers import wide_from_words, wide_to_words
 from residualplanner.ground.archive import read_archive, write_archive
-from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.version import __version__
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash, plan_to_archive
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
+from residualplanner.method.plan.files import plan_hash, plan_to_archive
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import subtraction_strategy
-from residualplanner.method.workload.families import marginals
 from saved_plans import changes, placed, read, write
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
@@ -97,7 +92,7 @@ def test_a_measurement_with_exact_noise_comes_back_as_it_was(tmp_path, plan, bit
     extra=st.integers(2**63, 2**300),
 )
 def test_words_hold_whole_numbers_of_every_size(lists, extra):
-    groups = basis_groups(subtraction_strategy(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2)))
+    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2)))
     numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
     wide = {}
     for number, values in zip([*numbers, 1], lists, strict=False):
@@ -173,7 +168,7 @@ def test_equal_measurements_have_equal_files(tmp_path):
 def test_a_file_of_a_format_before_is_refused(path, version):
     header, arrays = read_archive(path, **KIND)
     write_archive(path, kind="measurement", version=version, header=header, arrays=arrays)
-    with pytest.raises(FileFormatError, match=f"format {version} is no longer read"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"format {version} is no longer read"):
         load_measurement(path)
 
 
@@ -245,7 +240,7 @@ ANY_KIND = [
 def test_an_edited_measurement_is_refused(request, kind, edit, reason):
     path = request.getfixturevalue(kind)
     rewrite(path, edit)
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         load_measurement(path)
 
 
@@ -264,14 +259,16 @@ def test_an_edited_measurement_is_refused(request, kind, edit, reason):
 )
 def test_edited_answers_with_continuous_noise_are_refused(continuous, edit, reason):
     rewrite(continuous, edit)
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         load_measurement(continuous)
 
 
 @pytest.mark.parametrize("name", ["integers", "wide_groups", "wide_integers"])
 def test_answers_with_exact_noise_that_lack_an_array_are_refused(path, name):
     rewrite(path, lambda _, arrays: arrays.pop(name))
-    with pytest.raises(FileFormatError, match="must have its answers and the arrays of its plan, and no others"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match="must have its answers and the arrays of its plan, and no others"
+    ):
         load_measurement(path)
 
 
@@ -301,7 +298,7 @@ WORDS = "wide integers must be groups and words"
 )
 def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
     rewrite(huge, edit)
-    with pytest.raises(FileFormatError, match=reason):
+    with pytest.raises(rp.errors.FileFormatError, match=reason):
         load_measurement(huge)
 
 
@@ -309,7 +306,8 @@ def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
 def test_another_cost_than_that_of_the_plan_is_refused(path, cost):
     rewrite(path, edit_noise(pcost=cost))
     with pytest.raises(
-        BudgetError, match=r"states the exact cost .*, but its plan's noise costs .*; get the file back as it was"
+        rp.errors.BudgetError,
+        match=r"states the exact cost .*, but its plan's noise costs .*; get the file back as it was",
     ):
         load_measurement(path)
 
@@ -337,17 +335,19 @@ def test_any_field_of_the_header_replaced_is_refused_in_our_own_words(path):
             if type(old) is type(value) and old == value:
                 continue
             write(path, placed(header, place, value), members)
-            with pytest.raises(ResidualPlannerError):
+            with pytest.raises(rp.errors.ResidualPlannerError):
                 load_measurement(path)
 
 
 def test_a_plan_is_not_taken_for_a_measurement(tmp_path):
     PLAN.save(tmp_path / "plan")
-    with pytest.raises(FileFormatError, match="holds a 'plan', not a 'measurement'; name the measurement file"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match="holds a 'plan', not a 'measurement'; name the measurement file"
+    ):
         load_measurement(tmp_path / "plan")
 
 
 def test_a_reason_that_the_signed_sentence_lacks_is_refused(path):
     rewrite(path, edit_noise(unlimited_because="none of your business"))
-    with pytest.raises(FileFormatError, match="contradicts itself"):
+    with pytest.raises(rp.errors.FileFormatError, match="contradicts itself"):
         load_measurement(path)

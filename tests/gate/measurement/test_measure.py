@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
+from residualplanner import Domain, Workload, marginals, measure, pcost, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.counting import count_tables, parents
@@ -19,16 +21,10 @@ from residualplanner.gate.measurement.gaussian import (
     release_generator,
     residual_values,
 )
-from residualplanner.gate.measurement.measure import measure, measure_with_bits
+from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import BudgetError, DataError, WorkloadError
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.kron import ProductMap, tables_of_residuals
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from strategies import cases
 
 gate = importlib.import_module("residualplanner.gate.measurement.measure")
@@ -167,14 +163,14 @@ def no_noise(*_arguments, **_options):
 )
 def test_bad_options_are_refused_before_records_are_read(monkeypatch, options, reason):
     monkeypatch.setattr(gate, "open_source", no_noise)
-    with pytest.raises(BudgetError, match=reason):
+    with pytest.raises(rp.errors.BudgetError, match=reason):
         measure(PLAN, CODES, **options)
 
 
 def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
     monkeypatch.setattr(gate, "open_source", no_noise)
     monkeypatch.setattr("residualplanner.gate.measurement.counting.CELL_LIMIT", 10)
-    with pytest.raises(WorkloadError, match="too large: the tables to measure have 66 cells"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large: the tables to measure have 66 cells"):
         measure(PLAN, CODES)
 
 
@@ -184,7 +180,7 @@ def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkey
     monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "integer_answers", no_noise)
     bad = CODES.copy()
     bad[17, 3] = 987_654
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         measure(PLAN, bad, noise=noise)
     error = caught.value
     assert error.column == "c"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from random_plans import plan_by_hand
-from residualplanner.gate.measurement.measure import measure
+from residualplanner import Domain, Workload, marginals, measure, pcost, select
 from residualplanner.gate.measurement.precision import (
     gamma2_ratio,
     measured_cost,
@@ -19,14 +20,7 @@ from residualplanner.gate.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
 from residualplanner.method.strategy.costs import exact_sums
-from residualplanner.method.strategy.strategy import subtraction_strategy
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from strategies import cases
 
 gate = importlib.import_module("residualplanner.gate.measurement.measure")
@@ -96,7 +90,7 @@ def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
 @given(variances=st.lists(st.floats(1e-200, 1e200), min_size=8, max_size=8))
 def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
     workload = marginals(Domain({"a": 2, "b": 3, "c": 5}), up_to=3)
-    plan = plan_by_hand(workload, subtraction_strategy(workload), np.array(variances))
+    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(variances))
     precision = precision_of(plan.noise_variances)
     brute = Fraction(0)
     for members, w in zip(plan.closure, precision.tolist(), strict=True):
@@ -113,12 +107,12 @@ def refuse(*_arguments, **_options):
 
 def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch):
     require_affordable(PLAN, Fraction(1))
-    with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
+    with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
         require_affordable(PLAN, 1 + Fraction(1, 10**30))
     monkeypatch.setattr(gate, "open_source", refuse)
     noise = import_module("residualplanner.gate.measurement.discrete")
     monkeypatch.setattr(noise, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
-    with pytest.raises(BudgetError, match="exact cost of the noise is more than the plan's budget"):
+    with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
         measure(PLAN, np.zeros((1, 2), dtype=np.int64))
 
 
@@ -126,11 +120,11 @@ def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch)
 def test_noise_too_small_to_be_any_is_refused_before_records_are_read(monkeypatch, budget):
     plan = select(Workload(Domain({"a": 3}), [()]), budget=pcost(budget))
     monkeypatch.setattr(gate, "open_source", refuse)
-    with pytest.raises(BudgetError, match="noise of standard deviation below 1e-9"):
+    with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         measure(plan, np.zeros((1, 1), dtype=np.int64))
 
 
 def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
     require_drawable(np.array([2.0**60]))
-    with pytest.raises(BudgetError, match="below 1e-9"):
+    with pytest.raises(rp.errors.BudgetError, match="below 1e-9"):
         require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))

@@ -8,18 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from residualplanner.gate.ledger import Ledger
+import residualplanner as rp
+from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, reconstruct, select
 from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.blocks import measuring_bytes
-from residualplanner.gate.measurement.measure import measure, require_measurable
+from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.ground.errors import ResourceError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.scale.engines.engines import require_result_room
 
 GATE = import_module("residualplanner.gate.measurement.measure")
@@ -75,7 +69,7 @@ def test_what_is_needed_is_counted_from_the_sizes_of_tables():
 def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_path, files, whose):
     enough, short = NEEDED // 1024 * 1024 + 1024, NEEDED // 1024 * 1024 - 1024
     blocks.require_memory(GROUPS, system=system_of(tmp_path / "enough", files(enough)))
-    with pytest.raises(ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
+    with pytest.raises(rp.errors.ResourceError, match=rf"holds .* MiB .*, and {whose}.* has .* MiB left") as caught:
         blocks.require_memory(GROUPS, system=system_of(tmp_path / "short", files(short)))
     assert isinstance(caught.value, MemoryError)
 
@@ -89,7 +83,7 @@ def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_pa
     system = system_of(tmp_path, meminfo(needed + 1024))
     blocks.require_memory(GROUPS, allowed, system=system)
     for too_much in (allowed + 2**20, 2**40):
-        with pytest.raises(ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
+        with pytest.raises(rp.errors.ResourceError, match=r"the machine has .* MiB left; nothing was charged"):
             blocks.require_memory(GROUPS, too_much, system=system)
 
 
@@ -102,7 +96,7 @@ def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
 
 def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(monkeypatch):
     def refuse(*_arguments):
-        raise ResourceError("too little")
+        raise rp.errors.ResourceError("too little")
 
     monkeypatch.setattr(blocks, "require_memory", refuse)
     monkeypatch.setattr(GATE, "open_source", None)
@@ -113,7 +107,7 @@ def test_nothing_is_charged_or_read_and_no_noise_drawn_where_memory_is_short(mon
         lambda: measure(PLAN, None, ledger=ledger, memory=2**40),
         lambda: require_measurable(PLAN, ledger=ledger),
     ):
-        with pytest.raises(ResourceError, match="too little"):
+        with pytest.raises(rp.errors.ResourceError, match="too little"):
             ask()
     assert ledger.spent == 0
 
@@ -153,7 +147,7 @@ def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused
         require_result_room(spark_frame(setting), cells)
         return
     with pytest.raises(
-        ResourceError, match=r"Start the session with spark.driver.maxResultSize=\d+m or more"
+        rp.errors.ResourceError, match=r"Start the session with spark.driver.maxResultSize=\d+m or more"
     ) as caught:
         require_result_room(spark_frame(setting), cells)
     assert f"may have to send {cells:,} counts" in str(caught.value)
@@ -161,7 +155,7 @@ def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused
 
 def test_a_spark_frame_whose_counts_could_not_be_sent_is_not_paid_for():
     ledger = Ledger(pcost(2))
-    with pytest.raises(ResourceError, match="may have to send 1,000,000 counts"):
+    with pytest.raises(rp.errors.ResourceError, match="may have to send 1,000,000 counts"):
         measure(PLAN, spark_frame("1m"), ledger=ledger)
     assert ledger.spent == 0
 
@@ -178,13 +172,13 @@ def test_memory_that_runs_out_later_is_told_in_our_words(monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
         patch.setattr("residualplanner.method.strategy.accuracy.Accuracy.table", out_of_memory)
         for ask in (plan.variance, plan.covariance, plan.expected_max_abs_error):
-            with pytest.raises(ResourceError, match="not enough memory for errors of this size"):
+            with pytest.raises(rp.errors.ResourceError, match="not enough memory for errors of this size"):
                 ask(("a",))
     with monkeypatch.context() as patch:
         patch.setattr("residualplanner.release.stacks.Reconstructor.stacks", out_of_memory)
         for ask in (lambda: release["a"], lambda: next(release.tables()), lambda: next(release.batches())):
-            with pytest.raises(ResourceError, match="not enough memory for a table of this size"):
+            with pytest.raises(rp.errors.ResourceError, match="not enough memory for a table of this size"):
                 ask()
-        with pytest.raises(ResourceError, match="not enough memory"):
+        with pytest.raises(rp.errors.ResourceError, match="not enough memory"):
             release.save(tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,6 @@ from residualplanner.gate.measurement.measurement import map_measurement
 from residualplanner.ground import archive as _archive
 from residualplanner.ground import array_hashes as _array_hashes
 from residualplanner.ground.array_hashes import FileState
-from residualplanner.ground.errors import FileFormatError
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)
@@ -92,9 +91,9 @@ def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
     file = loaded.mapped_from
     flip(path, keeps_times)
     assert not file.is_unchanged()
-    with pytest.raises(FileFormatError, match=r"array 'integers' was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"array 'integers' was altered"):
         map_measurement(file)
-    with pytest.raises(FileFormatError, match=r"some\.measurement was altered while it was in use"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
         _ = loaded.answers_sha256
 
 
@@ -156,5 +155,5 @@ def test_the_state_is_settled_two_seconds_after_the_last_change():
 
 def test_a_hash_that_is_believed_is_still_compared_with_the_header(path):
     file = rp.load_measurement(path, mapped=True).mapped_from
-    with pytest.raises(FileFormatError, match="'integers' was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match="'integers' was altered"):
         map_measurement(replace(file, hashes=file.hashes | {"integers": "0" * 64}))

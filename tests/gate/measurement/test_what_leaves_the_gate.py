@@ -5,12 +5,10 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
+import residualplanner as rp
 from forms_of_records import CHARGED, FORMS, NOT_CHARGED, PLAN, VALUES
 from leaks import TEXT, leaks_of_error
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import BudgetError, DataError, ResourceError, UnexpectedError
-from residualplanner.method.privacy import pcost
+from residualplanner import Ledger, measure, pcost
 
 GATE = import_module("residualplanner.gate.measurement.measure")
 
@@ -65,8 +63,16 @@ def failing(error):
 @pytest.mark.parametrize(
     ("error", "kind", "word"),
     [
-        (MemoryError(f"{TEXT}-1"), ResourceError, "there was not enough memory to measure; ask for fewer or smaller"),
-        (ValueError(f"{TEXT}-1"), UnexpectedError, "unexpected ValueError at residualplanner/gate/measurement/[dm]"),
+        (
+            MemoryError(f"{TEXT}-1"),
+            rp.errors.ResourceError,
+            "there was not enough memory to measure; ask for fewer or smaller",
+        ),
+        (
+            ValueError(f"{TEXT}-1"),
+            rp.errors.UnexpectedError,
+            "unexpected ValueError at residualplanner/gate/measurement/[dm]",
+        ),
         (SystemExit(3), SystemExit, "3"),
     ],
 )
@@ -82,7 +88,8 @@ def test_what_goes_wrong_is_told_without_its_text(monkeypatch, where, is_charged
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"), [(MemoryError(f"{TEXT}-1"), ResourceError), (ValueError(f"{TEXT}-1"), UnexpectedError)]
+    ("error", "kind"),
+    [(MemoryError(f"{TEXT}-1"), rp.errors.ResourceError), (ValueError(f"{TEXT}-1"), rp.errors.UnexpectedError)],
 )
 def test_what_goes_wrong_while_records_are_opened_charges_nothing_and_is_told_without_its_text(
     monkeypatch, error, kind
@@ -98,7 +105,7 @@ def test_what_goes_wrong_while_records_are_opened_charges_nothing_and_is_told_wi
 
 def test_what_is_refused_before_the_charge_leads_to_no_record_either():
     data, ledger = pd.DataFrame(VALUES), Ledger(pcost("1/8"))
-    with pytest.raises(BudgetError, match="left of pcost 1/8") as caught:
+    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1/8") as caught:
         measure(PLAN, data, ledger=ledger)
     assert leaks_of_error(caught.value, data) == []
     assert ledger.spent == 0
@@ -106,14 +113,14 @@ def test_what_is_refused_before_the_charge_leads_to_no_record_either():
 
 def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
     def leaking(data, _domain, **_):
-        raise DataError(str(len(data)))
+        raise rp.errors.DataError(str(len(data)))
 
     spend = import_module("residualplanner.gate.spend")
     monkeypatch.setattr(spend, "shielded", lambda error, _progress: error)
     monkeypatch.setattr(spend, "without_history", lambda error: error)
     monkeypatch.setattr(GATE, "open_source", leaking)
     data = pd.DataFrame(VALUES)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         measure(PLAN, data)
     assert "test_the_search_sees_the_frames_of_forms_behind_the_gate.<locals>.leaking: data" in leaks_of_error(
         caught.value, data

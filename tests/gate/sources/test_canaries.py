@@ -13,12 +13,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import residualplanner as rp
 from leaks import DIGITS, LEAKS, TEXT, leaks_of_error
+from residualplanner import Attribute, Bins, Domain
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
 
 NUMBER = int(f"{DIGITS}645")
 DOMAIN = Domain({"name": ["x", TEXT + "-valid"], "code": 3, "amount": Bins([0, 10])})
@@ -142,7 +140,7 @@ BROKEN_FILES = {
 
 def assert_silent(action, data, capfd, caplog, recwarn):
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         action(data)
     assert leaks_of_error(caught.value, data) == []
     printed = capfd.readouterr()

@@ -12,12 +12,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+import residualplanner as rp
+from residualplanner import Attribute, Bins, Domain
 from residualplanner.gate.sources.columns import codes_of_values, type_of_spark
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
 
 FIRST = [np.array([[0]])]
 RULES = {"unknown": "drop", "missing": "drop"}
@@ -64,7 +62,7 @@ def test_a_type_is_refused_if_and_only_if_none_of_its_entries_could_match(kind, 
     if (codes_of_values(attribute, entries) >= 0).any():
         assert opened(table, attribute).count(FIRST)[0].sum() > 0
     else:
-        with pytest.raises(DataError, match=r"column 'a' is of a type that holds .*, so none could match"):
+        with pytest.raises(rp.errors.DataError, match=r"column 'a' is of a type that holds .*, so none could match"):
             opened(table, attribute)
 
 
@@ -100,14 +98,16 @@ SOURCES = {
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 @pytest.mark.parametrize("column", [[1, 2], [0.5, 1.0], [True, False]])
 def test_every_source_tells_of_types_before_it_counts(source, column, tmp_path):
-    with pytest.raises(DataError, match=r"column 'a' is of a type that holds .*the attribute's values are strings"):
+    with pytest.raises(
+        rp.errors.DataError, match=r"column 'a' is of a type that holds .*the attribute's values are strings"
+    ):
         opened(source(pa.table({"a": column}), tmp_path), ATTRIBUTES["words"])
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 @pytest.mark.parametrize("attribute", [Attribute("a", labels=[1, 2**53]), Attribute("a", labels=["F", f"-{2**60}"])])
 def test_integers_that_floats_cannot_tell_apart_are_refused_before_they_are_counted(source, attribute, tmp_path):
-    with pytest.raises(DataError, match=r"column 'a' holds floats, .* from 2\*\*53 on, .*64-bit integers"):
+    with pytest.raises(rp.errors.DataError, match=r"column 'a' holds floats, .* from 2\*\*53 on, .*64-bit integers"):
         opened(source(pa.table({"a": [1.0, 2.0**53]}), tmp_path), attribute)
 
 
@@ -116,9 +116,9 @@ def test_integers_are_told_apart_up_to_the_precision_of_the_floats(kind, bits):
     frame = pd.DataFrame({"a": pd.Series([2**bits - 1, None], dtype=kind)})
     exact = Attribute("a", labels=[2**bits - 1, 0], missing=0)
     assert opened(frame, exact).count(FIRST)[0].tolist() == [[1, 1]]
-    with pytest.raises(DataError, match=rf"from 2\*\*{bits} on"):
+    with pytest.raises(rp.errors.DataError, match=rf"from 2\*\*{bits} on"):
         opened(frame, Attribute("a", labels=[2**bits, 0], missing=0))
-    with pytest.raises(DataError, match=rf"from 2\*\*{bits} on"):
+    with pytest.raises(rp.errors.DataError, match=rf"from 2\*\*{bits} on"):
         opened(frame, Attribute("a", 2**bits + 1, missing=0))
 
 
@@ -126,7 +126,7 @@ def test_a_null_beside_large_integers_is_told_instead_of_counted_wrongly():
     """Both labels become the same float in pandas."""
     attribute = Attribute("a", labels=[2**53, 2**53 + 1, 0], unknown=0, missing=0)
     assert opened(pd.DataFrame({"a": [2**53, 2**53 + 1]}), attribute).count(FIRST)[0].tolist() == [[1, 1, 0]]
-    with pytest.raises(DataError, match='dtype "Int64"'):
+    with pytest.raises(rp.errors.DataError, match='dtype "Int64"'):
         opened(pd.DataFrame({"a": [2**53, 2**53 + 1, None]}), attribute)
     nullable = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1, None], dtype="Int64")})
     assert opened(nullable, attribute).count(FIRST)[0].tolist() == [[1, 1, 1]]
@@ -150,7 +150,9 @@ def test_columns_without_any_value_are_missing_where_their_type_could_hold_one()
 @pytest.mark.parametrize("entries", [[], [np.nan] * 3, [np.nan, 1.0]], ids=["none", "missing", "some"])
 def test_whether_a_column_is_refused_follows_from_its_type_and_not_from_its_entries(kind, entries):
     frame = pd.DataFrame({"a": pd.Series(entries, dtype=float).astype(kind)})
-    with pytest.raises(DataError, match=r"a type that holds numbers, .* any entry; .* \.astype\(\"string\"\)"):
+    with pytest.raises(
+        rp.errors.DataError, match=r"a type that holds numbers, .* any entry; .* \.astype\(\"string\"\)"
+    ):
         opened(frame, Attribute("a", labels=["F", "M"], missing="M"))
     texts = frame.assign(a=frame["a"].astype("string"))
     assert opened(texts, Attribute("a", labels=["F", "1.0"], missing="F")).count(FIRST)[0].sum() == len(entries)

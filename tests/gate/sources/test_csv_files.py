@@ -10,12 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Attribute, CsvFile, Domain
 from residualplanner.gate.sources import csv_records
-from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 
 reproducible = settings(derandomize=True, deadline=None)
 TOTAL, FIRST = np.empty((1, 0), dtype=int), np.array([[0]])
@@ -120,7 +118,7 @@ def test_a_stray_quote_takes_no_other_record(tmp_path):
         file = written(tmp_path, b"sex,note\n" + spoiled + b"\n" + b"M,x\n" * 1000)
         assert counts(file, domain) == [0, 1000, 1]
         strict = Domain({"sex": Attribute("sex", labels=["F", "M", "?"], missing="?")})
-        with pytest.raises(DataError, match=REFUSED) as caught:
+        with pytest.raises(rp.errors.DataError, match=REFUSED) as caught:
             counts(file, strict)
         assert not re.search("1000|line [0-9]|tall|1,000", str(caught.value))
 
@@ -196,7 +194,7 @@ def test_newlines_in_values_are_read_on_request(records, form, size, tmp_path_fa
 def test_where_newlines_in_values_are_read_quotes_out_of_place_are_refused_whatever_the_rules(spoiled, tmp_path):
     domain = Domain({"v": attribute()})
     file = written(tmp_path, b"v,w\n" + spoiled + b"x,y\n" * 3)
-    with pytest.raises(DataError, match="quote"):
+    with pytest.raises(rp.errors.DataError, match="quote"):
         counts(CsvFile(file, newlines_in_values=True), domain)
     fine = written(tmp_path, b'v,w\nx\nx,"\n"\n')
     assert counts(CsvFile(fine, newlines_in_values=True), domain) == [1, 0, 0, 0, 0, 1, 0]
@@ -206,7 +204,7 @@ def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypa
     monkeypatch.setattr(csv_records, "PIECE", 16)
     monkeypatch.setattr(csv_records, "LONGEST", 64)
     file = written(tmp_path, b'v,w\nx,"' + b"y\n" * 1000)
-    with pytest.raises(DataError, match="a quote that does not close, or a record of more than 16 MiB"):
+    with pytest.raises(rp.errors.DataError, match="a quote that does not close, or a record of more than 16 MiB"):
         counts(CsvFile(file, newlines_in_values=True), Domain({"v": attribute()}))
 
 
@@ -232,7 +230,7 @@ def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypa
 )
 def test_a_header_that_cannot_be_used_is_refused(text, message, tmp_path):
     file = written(tmp_path, text)
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         open_source(file, Domain({"v": attribute()}))
     assert "www" not in str(caught.value)
 
@@ -245,7 +243,9 @@ def test_a_file_that_cannot_be_unpacked_to_its_end_is_said_to_be_damaged(unknown
     inside = bytearray(zipped)
     inside[500:520] = b"\xff" * 20
     for content in (b"v,w\nx,y\n", zipped[:15], zipped[:1000], zipped[:-6], bytes(inside)):
-        with pytest.raises(DataError, match=r"the file 'r\.csv\.gz' is not gzipped, or damaged or cut off; copy or"):
+        with pytest.raises(
+            rp.errors.DataError, match=r"the file 'r\.csv\.gz' is not gzipped, or damaged or cut off; copy or"
+        ):
             counts(written(tmp_path, content, "r.csv.gz"), domain)
 
 
@@ -260,7 +260,7 @@ def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
         file = written(tmp_path, b"v,w\nx," + spoiled + b"\n" + spoiled + b",y\ny,y\n")
         assert counts(file, Domain({"v": attribute()})) == [1, 1, 0, 0, 0, 1, 0]
         source = open_source(file, Domain({"v": attribute(unknown="error")}))
-        with pytest.raises(DataError, match="column 'v' has values outside its schema"):
+        with pytest.raises(rp.errors.DataError, match="column 'v' has values outside its schema"):
             source.count([FIRST])
 
 

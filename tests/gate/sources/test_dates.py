@@ -15,12 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
+import residualplanner as rp
+from residualplanner import Attribute, Bins, Domain
 from residualplanner.gate.sources.columns import ArrowColumn
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 few = settings(max_examples=15)
@@ -129,7 +127,7 @@ ZONED = {
 @pytest.mark.parametrize("data", ZONED.values(), ids=ZONED)
 def test_moments_with_a_time_zone_are_refused_before_anything_is_counted(data):
     with pytest.raises(
-        DataError, match=r"column 'when' holds moments with a time zone, .*; convert the column to dates"
+        rp.errors.DataError, match=r"column 'when' holds moments with a time zone, .*; convert the column to dates"
     ):
         open_source(data, DOMAIN)
 
@@ -146,7 +144,7 @@ def test_moments_with_a_time_zone_are_refused_before_anything_is_counted(data):
     ],
 )
 def test_types_that_cannot_match_are_refused_before_anything_is_counted(column, attribute, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(rp.errors.DataError, match=message):
         open_source(pa.table({"when": column}), Domain({"when": attribute}))
 
 
@@ -154,7 +152,7 @@ def test_types_that_cannot_match_are_refused_before_anything_is_counted(column, 
 def test_an_entry_outside_the_declared_dates_breaks_the_rule_and_is_not_shown(entry, tmp_path):
     (tmp_path / "a.csv").write_text(f"when\n1969-12-31\n{entry}\n")
     strict = Domain({"when": Bins(EDGES)})
-    with pytest.raises(DataError, match="column 'when' has values outside its schema") as told:
+    with pytest.raises(rp.errors.DataError, match="column 'when' has values outside its schema") as told:
         open_source(tmp_path / "a.csv", strict).count(FIRST)
     assert entry not in str(told.value)
 

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import dataset, parquet
 
+import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner import Attribute, Domain
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 
 SINGLE = [np.array([[0]])]
 
@@ -73,7 +72,7 @@ def test_numbers_in_paths_are_numbers_where_the_schema_has_numbers(tmp_path):
     domain = Domain({"year": [2020, 2021], "month": [1, 2]})
     assert count(tmp_path, domain, [np.array([[0], [1]])]) == [[2, 1], [2, 1]]
     write(tmp_path, ("year=2021/month=02", {"a": [1]}))
-    with pytest.raises(DataError, match="column 'month' has values outside its schema") as caught:
+    with pytest.raises(rp.errors.DataError, match="column 'month' has values outside its schema") as caught:
         count(tmp_path, domain)
     assert "02" not in str(caught.value)
 
@@ -161,7 +160,7 @@ def make_undecodable(folder):
 )
 def test_a_folder_that_may_hold_something_else_is_refused(make, message, tmp_path):
     make(tmp_path)
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         count(tmp_path, Domain({"a": 2}))
     assert "secret" not in str(caught.value)
 

@@ -14,13 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
+import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner import Attribute, CsvFile, Domain
 from residualplanner.gate.sources import records as records_module
-from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 
 reproducible = settings(derandomize=True, deadline=None)
 
@@ -272,7 +270,7 @@ def test_categories_of_mixed_kind_are_matched_one_by_one():
 def test_columns_of_dates_spans_lists_bytes_and_truth_values_are_refused_whatever_the_rules(column):
     domain = Domain({"a": Attribute("a", labels=[0, 1, 2, 9], unknown=9)})
     data = pa.table({"a": column}) if isinstance(column, pa.Array) else pd.DataFrame({"a": column})
-    with pytest.raises(DataError, match=r"column 'a' is of a type that holds .* so none could match"):
+    with pytest.raises(rp.errors.DataError, match=r"column 'a' is of a type that holds .* so none could match"):
         open_source(data, domain)
 
 
@@ -326,7 +324,9 @@ def test_a_matrix_holds_codes_whatever_the_labels(dtype, order):
 def test_labels_beyond_ascii_call_for_utf_8_where_values_do_not_fit(tmp_path):
     (tmp_path / "towns.csv").write_bytes("town\nKöln\n".encode("latin-1"))
     towns = Domain({"town": ["Köln", "Bonn"]})
-    with pytest.raises(DataError, match=r'declare unknown="Other" or "drop"; in a CSV file that is not UTF-8, labels'):
+    with pytest.raises(
+        rp.errors.DataError, match=r'declare unknown="Other" or "drop"; in a CSV file that is not UTF-8, labels'
+    ):
         open_source(tmp_path / "towns.csv", towns).count([np.array([[0]])])
 
 
@@ -334,7 +334,7 @@ def test_codes_outside_the_domain_follow_the_rules():
     matrix = np.array([[0, 0], [3, 1], [-1, 1], [2**62, 0], [1, 9]])
     into = Domain({"a": Attribute("a", 3, unknown=2), "b": Attribute("b", 2, unknown="drop")})
     assert open_source(matrix, into).count([np.array([[0, 1]])])[0].tolist() == [[[1, 0], [0, 0], [1, 2]]]
-    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+    with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
         open_source(matrix, Domain({"a": 3, "b": 10})).count([np.array([[1]])])
 
 
@@ -352,13 +352,13 @@ def test_progress_counts_tables_and_never_records():
 def test_a_stream_is_read_once():
     source = open_source(pa.table({"a": [0, 1]}).to_reader(), Domain({"a": 2}))
     assert source.count([np.array([[0]])])[0].tolist() == [[1, 1]]
-    with pytest.raises(DataError, match="can be read only once"):
+    with pytest.raises(rp.errors.DataError, match="can be read only once"):
         source.count([np.array([[0]])])
 
 
 def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
     frame = pd.DataFrame({"b": [None, 1.0, 9.0], "a": [0, 7, 0]})
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         open_source(frame, Domain({"a": 2, "b": 2})).count([np.empty((1, 0), dtype=int)])
     assert caught.value.column == "a"
     assert str(caught.value) == (
@@ -388,19 +388,23 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:20],
 )
 def test_data_that_cannot_be_counted_are_refused(data, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(rp.errors.DataError, match=message):
         open_source(data, Domain({"a": 2, "b": 2}))
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):
     (tmp_path / "a.xlsx").write_bytes(b"")
-    with pytest.raises(DataError, match=r"read from \.csv, \.csv\.gz and \.parquet files, not from 'a\.xlsx'"):
+    with pytest.raises(
+        rp.errors.DataError, match=r"read from \.csv, \.csv\.gz and \.parquet files, not from 'a\.xlsx'"
+    ):
         open_source(tmp_path / "a.xlsx", Domain({"a": 2}))
-    with pytest.raises(DataError, match=r"there is no file 'nowhere\.parquet'"):
+    with pytest.raises(rp.errors.DataError, match=r"there is no file 'nowhere\.parquet'"):
         open_source("nowhere.parquet", Domain({"a": 2}))
     for name in ("empty.csv", "empty.parquet", "empty.csv.gz"):
         (tmp_path / name).write_bytes(b"")
-        with pytest.raises(DataError, match=r"could not be read as a table|is empty; its first line must hold"):
+        with pytest.raises(
+            rp.errors.DataError, match=r"could not be read as a table|is empty; its first line must hold"
+        ):
             open_source(tmp_path / name, Domain({"a": 2}))
 
 

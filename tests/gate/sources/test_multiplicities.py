@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Attribute, Domain
 from residualplanner.gate.sources import counting as module
 from residualplanner.gate.sources import covering
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.multiplicities import MOST, Once, Several, exact_total, several
 from residualplanner.gate.sources.rules import block_of_columns, joined
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.scale.engines.partitions import (
     CountingTask,
@@ -66,13 +65,13 @@ def test_tables_hold_the_exact_sums(records, larger, block):
 def test_products_are_exact_or_refused(left, right):
     exact = [a * b for a, b in zip(left, right, strict=False)]
     if sum(left) > MOST:
-        with pytest.raises(DataError, match="more than 64-bit integers hold"):
+        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
             several(np.array(left, dtype=np.int64))
         return
     first, second = Several(np.array(left, dtype=np.int64)), Several(np.array(right[: len(left)], dtype=np.int64))
     assert exact_total(first.entries) == first.total == sum(left)
     if sum(exact) > MOST:
-        with pytest.raises(DataError, match="more than 64-bit integers hold"):
+        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
             first.times(second)
     else:
         assert first.times(second).entries.tolist() == exact

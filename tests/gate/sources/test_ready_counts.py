@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Domain
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain
 
 DOMAIN = Domain({"a": 2, "one": 1, "b": 3, "c": ["x", "y"]})
 SIZES = DOMAIN.sizes
@@ -48,7 +48,7 @@ def test_every_table_within_a_supplied_one_is_answered_and_no_other(keys):
             assert stack.shape == (1, *(SIZES[i] for i in subset))
             assert (stack[0] == truth(subset)).all()
         else:
-            with pytest.raises(DataError, match=r"no table of counts (holds the attributes? |tells)"):
+            with pytest.raises(rp.errors.DataError, match=r"no table of counts (holds the attributes? |tells)"):
                 source.count([group])
 
 
@@ -71,7 +71,7 @@ def test_tables_are_accepted_exactly_when_every_two_agree_on_what_they_share(cho
     if agree:
         assert source.count([]) == []
     else:
-        with pytest.raises(DataError, match="contradict each other"):
+        with pytest.raises(rp.errors.DataError, match="contradict each other"):
             source.count([])
 
 
@@ -84,7 +84,7 @@ def test_counts_and_records_give_the_same_tables():
 
 def test_two_orders_of_one_set_must_agree():
     assert open_source({("a", "b"): truth((0, 2)), ("b", "a"): truth((2, 0))}, DOMAIN).count([]) == []
-    with pytest.raises(DataError, match="contradict each other"):
+    with pytest.raises(rp.errors.DataError, match="contradict each other"):
         open_source({("a", "b"): truth((0, 2)), ("b", "a"): truth((2, 0))[::-1]}, DOMAIN).count([])
 
 
@@ -110,7 +110,7 @@ def test_progress_counts_tables():
     ],
 )
 def test_tables_of_another_form_are_refused_when_they_are_opened(counts, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(rp.errors.DataError, match=message):
         open_source(counts, DOMAIN)
 
 
@@ -128,5 +128,5 @@ def test_tables_that_are_none_of_counts_are_refused_when_they_are_counted(counts
     """So that where the charge comes first, what is in them does not decide whether it is made."""
     source = open_source(counts, DOMAIN)
     for _ in range(2):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(rp.errors.DataError, match=message):
             source.count([np.array([[0]])])

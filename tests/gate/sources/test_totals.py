@@ -16,14 +16,8 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.sources.csv_files import CsvFile
+from residualplanner import Attribute, CsvFile, Domain, marginals, measure, pcost, select
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
 
 NAMES = ("v", "w")
 VALUES = ["a", "b", "c", "", " ", "a,b", '"', "a\nb", "\r", "\0", "é", "nan", "0", None]

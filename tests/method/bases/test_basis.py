@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
+from residualplanner import Identity
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.queries.identity import Identity
 from residualplanner.method.strategy.variances import subtraction_numbers
 
 #: Of attributes with the subtraction basis.
@@ -139,7 +139,7 @@ def test_what_a_basis_holds_cannot_be_changed():
     ],
 )
 def test_matrices_that_are_no_basis_are_refused(matrix, reason):
-    with pytest.raises(WorkloadError, match=reason):
+    with pytest.raises(rp.errors.WorkloadError, match=reason):
         integer_basis(matrix, "given")
 
 

@@ -6,9 +6,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
+import residualplanner as rp
+from residualplanner import Attribute, Bins
 from residualplanner.method.domain.labels import Into
 
 
@@ -32,7 +31,7 @@ def test_codes_of_labels_are_their_positions():
     assert [attribute.code_of_label(label) for label in (5, 1, 0)] == [0, 1, 2]
     assert Attribute("a", 10**18).code_of_label(10**17) == 10**17
     for absent in (True, False, "1", 2, 1.0, None):
-        with pytest.raises(DomainError, match="has no value"):
+        with pytest.raises(rp.errors.DomainError, match="has no value"):
             attribute.code_of_label(absent)
 
 
@@ -78,7 +77,7 @@ def test_edges_are_floats_and_the_last_bin_is_closed():
     ],
 )
 def test_bad_attributes_are_refused(arguments, message):
-    with pytest.raises(DomainError, match=message) as caught:
+    with pytest.raises(rp.errors.DomainError, match=message) as caught:
         Attribute("a", **arguments)
     assert caught.value.attributes == ("a",)
 
@@ -104,7 +103,7 @@ def test_bad_attributes_are_refused(arguments, message):
     ],
 )
 def test_bad_bins_are_refused(edges, labels, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         Bins(edges, labels)
 
 
@@ -127,5 +126,5 @@ def test_neighboring_bins_cover_an_interval():
 )
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udbff\udbff"])
 def test_a_text_that_no_file_can_hold_is_refused_where_it_is_declared(declare, text):
-    with pytest.raises(DomainError, match="not valid Unicode"):
+    with pytest.raises(rp.errors.DomainError, match="not valid Unicode"):
         declare(text)

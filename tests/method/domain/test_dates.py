@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from column_codes import codes_of_days, codes_of_numbers
+from residualplanner import Attribute, Bins
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 EPOCH = dt.date(1970, 1, 1)
@@ -154,7 +153,7 @@ def test_years_hold_each_of_their_days_leap_days_too():
     ],
 )
 def test_bad_dates_are_refused(make, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         make()
 
 

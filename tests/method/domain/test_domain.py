@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+import residualplanner as rp
+from residualplanner import Attribute, Bins, Domain
 from residualplanner.method.domain.labels import Into
 
 reproducible = settings(derandomize=True, deadline=None)
@@ -123,20 +121,22 @@ def test_the_text_of_a_domain_stays_short():
     ],
 )
 def test_bad_mappings_are_refused(mapping, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         Domain(mapping)
 
 
 def test_names_that_are_unknown_repeated_or_one_text_are_refused():
     domain = Domain({"age": 85, "sex": 2})
-    with pytest.raises(DomainError, match=r"unknown attribute 'race'; the domain has \['age', 'sex'\]") as caught:
+    with pytest.raises(
+        rp.errors.DomainError, match=r"unknown attribute 'race'; the domain has \['age', 'sex'\]"
+    ) as caught:
         domain.positions(["race"])
     assert caught.value.attributes == ("race",)
-    with pytest.raises(DomainError, match=r"attribute 'age' occurs twice"):
+    with pytest.raises(rp.errors.DomainError, match=r"attribute 'age' occurs twice"):
         domain.cells(["age", "sex", "age"])
-    with pytest.raises(DomainError, match=r"write \('age',\)"):
+    with pytest.raises(rp.errors.DomainError, match=r"write \('age',\)"):
         domain.positions("age")
-    with pytest.raises(DomainError, match="unknown attribute"):
+    with pytest.raises(rp.errors.DomainError, match="unknown attribute"):
         domain["race"]
 
 
@@ -179,5 +179,5 @@ def item(**changes):
     ],
 )
 def test_json_that_is_no_domain_is_refused_where_it_is_wrong(value, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         Domain.from_json(value)

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import About, Attribute, Bins, Domain
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain, omission_of
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
 
@@ -63,7 +61,7 @@ def test_a_label_of_a_rule_is_a_value_wherever_there_is_such_a_value():
 
 @pytest.mark.parametrize("label", ["Femal", "femalle", "FEMALE", " female", "fmale"])
 def test_a_misspelled_value_is_not_taken_for_a_label_of_its_own(label):
-    with pytest.raises(DomainError, match=r"'sex' has missing=.*hard to tell from its value 'female'; write"):
+    with pytest.raises(rp.errors.DomainError, match=r"'sex' has missing=.*hard to tell from its value 'female'; write"):
         Attribute("sex", labels=["female", "male"], missing=label)
     assert Attribute("sex", labels=["female", "male"], missing="Not stated").size == 3
     assert Attribute("sex", labels=["female", "male"], missing=Into(label)).value_labels[2] == label
@@ -71,7 +69,7 @@ def test_a_misspelled_value_is_not_taken_for_a_label_of_its_own(label):
 
 @pytest.mark.parametrize("rule", [3, True, None, "", " ", "DROP", "Error", "\ud800", b"x", ["x"]])
 def test_what_is_no_rule_is_refused(rule):
-    with pytest.raises(DomainError, match=r"has unknown=.*or another string as a label of its own"):
+    with pytest.raises(rp.errors.DomainError, match=r"has unknown=.*or another string as a label of its own"):
         Attribute("a", 3, unknown=rule)
 
 
@@ -81,7 +79,7 @@ def test_what_is_no_rule_is_refused(rule):
 )
 def test_no_label_of_its_own_is_shown_like_a_value(values, label):
     for rule in (label, Into(label)):
-        with pytest.raises(DomainError, match=f"hard to tell from its value '{label}'"):
+        with pytest.raises(rp.errors.DomainError, match=f"hard to tell from its value '{label}'"):
             Attribute("a", **values, missing=rule)
 
 
@@ -110,7 +108,7 @@ def test_meanings_stand_beside_values_and_match_no_entry():
 
 @pytest.mark.parametrize("meaning", [1, None, "\udfff"])
 def test_meanings_are_strings_that_files_can_hold(meaning):
-    with pytest.raises(DomainError, match="'sex' has a meaning that is not a string of valid Unicode"):
+    with pytest.raises(rp.errors.DomainError, match="'sex' has a meaning that is not a string of valid Unicode"):
         Attribute("sex", labels={1: "female", 2: meaning})
 
 
@@ -130,7 +128,7 @@ def test_words_about_an_attribute_change_none_of_its_codes():
     "make", [lambda: About(title=1), lambda: About(note="\ud800"), lambda: Attribute("a", 2, about="Income")]
 )
 def test_words_that_no_file_can_hold_are_refused(make):
-    with pytest.raises(DomainError, match=r"must be|write About"):
+    with pytest.raises(rp.errors.DomainError, match=r"must be|write About"):
         make()
 
 
@@ -193,7 +191,7 @@ def test_the_json_of_older_plans_is_read_and_written_as_it_was():
 )
 def test_json_that_does_not_fit_is_refused_where_it_is_wrong(fields, message):
     value = {"attributes": [{"name": "a", **fields, "unknown": "error", "missing": "error"}]}
-    with pytest.raises(DomainError, match=rf"attributes\[0\].*{message}"):
+    with pytest.raises(rp.errors.DomainError, match=rf"attributes\[0\].*{message}"):
         Domain.from_json(value)
 
 

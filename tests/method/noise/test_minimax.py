@@ -10,15 +10,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import dense
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance, SumOfVariances
+import residualplanner as rp
+from residualplanner import Domain, Workload, marginals, select
+from residualplanner import pcost as budget_of
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost as budget_of
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from strategies import cases, positions_of
 
 
@@ -220,9 +216,9 @@ def test_symmetry_changes_the_work_and_not_the_optimum(sizes, up_to, extra):
 @pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf, None])
 def test_bad_numbers_are_refused(number):
     matrix = sparse.csr_array([[1.0]])
-    with pytest.raises(BudgetError, match="pcost must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="pcost must be positive and finite"):
         minimize_maximum_variance([1.0], matrix, pcost=number)
-    with pytest.raises(BudgetError, match="gap must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="gap must be positive and finite"):
         minimize_maximum_variance([1.0], matrix, pcost=1.0, gap=number)
 
 
@@ -330,7 +326,7 @@ def test_a_search_begun_with_the_weights_of_the_last_one_begins_with_its_bound()
 @pytest.mark.parametrize("weights", [[1e300] * 4, [1e-300] * 4, [1, 1e300, 1, 1]], ids=str)
 def test_weights_near_the_ends_of_floating_point_scale_the_loss_and_nothing_else(weights, notion):
     workload = marginals(Domain({"a": 3, "b": 2}), up_to=2)
-    plan = select(workload, budget=budget_of(1), loss=MaxVariance(weights), neighbors=notion)
+    plan = select(workload, budget=budget_of(1), loss=rp.losses.MaxVariance(weights), neighbors=notion)
     assert plan.loss_value == pytest.approx((np.array(weights) * plan.max_variances).max(), rel=1e-9)
     assert plan.gap <= 1e-6
     if len(set(weights)) == 1:
@@ -340,6 +336,6 @@ def test_weights_near_the_ends_of_floating_point_scale_the_loss_and_nothing_else
 
 def test_a_loss_too_large_for_a_float_is_refused():
     workload = marginals(Domain({"a": 3, "b": 2}), up_to=2)
-    for loss in (MaxVariance([1e308] * 4), SumOfVariances([1e308] * 4)):
-        with pytest.raises(BudgetError, match="the loss is too large for a float; divide all weights"):
+    for loss in (rp.losses.MaxVariance([1e308] * 4), rp.losses.SumOfVariances([1e308] * 4)):
+        with pytest.raises(rp.errors.BudgetError, match="the loss is too large for a float; divide all weights"):
             select(workload, budget=budget_of(1), loss=loss)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError
+import residualplanner as rp
 from residualplanner.method.noise.choice import minimize_weighted_variance
 
 entries = st.floats(1e-3, 1e3)
@@ -57,7 +57,7 @@ def test_a_convex_solver_finds_nothing_better(problem):
 
 @pytest.mark.parametrize("pcost", [0.0, -1.0, math.nan, math.inf, True, "1", None])
 def test_bad_budget_is_refused(pcost):
-    with pytest.raises(BudgetError, match="pcost must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="pcost must be positive and finite"):
         minimize_weighted_variance([1.0], [1.0], pcost=pcost)
 
 

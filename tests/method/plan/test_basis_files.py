@@ -4,19 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import residualplanner as rp
 from random_plans import plans
-from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner import Custom, Domain, Identity, Plan, Prefix, Range, Workload, load_plan, marginals, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from saved_plans import forge, placed, require_equal, require_equal_bases, require_refused_arrays, through_a_file
 
 DOMAIN = Domain({"a": 3, "b": 3, "c": 2, "d": 3})
@@ -71,7 +63,9 @@ def test_a_kind_that_its_basis_does_not_span_is_refused_in_a_file(tmp_path):
     domain = Domain({"a": 3})
     plan = select(Workload(domain, [{"a": halves}]), budget=pcost(1), bases={"a": integer_basis([[1, 1, -2]], "given")})
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match="the basis of 'a' has 1 answers, from which prefix does not follow"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match="the basis of 'a' has 1 answers, from which prefix does not follow"
+    ):
         load_plan(forge(tmp_path / "forged", plan, {**header, "kinds": [{"kind": "prefix"}]}, arrays))
 
 
@@ -91,7 +85,7 @@ def test_a_basis_of_larger_entries_costs_more_and_is_refused(tmp_path):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
     larger = {**arrays, "bases/matrix_1": arrays["bases/matrix_1"] * 2}
-    with pytest.raises(BudgetError, match="more than the budget"):
+    with pytest.raises(rp.errors.BudgetError, match="more than the budget"):
         load_plan(forge(tmp_path / "forged", plan, header, larger))
 
 
@@ -99,7 +93,7 @@ def test_a_basis_of_smaller_entries_is_another_plan_and_refused(tmp_path):
     plan = small_plan(b=integer_basis(OTHER.matrix * 2, "given"))
     header, arrays = plan_to_archive(plan)
     smaller = {**arrays, "bases/matrix_1": OTHER.matrix}
-    with pytest.raises(BudgetError, match="the plan states pcost"):
+    with pytest.raises(rp.errors.BudgetError, match="the plan states pcost"):
         load_plan(forge(tmp_path / "forged", plan, header, smaller))
 
 
@@ -136,7 +130,7 @@ def test_bases_that_cannot_be_are_refused(tmp_path, name, change, message):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
     changed = change(arrays[name])
-    with pytest.raises((FileFormatError, BudgetError), match=message):
+    with pytest.raises((rp.errors.FileFormatError, rp.errors.BudgetError), match=message):
         load_plan(forge(tmp_path / "forged", plan, header, {**arrays, name: changed}))
 
 
@@ -157,7 +151,7 @@ def test_bases_that_cannot_be_are_refused(tmp_path, name, change, message):
 def test_families_that_cannot_be_are_refused(tmp_path, families):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match=r"famil|a matrix for each basis"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"famil|a matrix for each basis"):
         load_plan(forge(tmp_path / "forged", plan, placed(header, ("bases",), families), arrays))
 
 
@@ -175,5 +169,5 @@ def test_the_same_basis_stored_twice_is_refused(tmp_path):
         "bases/of_attribute": np.array([0, 1, -1, 2], dtype=np.int32),
     }
     changed = {**header, "bases": ["optimal", "given", "optimal"]}
-    with pytest.raises(FileFormatError, match="a plan must have each basis once"):
+    with pytest.raises(rp.errors.FileFormatError, match="a plan must have each basis once"):
         load_plan(forge(tmp_path / "forged", plan, changed, twice))

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.method.plan import error_table
 from residualplanner.method.plan.error_table import ErrorTable
 
@@ -46,12 +45,12 @@ def test_rows_are_those_of_the_whole_table(plan):
 
 @pytest.mark.parametrize("name", ["errors", "errors.xlsx", "parquet"])
 def test_names_say_the_format(name, tmp_path):
-    with pytest.raises(FileFormatError, match=r"end it in .csv or .parquet"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"end it in .csv or .parquet"):
         PLAN.save_errors(tmp_path / name)
 
 
 def test_a_level_that_is_none_leaves_no_file(tmp_path):
-    with pytest.raises(BudgetError, match="level"):
+    with pytest.raises(rp.errors.BudgetError, match="level"):
         PLAN.save_errors(tmp_path / "e.csv", 2)
     assert list(tmp_path.iterdir()) == []
 

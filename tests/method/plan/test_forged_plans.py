@@ -13,20 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_to_archive
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
+import residualplanner as rp
+from residualplanner import Attribute, Custom, Domain, Hierarchy, Plan, Workload, load_plan, select, zcdp
+from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from saved_plans import DOMAIN, changes, forge, placed, read, removed, require_equal, small_plan, write
 from strategies import noise_of
 
-REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)
+REFUSALS = (rp.errors.FileFormatError, rp.errors.BudgetError, rp.errors.DomainError, rp.errors.WorkloadError)
 SIZES = (3, 2, 4)
 OTHERS = [None, True, False, 0, 1, -1, 2, 10**30, 1e308, 0.5, "", "text", "1/1", [], [0], [[]], {}, {"a": 1}, ["a"]]
 
@@ -81,14 +74,14 @@ def test_every_field_taken_away_or_added_is_refused():
 def test_every_field_of_the_container_is_needed(tmp_path, field):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         load_plan(write(tmp_path / "less", {key: value for key, value in whole.items() if key != field}, members))
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         load_plan(write(tmp_path / "more", {**whole, f"{field}_too": 1}, members))
     for other in OTHERS:
         if field == "package_version" or (field == "version" and other is not True and other == 5):
             continue
-        with pytest.raises(FileFormatError):
+        with pytest.raises(rp.errors.FileFormatError):
             load_plan(write(tmp_path / "other", {**whole, field: other}, members))
 
 
@@ -97,7 +90,7 @@ def test_a_newer_version_says_so(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     with pytest.raises(
-        FileFormatError, match=f"written by a newer version \\(format {version}, this reads 6\\); upgrade"
+        rp.errors.FileFormatError, match=f"written by a newer version \\(format {version}, this reads 6\\); upgrade"
     ):
         load_plan(write(tmp_path / "newer", {**whole, "version": version}, members))
 
@@ -106,7 +99,7 @@ def test_a_newer_version_says_so(tmp_path, version):
 def test_versions_before_bases_targets_bases_by_set_written_orders_and_losses_are_no_longer_read(tmp_path, version):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
-    with pytest.raises(FileFormatError, match=f"format {version} is no longer read; write the file again"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"format {version} is no longer read; write the file again"):
         load_plan(write(tmp_path / "older", {**whole, "version": version}, members))
 
 
@@ -118,9 +111,9 @@ def test_the_orders_in_which_queries_are_written_are_checked(tmp_path, axes):
     header, arrays = plan_to_archive(plan)
     assert arrays["queries/axes_2"].tolist() == [[1, 0]]
     other = arrays | {"queries/axes_2": np.array(axes, dtype="<i4" if axes != [[1.0, 0.0]] else "<f8")}
-    with pytest.raises(FileFormatError, match=r"axes|queries of order 2"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"axes|queries of order 2"):
         load_plan(forge(tmp_path / "forged", plan, header, other))
-    with pytest.raises(FileFormatError, match="and no other arrays"):
+    with pytest.raises(rp.errors.FileFormatError, match="and no other arrays"):
         load_plan(forge(tmp_path / "forged", plan, header, arrays | {"queries/axes_1": np.zeros((0, 1), "<i4")}))
 
 
@@ -136,7 +129,7 @@ def test_a_field_twice_is_refused(tmp_path):
             archive.writestr("header.json", doubled)
             for name, content in members.items():
                 archive.writestr(name, content)
-        with pytest.raises(FileFormatError, match=f"the name '{field}' occurs twice"):
+        with pytest.raises(rp.errors.FileFormatError, match=f"the name '{field}' occurs twice"):
             load_plan(tmp_path / "twice")
 
 
@@ -149,7 +142,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, word):
         archive.writestr("header.json", text)
         for name, content in members.items():
             archive.writestr(name, content)
-    with pytest.raises(FileFormatError, match="is not a finite number"):
+    with pytest.raises(rp.errors.FileFormatError, match="is not a finite number"):
         load_plan(tmp_path / "forged")
 
 
@@ -160,7 +153,7 @@ def test_noise_scaled_down_overspends_and_is_refused_even_where_the_header_agree
         less = {**arrays, "noise_variance": arrays["noise_variance"] * factor}
         for stated in (plan.pcost, plan.pcost / factor, 1.0):
             path = forge(tmp_path / "forged", plan, {**header, "pcost": stated}, less)
-            with pytest.raises(BudgetError, match=r"the noise costs pcost .*, more than the budget of 1.0"):
+            with pytest.raises(rp.errors.BudgetError, match=r"the noise costs pcost .*, more than the budget of 1.0"):
                 load_plan(path)
 
 
@@ -187,7 +180,7 @@ def test_noise_that_is_not_positive_and_finite_is_refused(tmp_path, bad, place):
     noise = arrays["noise_variance"].copy()
     noise[place] = bad
     path = forge(tmp_path / "forged", plan, header, {**arrays, "noise_variance": noise})
-    with pytest.raises(BudgetError, match="noise variances must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="noise variances must be positive and finite"):
         load_plan(path)
 
 
@@ -197,7 +190,7 @@ def test_noise_so_small_that_its_cost_overflows_is_refused(tmp_path, tiny):
     header, arrays = plan_to_archive(plan)
     for noise in (np.full(len(plan.closure), tiny), np.where(np.arange(len(plan.closure)) == 2, tiny, 1.0)):
         path = forge(tmp_path / "forged", plan, header, {**arrays, "noise_variance": noise})
-        with pytest.raises(BudgetError, match=r"more than the budget of 1.0"):
+        with pytest.raises(rp.errors.BudgetError, match=r"more than the budget of 1.0"):
             load_plan(path)
 
 
@@ -212,7 +205,7 @@ def test_a_budget_raised_or_lowered_by_hand_is_refused_or_kept(tmp_path):
         {**honest, "given": ["0.1"]},
         {**honest, "pcost": "1/5", "given": ["0.1"]},
     ):
-        with pytest.raises((FileFormatError, BudgetError)):
+        with pytest.raises((rp.errors.FileFormatError, rp.errors.BudgetError)):
             load_plan(forge(tmp_path / "forged", plan, {**header, "budget": budget}, arrays))
     raised = {**honest, "pcost": "10/1", "given": ["5"]}
     kept = load_plan(forge(tmp_path / "forged", plan, {**header, "budget": raised}, arrays))
@@ -224,7 +217,7 @@ def test_a_budget_raised_or_lowered_by_hand_is_refused_or_kept(tmp_path):
 def test_a_cost_that_is_not_the_recomputed_one_is_refused(tmp_path, stated):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(BudgetError, match=r"the plan states pcost .*, but its noise costs .*; plan again"):
+    with pytest.raises(rp.errors.BudgetError, match=r"the plan states pcost .*, but its noise costs .*; plan again"):
         load_plan(forge(tmp_path / "forged", plan, {**header, "pcost": stated}, arrays))
 
 
@@ -248,9 +241,9 @@ def test_arrays_swapped_shortened_lengthened_reshaped_or_retyped_are_refused(tmp
             if theirs.dtype != array.dtype or theirs.shape != array.shape:
                 with pytest.raises(REFUSALS):
                     load_plan(forge(tmp_path / "forged", plan, header, {**arrays, name: theirs, partner: array}))
-        with pytest.raises(FileFormatError):
+        with pytest.raises(rp.errors.FileFormatError):
             load_plan(forge(tmp_path / "forged", plan, header, {key: arrays[key] for key in arrays if key != name}))
-    with pytest.raises(FileFormatError, match="and no other arrays"):
+    with pytest.raises(rp.errors.FileFormatError, match="and no other arrays"):
         load_plan(forge(tmp_path / "forged", plan, header, {**arrays, "more": arrays["noise_variance"]}))
 
 
@@ -276,7 +269,7 @@ def test_queries_that_are_none_are_refused(tmp_path, name, change):
     header, arrays = plan_to_archive(plan)
     with np.errstate(all="ignore"):
         changed = change(arrays[name])
-    with pytest.raises(FileFormatError, match=r"queries of order|weights of order"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"queries of order|weights of order"):
         load_plan(forge(tmp_path / "forged", plan, header, {**arrays, name: changed}))
 
 
@@ -287,7 +280,7 @@ def test_queries_that_are_none_are_refused(tmp_path, name, change):
 def test_orders_that_do_not_fit_are_refused(tmp_path, orders):
     plan = small_plan()
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         load_plan(forge(tmp_path / "forged", plan, {**header, "orders": orders}, arrays))
 
 
@@ -311,7 +304,9 @@ def test_a_query_with_a_closure_too_large_is_refused_before_it_is_made(tmp_path)
         "noise_variance": np.ones(1),
     }
     path = forge(tmp_path / "forged", plan, {**header, "domain": domain, "orders": [60]}, arrays)
-    with pytest.raises(FileFormatError, match="noise_variance has 1 entries, fewer than the queries have subsets"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match="noise_variance has 1 entries, fewer than the queries have subsets"
+    ):
         load_plan(path)
 
 
@@ -347,7 +342,9 @@ def test_queries_with_more_subsets_than_there_is_noise_are_refused_before_these_
     small_plan().save(tmp_path / "plan")
     load_plan(tmp_path / "plan")  # what is imported on first use is no memory that the queries take
     tracemalloc.start()
-    with pytest.raises(FileFormatError, match=f"noise_variance has {noise:,} entries, fewer than the queries have sub"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=f"noise_variance has {noise:,} entries, fewer than the queries have sub"
+    ):
         load_plan(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -358,7 +355,7 @@ def test_queries_with_more_subsets_than_there_is_noise_are_refused_before_these_
 def test_the_cost_of_large_attributes_is_checked_without_matrices(tmp_path, kind):
     path = asking(tmp_path, [10_000, 9_999], [[0], [1]], [{"kind": kind}], 3)
     tracemalloc.start()
-    with pytest.raises(BudgetError, match="the plan states pcost"):
+    with pytest.raises(rp.errors.BudgetError, match="the plan states pcost"):
         load_plan(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -371,7 +368,7 @@ def test_the_cost_of_large_attributes_is_checked_without_matrices(tmp_path, kind
 def test_hierarchies_of_a_plan_are_written_out(told):
     kind = Hierarchy([{"low": [0, 1], "high": [2, 3]}]).on(Attribute("values", 4)).to_json()
     header, arrays = plan_to_archive(small_plan())
-    with pytest.raises(FileFormatError, match="must have its values, and groups in place of widths of bands"):
+    with pytest.raises(rp.errors.FileFormatError, match="must have its values, and groups in place of widths of bands"):
         plan_from_archive({**header, "kinds": [{**kind, **told}]}, arrays)
 
 
@@ -396,7 +393,7 @@ def test_a_file_of_another_kind_is_named(tmp_path):
     small_plan().save(tmp_path / "plan")
     whole, members = read(tmp_path / "plan")
     other = write(tmp_path / "other", {**whole, "format": "residualplanner/measurement"}, members)
-    with pytest.raises(FileFormatError, match="this file holds a 'measurement', not a 'plan'"):
+    with pytest.raises(rp.errors.FileFormatError, match="this file holds a 'measurement', not a 'plan'"):
         load_plan(other)
 
 
@@ -411,12 +408,14 @@ def test_a_file_of_another_kind_is_named(tmp_path):
 )
 def test_kinds_of_query_that_do_not_fit_their_attributes_are_refused(kinds, message):
     header, arrays = plan_to_archive(small_plan())
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         plan_from_archive({**header, "kinds": kinds}, arrays)
 
 
 @pytest.mark.parametrize("field", ["loss_value", "gap"])
 def test_a_number_too_large_for_a_float_is_refused(field):
     header, arrays = plan_to_archive(small_plan())
-    with pytest.raises(FileFormatError, match=f"a plan's {field} must be a number, at least 0 and not too large"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=f"a plan's {field} must be a number, at least 0 and not too large"
+    ):
         plan_from_archive({**header, field: 10**400}, arrays)

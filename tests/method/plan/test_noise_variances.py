@@ -2,16 +2,8 @@
 
 import pytest
 
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
+import residualplanner as rp
+from residualplanner import Domain, Identity, Numeric, Sum, Workload, marginals, pcost, select
 
 PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
 
@@ -34,5 +26,5 @@ def test_amounts_in_one_bin_are_a_key_though_their_count_by_bin_is_no_query():
 
 def test_weights_that_name_one_query_twice_are_refused():
     workload = Workload(PLAN.domain, [("a", "b")])
-    with pytest.raises(WorkloadError, match="name one query twice"):
-        select(workload, budget=pcost(1), loss=SumOfVariances({("a", "b"): 1.0, ("b", "a"): 2.0}))
+    with pytest.raises(rp.errors.WorkloadError, match="name one query twice"):
+        select(workload, budget=pcost(1), loss=rp.losses.SumOfVariances({("a", "b"): 1.0, ("b", "a"): 2.0}))

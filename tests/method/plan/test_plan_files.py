@@ -9,23 +9,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance, SumOfVariances
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+import residualplanner as rp
+from residualplanner import Attribute, Domain, Workload, approx_dp, load_plan, marginals, pcost, select, zcdp
+from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from saved_plans import DOMAIN, require_equal, small_plan
 from strategies import cases
 
-BUDGETS = [zcdp("0.5"), gdp(1.3), pcost(Fraction(1, 3)), approx_dp(1, 1e-6), approx_dp(1, 1e-6, noise="gaussian")]
+BUDGETS = [
+    zcdp("0.5"),
+    rp.privacy.gdp(1.3),
+    pcost(Fraction(1, 3)),
+    approx_dp(1, 1e-6),
+    approx_dp(1, 1e-6, noise="gaussian"),
+]
 
 
 @settings(max_examples=30)
-@given(case=cases(), budget=st.sampled_from(BUDGETS), loss=st.sampled_from(["sum", "max", SumOfVariances("sqrt")]))
+@given(
+    case=cases(),
+    budget=st.sampled_from(BUDGETS),
+    loss=st.sampled_from(["sum", "max", rp.losses.SumOfVariances("sqrt")]),
+)
 def test_a_plan_comes_back_as_it_was(tmp_path_factory, case, budget, loss):
     plan, path = select(case.workload, budget=budget, loss=loss), tmp_path_factory.mktemp("plan") / "plan.zip"
     plan.save(path)
@@ -44,12 +48,12 @@ def test_a_plan_comes_back_as_it_was(tmp_path_factory, case, budget, loss):
         small_plan,
         lambda: select(marginals(DOMAIN, order=3), at_most=7.5),
         lambda: select(marginals(DOMAIN, order=2), at_most=7.5, loss="max"),
-        lambda: select(marginals(DOMAIN, up_to=2), budget=gdp(1), loss=lambda v: cvxpy.norm(v, 4)),
+        lambda: select(marginals(DOMAIN, up_to=2), budget=rp.privacy.gdp(1), loss=lambda v: cvxpy.norm(v, 4)),
         lambda: select(marginals(DOMAIN, up_to=2), at_most=3, loss=cvxpy.max),
         lambda: select(Workload(DOMAIN, [()]), budget=pcost(1)),
         lambda: select(Workload(Domain({}), [()]), budget=pcost(1)),
         lambda: select(Workload(Domain({"k": 1, "a": 3}), [("k", "a"), ("k",)], [2, 0.5]), budget=pcost(1)),
-        lambda: select(marginals(DOMAIN, order=2), budget=pcost(1e-300), loss=MaxVariance([1, 2, 3])),
+        lambda: select(marginals(DOMAIN, order=2), budget=pcost(1e-300), loss=rp.losses.MaxVariance([1, 2, 3])),
         lambda: select(Workload(Domain({"é × ü": ["“", "\\"], "b": 2**40}), [("b", "é × ü")]), budget=pcost(7)),
         lambda: select(Workload(Domain({"a": Attribute("a", 3, unknown="drop")}), ["a"]), budget=pcost(1)),
         lambda: select(Workload(DOMAIN, [("region", "age"), ("sex", "region", "age"), ("age",)]), budget=pcost(1)),
@@ -68,7 +72,7 @@ def test_an_unproved_gap_comes_back(tmp_path):
     require_equal(made, load_plan(tmp_path / "plan"))
 
 
-@pytest.mark.parametrize("kind", [SumOfVariances, MaxVariance])
+@pytest.mark.parametrize("kind", [rp.losses.SumOfVariances, rp.losses.MaxVariance])
 def test_weights_given_one_by_one_come_back_and_plan_the_same_again(tmp_path, kind):
     weights = {("sex",): 3, ("region",): 1, ("age",): 0.5}
     made = select(marginals(DOMAIN, order=1), budget=pcost(1), loss=kind(weights))
@@ -86,7 +90,9 @@ def test_of_a_function_its_words_come_back_and_no_plan_can_be_made_with_them(tmp
     select(marginals(DOMAIN, order=1), budget=pcost(1), loss=cvxpy.max).save(tmp_path / "plan")
     loss = load_plan(tmp_path / "plan").loss
     assert loss.words == "convex loss, solver CLARABEL"
-    with pytest.raises(WorkloadError, match=r"does not hold its loss \(convex loss, solver CLARABEL\) in full"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"does not hold its loss \(convex loss, solver CLARABEL\) in full"
+    ):
         select(marginals(DOMAIN, order=1), budget=pcost(1), loss=loss)
 
 
@@ -109,20 +115,20 @@ def test_of_a_function_its_words_come_back_and_no_plan_can_be_made_with_them(tmp
 )
 def test_losses_that_cannot_be_are_refused(loss):
     header, arrays = plan_to_archive(small_plan())
-    with pytest.raises(FileFormatError, match="a plan's loss must be one of the kinds"):
+    with pytest.raises(rp.errors.FileFormatError, match="a plan's loss must be one of the kinds"):
         plan_from_archive({**header, "loss": loss}, arrays)
 
 
 def test_weights_that_cannot_be_are_refused():
-    made = select(marginals(DOMAIN, order=1), budget=pcost(1), loss=MaxVariance([1, 2, 3]))
+    made = select(marginals(DOMAIN, order=1), budget=pcost(1), loss=rp.losses.MaxVariance([1, 2, 3]))
     header, arrays = plan_to_archive(made)
     name, weights = "loss/weights", arrays["loss/weights"]
     for other in (weights[:2], -weights, weights * 0, weights * math.inf, weights * math.nan, weights.astype("<f4")):
-        with pytest.raises(FileFormatError, match="a plan's weights must be"):
+        with pytest.raises(rp.errors.FileFormatError, match="a plan's weights must be"):
             plan_from_archive(header, {**arrays, name: other})
     without = {key: array for key, array in arrays.items() if key != name}
     for forged in ((header, without), ({**header, "loss": {"kind": "max", "weights": "cells"}}, arrays)):
-        with pytest.raises(FileFormatError, match="and no other arrays"):
+        with pytest.raises(rp.errors.FileFormatError, match="and no other arrays"):
             plan_from_archive(*forged)
 
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground.errors import SolverError
+from residualplanner import Plan
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.plan.plan import Plan
 from residualplanner.more.searches.eigen import eigen
 from slowness import slow
 
@@ -186,5 +185,5 @@ def test_many_equal_eigenvalues_are_found(monkeypatch):
     values, vectors = eigen(np.kron(np.eye(3), np.ones((2, 2))))
     np.testing.assert_allclose(values, [0, 0, 0, 2, 2, 2], atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-12)
-    with pytest.raises(SolverError, match="left floating point"):
+    with pytest.raises(rp.errors.SolverError, match="left floating point"):
         eigen(np.array([[np.nan]]))

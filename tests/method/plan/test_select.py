@@ -11,13 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.ground.errors import ArgumentError, BudgetError, SolverError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import ConvexLoss, MaxVariance, SumOfVariances
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+import residualplanner as rp
+from residualplanner import Domain, Workload, approx_dp, marginals, pcost, select, zcdp
 from strategies import Case, cases, names_of, noise_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -47,7 +42,7 @@ def perturbed(plan, p: np.ndarray, seed: int) -> np.ndarray:
 
 @given(case=cases(most_cells=200), rule=rules, seed=st.integers(0, 2**32 - 1))
 def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, rule, seed):
-    plan = select(case.workload, budget=pcost(1), loss=SumOfVariances(rule))
+    plan = select(case.workload, budget=pcost(1), loss=rp.losses.SumOfVariances(rule))
     p, m = problem_of(case, plan)
     loss = importance(case, rule) @ m
     assert plan.loss_value == pytest.approx(float(loss @ plan.noise_variances), rel=1e-9)
@@ -57,7 +52,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case, rule, seed):
 
 @given(case=cases(most_cells=200), rule=st.none() | rules, seed=st.integers(0, 2**32 - 1))
 def test_no_noise_of_the_same_cost_has_a_smaller_maximum(case, rule, seed):
-    plan = select(case.workload, budget=pcost(1), loss=MaxVariance(rule))
+    plan = select(case.workload, budget=pcost(1), loss=rp.losses.MaxVariance(rule))
     p, m = problem_of(case, plan)
     weights = importance(case, rule or "equal")[:, None]
     assert plan.loss_value == pytest.approx(float((weights * m @ plan.noise_variances[:, None]).max()), rel=1e-9)
@@ -65,7 +60,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_maximum(case, rule, seed):
     assert plan.gap <= 1e-6
 
 
-@given(case=cases(), data=st.data(), loss=st.sampled_from([SumOfVariances, MaxVariance]))
+@given(case=cases(), data=st.data(), loss=st.sampled_from([rp.losses.SumOfVariances, rp.losses.MaxVariance]))
 def test_weights_may_be_given_as_numbers_or_by_query(case, data, loss):
     number = st.floats(0.01, 100)
     weights = data.draw(st.lists(number, min_size=len(case.distinct), max_size=len(case.distinct)))
@@ -85,7 +80,7 @@ def test_weights_may_be_given_as_numbers_or_by_query(case, data, loss):
 
 def test_the_words_for_a_loss_are_the_objects_they_name():
     workload = marginals(ABC, up_to=2)
-    for word, loss in (("sum", SumOfVariances("cells")), ("max", MaxVariance())):
+    for word, loss in (("sum", rp.losses.SumOfVariances("cells")), ("max", rp.losses.MaxVariance())):
         left, right = (select(workload, budget=pcost(1), loss=given) for given in (word, loss))
         np.testing.assert_array_equal(left.noise_variances, right.noise_variances)
 
@@ -95,15 +90,15 @@ def test_the_words_for_a_loss_are_the_objects_they_name():
 @given(case=cases(most_cells=40, weighted=False))
 def test_convex_losses_agree_with_the_closed_form_and_the_search(solver, case):
     cells = np.array([math.prod(case.sizes[i] for i in members) for members in case.distinct], dtype=float)
-    by_solver = select(case.workload, budget=pcost(1), loss=ConvexLoss(lambda v: cells @ v, solver))
+    by_solver = select(case.workload, budget=pcost(1), loss=rp.losses.ConvexLoss(lambda v: cells @ v, solver))
     closed = select(case.workload, budget=pcost(1), loss="sum")
     assert by_solver.loss_value == pytest.approx(closed.loss_value, rel=1e-6)
     assert by_solver.gap < 1e-5
-    by_solver = select(case.workload, budget=pcost(1), loss=ConvexLoss(cvxpy.max, solver))
+    by_solver = select(case.workload, budget=pcost(1), loss=rp.losses.ConvexLoss(cvxpy.max, solver))
     searched = select(case.workload, budget=pcost(1), loss="max")
     assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
     assert by_solver.loss_value / (1 + by_solver.gap) <= searched.loss_value * (1 + 1e-7)
-    norm = select(case.workload, budget=pcost(1), loss=ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
+    norm = select(case.workload, budget=pcost(1), loss=rp.losses.ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
     values = norm.average_variances
     assert norm.loss_value == pytest.approx((values**4).sum() ** 0.25, rel=1e-9)
     for other in (closed, searched):
@@ -114,7 +109,7 @@ def test_convex_losses_agree_with_the_closed_form_and_the_search(solver, case):
 @settings(max_examples=8)
 @given(case=cases(most_cells=60, weighted=False), seed=st.integers(0, 2**32 - 1))
 def test_no_noise_of_the_same_cost_has_a_smaller_p_norm(solver, case, seed):
-    plan = select(case.workload, budget=pcost(1), loss=ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
+    plan = select(case.workload, budget=pcost(1), loss=rp.losses.ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
     p, m = problem_of(case, plan)
     others = ((perturbed(plan, p, seed) @ m.T) ** 4).sum(axis=1) ** 0.25
     assert others.min() >= plan.loss_value * (1 - 1e-6)
@@ -123,7 +118,9 @@ def test_no_noise_of_the_same_cost_has_a_smaller_p_norm(solver, case, seed):
 
 
 @given(
-    case=cases(most_cells=60), loss=st.sampled_from(["sum", "max", SumOfVariances("sqrt")]), limit=st.floats(0.01, 1e4)
+    case=cases(most_cells=60),
+    loss=st.sampled_from(["sum", "max", rp.losses.SumOfVariances("sqrt")]),
+    limit=st.floats(0.01, 1e4),
 )
 def test_the_least_budget_reaches_the_loss_and_a_millionth_less_does_not(case, loss, limit):
     plan = select(case.workload, at_most=limit, loss=loss, gap=1e-8)
@@ -153,8 +150,8 @@ def test_budget_to_loss_and_back_gives_the_same_cost(case, loss, limit):
 @pytest.mark.parametrize("function", [cvxpy.max, cvxpy.sum, lambda v: cvxpy.norm(v, 4), cvxpy.sum_squares])
 def test_convex_losses_have_the_twin_too(solver, function):
     workload = marginals(ABC, up_to=2)
-    there = select(workload, budget=pcost(1), loss=ConvexLoss(function, solver))
-    back = select(workload, at_most=there.loss_value, loss=ConvexLoss(function, solver))
+    there = select(workload, budget=pcost(1), loss=rp.losses.ConvexLoss(function, solver))
+    back = select(workload, at_most=there.loss_value, loss=rp.losses.ConvexLoss(function, solver))
     assert back.pcost == pytest.approx(1, rel=1e-4)
     assert function(cvxpy.Constant(back.average_variances)).value <= there.loss_value
     assert Fraction(back.pcost) <= back.budget.pcost_exact
@@ -167,7 +164,7 @@ def test_a_loss_given_as_a_function_is_solved_by_clarabel():
     assert plan.loss.words == "convex loss, solver CLARABEL"
 
 
-@pytest.mark.parametrize("budget", [zcdp(0.5), gdp(1), pcost(1), pcost("1.0"), pcost(Fraction(1))])
+@pytest.mark.parametrize("budget", [zcdp(0.5), rp.privacy.gdp(1), pcost(1), pcost("1.0"), pcost(Fraction(1))])
 def test_equal_budgets_in_other_words_give_equal_plans(budget):
     workload = marginals(ABC, up_to=2)
     plan = select(workload, budget=budget)
@@ -201,7 +198,7 @@ def test_a_domain_of_one_cell_is_the_total_under_all_names(domain, loss):
 
 def test_attributes_of_a_single_value_are_planned_in_every_way():
     workload = marginals(Domain({"a": 3, "k": 1, "b": 2}), up_to=3)
-    for loss in ("sum", "max", cvxpy.max, SumOfVariances("sqrt")):
+    for loss in ("sum", "max", cvxpy.max, rp.losses.SumOfVariances("sqrt")):
         plan = select(workload, budget=pcost(1), loss=loss)
         assert plan.variance(("a", "k", "b")).shape == (3, 1, 2)
         np.testing.assert_allclose(plan.variance(("a", "k")).ravel(), plan.variance(("a",)), rtol=1e-12)
@@ -228,57 +225,63 @@ def test_a_part_of_a_family_is_planned_like_the_same_queries_by_name():
 BAD = [0, 0.0, -1.0, math.nan, math.inf, -math.inf]
 
 
-@pytest.mark.parametrize("make", [pcost, zcdp, gdp, lambda value: approx_dp(value, 1e-6)])
+@pytest.mark.parametrize("make", [pcost, zcdp, rp.privacy.gdp, lambda value: approx_dp(value, 1e-6)])
 @pytest.mark.parametrize("value", BAD)
 def test_a_budget_that_is_not_positive_and_finite_is_refused(make, value):
-    with pytest.raises(BudgetError, match="must be positive"):
+    with pytest.raises(rp.errors.BudgetError, match="must be positive"):
         make(value)
 
 
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 @pytest.mark.parametrize("value", [*BAD, True, "3"])
 def test_a_loss_to_reach_that_is_not_positive_and_finite_is_refused(loss, value):
-    with pytest.raises(BudgetError, match="at_most must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="at_most must be positive and finite"):
         select(marginals(ABC, order=1), at_most=value, loss=loss)
 
 
 @pytest.mark.parametrize("limits", [{}, {"budget": pcost(1), "at_most": 1.0}])
 def test_exactly_one_of_budget_and_at_most_is_needed(limits):
-    with pytest.raises(BudgetError, match="give exactly one of budget= and at_most="):
+    with pytest.raises(rp.errors.BudgetError, match="give exactly one of budget= and at_most="):
         select(marginals(ABC, order=1), **limits)
 
 
 @pytest.mark.parametrize("budget", [1.0, "1", True, (1, 1e-6), Fraction(1)])
 def test_a_budget_is_made_by_name(budget):
-    with pytest.raises(BudgetError, match="budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp"):
+    with pytest.raises(
+        rp.errors.BudgetError, match="budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp"
+    ):
         select(marginals(ABC, order=1), budget=budget)
 
 
 @pytest.mark.parametrize("neighbors", ["replace-one", "", None])
 def test_another_notion_of_neighbors_is_refused(neighbors):
-    with pytest.raises(BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
+    with pytest.raises(rp.errors.BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
         select(marginals(ABC, order=1), budget=pcost(1), neighbors=neighbors)
 
 
 @pytest.mark.parametrize("workload", [[("a",)], ABC, None])
 def test_only_a_workload_is_planned_for(workload):
-    with pytest.raises(ArgumentError, match=r"select: workload must be a Workload, got .*; make one with marginals"):
+    with pytest.raises(
+        rp.errors.ArgumentError, match=r"select: workload must be a Workload, got .*; make one with marginals"
+    ):
         select(workload, budget=pcost(1))
 
 
-@pytest.mark.parametrize("loss", ["rmse", "", None, 3, SumOfVariances, MaxVariance, ConvexLoss])
+@pytest.mark.parametrize(
+    "loss", ["rmse", "", None, 3, rp.losses.SumOfVariances, rp.losses.MaxVariance, rp.losses.ConvexLoss]
+)
 def test_something_else_than_a_loss_is_refused(loss):
-    with pytest.raises(WorkloadError, match="loss must be 'sum', 'max', SumOfVariances"):
+    with pytest.raises(rp.errors.WorkloadError, match="loss must be 'sum', 'max', SumOfVariances"):
         select(marginals(ABC, order=1), budget=pcost(1), loss=loss)
 
 
 @pytest.mark.parametrize("gap", BAD)
 def test_a_gap_that_is_not_positive_and_finite_is_refused(gap):
-    with pytest.raises(BudgetError, match="gap must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="gap must be positive and finite"):
         select(marginals(ABC, order=1), budget=pcost(1), loss="max", gap=gap)
 
 
-@pytest.mark.parametrize("loss", [SumOfVariances, MaxVariance])
+@pytest.mark.parametrize("loss", [rp.losses.SumOfVariances, rp.losses.MaxVariance])
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
@@ -296,14 +299,14 @@ def test_a_gap_that_is_not_positive_and_finite_is_refused(gap):
     ],
 )
 def test_weights_that_do_not_fit_are_refused(loss, weights, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         select(marginals(ABC, order=1), budget=pcost(1), loss=loss(weights))
 
 
 def test_weights_that_overflow_together_are_refused():
     heavy = Workload(ABC, [("a",), ("b",)], weights=[1e200, 1.0])
-    with pytest.raises(WorkloadError, match="weights are too large"):
-        select(heavy, budget=pcost(1), loss=SumOfVariances([1e200, 1.0]))
+    with pytest.raises(rp.errors.WorkloadError, match="weights are too large"):
+        select(heavy, budget=pcost(1), loss=rp.losses.SumOfVariances([1e200, 1.0]))
 
 
 def test_a_query_of_weight_zero_is_answered_with_what_others_leave_it():
@@ -318,7 +321,7 @@ def test_a_query_of_weight_zero_is_answered_with_what_others_leave_it():
 @pytest.mark.parametrize("value", [5e-324, 1e-310, 3e-308])
 @pytest.mark.parametrize("loss", ["sum", "max"])
 def test_a_budget_too_small_for_floating_point_is_refused(value, loss):
-    with pytest.raises(BudgetError, match="too small or too large for floating-point"):
+    with pytest.raises(rp.errors.BudgetError, match="too small or too large for floating-point"):
         select(marginals(ABC, up_to=3), budget=pcost(value), loss=loss)
 
 
@@ -331,30 +334,32 @@ def test_an_extreme_loss_is_reached(at_most):
 
 @pytest.mark.parametrize("at_most", [1e-307, 5e-324])
 def test_a_loss_too_extreme_for_floating_point_is_refused(at_most):
-    with pytest.raises(BudgetError, match=r"too small or too large for floating-point|positive|at most 1.79e308"):
+    with pytest.raises(
+        rp.errors.BudgetError, match=r"too small or too large for floating-point|positive|at most 1.79e308"
+    ):
         select(marginals(ABC, up_to=3), at_most=at_most)
 
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
 def test_a_convex_loss_that_no_noise_reaches_is_refused(solver):
-    with pytest.raises(BudgetError, match="no noise brings the loss down to at_most=3; allow a larger loss"):
-        select(marginals(ABC, order=1), at_most=3, loss=ConvexLoss(lambda v: cvxpy.max(v) + 5, solver))
+    with pytest.raises(rp.errors.BudgetError, match="no noise brings the loss down to at_most=3; allow a larger loss"):
+        select(marginals(ABC, order=1), at_most=3, loss=rp.losses.ConvexLoss(lambda v: cvxpy.max(v) + 5, solver))
 
 
 def test_a_loss_that_is_not_convex_is_refused():
-    with pytest.raises(WorkloadError, match="must give one convex number by CVXPY's rules"):
+    with pytest.raises(rp.errors.WorkloadError, match="must give one convex number by CVXPY's rules"):
         select(marginals(ABC, order=1), budget=pcost(1), loss=cvxpy.min)
 
 
 def test_a_solver_that_is_not_installed_is_named():
-    with pytest.raises(SolverError, match="the solver MOSEK is not installed; write one of"):
-        select(marginals(ABC, order=1), budget=pcost(1), loss=ConvexLoss(cvxpy.max, "MOSEK"))
+    with pytest.raises(rp.errors.SolverError, match="the solver MOSEK is not installed; write one of"):
+        select(marginals(ABC, order=1), budget=pcost(1), loss=rp.losses.ConvexLoss(cvxpy.max, "MOSEK"))
 
 
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 def test_a_closure_too_large_is_refused(loss):
     domain = Domain({f"x{i}": 2 for i in range(40)})
-    with pytest.raises(WorkloadError, match="too large: 1,099,511,627,776"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large: 1,099,511,627,776"):
         select(Workload(domain, [domain.names]), budget=pcost(1), loss=loss)
 
 
@@ -363,29 +368,31 @@ def test_every_subset_of_a_query_is_answered_and_nothing_else():
     for names in itertools.chain([()], [("a",), ("b",), ("c",), ("b", "a")]):
         assert plan.variance(names).size == ABC.cells(names)
     for method in (plan.variance, plan.covariance):
-        with pytest.raises(WorkloadError, match=r"the plan does not answer \('c', 'a'\): it is not part of a query"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=r"the plan does not answer \('c', 'a'\): it is not part of a query"
+        ):
             method(("c", "a"))
-    with pytest.raises(WorkloadError, match="the plan does not answer"):
+    with pytest.raises(rp.errors.WorkloadError, match="the plan does not answer"):
         plan.combination_variance(("a", "c"), np.ones((3, 4)))
 
 
 @pytest.mark.parametrize("weights", [np.ones(6), np.ones((2, 3)), np.full((3, 2), math.nan), 1.0])
 def test_a_combination_needs_one_finite_weight_for_each_cell(weights):
     plan = select(Workload(ABC, [("a", "b")]), budget=pcost(1))
-    with pytest.raises(WorkloadError, match=r"weights must be finite, one for each cell: shape \(3, 2\)"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"weights must be finite, one for each cell: shape \(3, 2\)"):
         plan.combination_variance(("a", "b"), weights)
 
 
 def test_a_covariance_too_large_to_hold_is_refused():
     plan = select(Workload(Domain({"a": 200, "b": 200}), [("a", "b")]), budget=pcost(1))
-    with pytest.raises(WorkloadError, match="too large: the covariance of 40,000 cells"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large: the covariance of 40,000 cells"):
         plan.covariance(("a", "b"))
 
 
 def test_a_table_that_no_array_can_hold_has_an_error_table_but_no_array():
     domain = Domain({"a": 2**30, "b": 2**30, "c": 3})
     plan = select(Workload(domain, [("a", "b", "c"), ("a", "c")]), budget=pcost(1))
-    with pytest.raises(WorkloadError, match=f"too large: a table of {3 * 2**60:,} cells"):
+    with pytest.raises(rp.errors.WorkloadError, match=f"too large: a table of {3 * 2**60:,} cells"):
         plan.variance(("a", "b", "c"))
     assert plan.variance(("a", "c")).shape == (2**30, 3)
     assert np.isfinite(plan.errors()["std_err"]).all()
@@ -393,5 +400,5 @@ def test_a_table_that_no_array_can_hold_has_an_error_table_but_no_array():
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, math.nan])
 def test_a_confidence_level_outside_zero_and_one_is_refused(level):
-    with pytest.raises(BudgetError, match=r"level must be between 0 and 1, such as 0.95"):
+    with pytest.raises(rp.errors.BudgetError, match=r"level must be between 0 and 1, such as 0.95"):
         select(marginals(ABC, order=1), budget=pcost(1)).errors(level=level)

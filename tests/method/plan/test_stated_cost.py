@@ -9,19 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from random_plans import plan_by_hand
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.privacy import Budget, pcost
-from residualplanner.method.strategy.strategy import subtraction_strategy
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import Domain, Plan, Workload, marginals, pcost
 from strategies import cases, noise_of
 
 
-def plan_with(workload: Workload, noise: np.ndarray, budget: Budget) -> Plan:
-    return plan_by_hand(workload, subtraction_strategy(workload), noise, budget=budget)
+def plan_with(workload: Workload, noise: np.ndarray, budget: rp.privacy.Budget) -> Plan:
+    return plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), noise, budget=budget)
 
 
 @given(case=cases(), seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-290, 1e-9, 1.0, 1e9, 1e290]))
@@ -38,7 +33,7 @@ def test_a_budget_the_least_bit_below_the_exact_cost_is_refused(case, seed):
     workload = case.workload
     noise = np.random.default_rng(seed).lognormal(size=len(workload.closure))
     exact = dense.exact_cost(case.sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
-    with pytest.raises(BudgetError, match=r"the noise costs pcost .*, more than the budget of"):
+    with pytest.raises(rp.errors.BudgetError, match=r"the noise costs pcost .*, more than the budget of"):
         plan_with(workload, noise, pcost(exact * (1 - Fraction(1, 10**18))))
     assert (
         plan_with(workload, noise, pcost(exact * (1 + Fraction(1, 10**13)))).noise_variances.tolist() == noise.tolist()
@@ -68,13 +63,13 @@ def test_terms_below_the_smallest_normal_number_are_not_rounded_away():
 
 @pytest.mark.parametrize("noise", [[1.0], [1.0, 1.0, 1.0], [[1.0, 1.0]], []])
 def test_noise_for_another_number_of_sets_is_refused(noise):
-    with pytest.raises(BudgetError, match="one noise variance for each of 2 sets, got shape"):
+    with pytest.raises(rp.errors.BudgetError, match="one noise variance for each of 2 sets, got shape"):
         plan_with(Workload(Domain({"a": 3}), ["a"]), np.array(noise), pcost(10))
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_noise_that_is_not_positive_and_finite_is_refused(bad):
-    with pytest.raises(BudgetError, match="noise variances must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="noise variances must be positive and finite"):
         plan_with(Workload(Domain({"a": 3}), ["a"]), np.array([1.0, bad]), pcost(10))
 
 

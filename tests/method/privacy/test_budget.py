@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.privacy import GDP, ZCDP, Budget, approx_dp, gdp, pcost, zcdp
+import residualplanner as rp
+from residualplanner import approx_dp, pcost, zcdp
 
 checked = settings(derandomize=True, deadline=None, max_examples=300)
 searched = settings(derandomize=True, deadline=None, max_examples=20)
@@ -22,7 +22,7 @@ positive = st.floats(5e-324, 1e150)
 BUDGETS = [
     zcdp(0.5),
     zcdp(0.3),
-    gdp(Fraction(1, 3)),
+    rp.privacy.gdp(Fraction(1, 3)),
     pcost(Decimal("0.7")),
     pcost(Fraction(10**60 + 1, 10**60)),
     approx_dp(1, 1e-6),
@@ -36,7 +36,7 @@ def test_a_float_never_buys_more_than_either_of_its_readings(value):
     for reading in (Fraction(value), Fraction(repr(value))):
         assert pcost(value).pcost_exact <= reading
         assert zcdp(value).pcost_exact <= 2 * reading
-        assert gdp(value).pcost_exact <= reading**2
+        assert rp.privacy.gdp(value).pcost_exact <= reading**2
 
 
 @checked
@@ -45,8 +45,8 @@ def test_a_float_of_any_precision_never_buys_more_than_it_is_or_looks_like(value
     number = kind(value)
     for reading in (Fraction(*number.as_integer_ratio()), Fraction(str(number))):
         assert zcdp(number).pcost_exact <= 2 * reading
-        assert gdp(number).pcost_exact <= reading**2
-    assert Budget.from_json(zcdp(number).to_json()) == zcdp(number)
+        assert rp.privacy.gdp(number).pcost_exact <= reading**2
+    assert rp.privacy.Budget.from_json(zcdp(number).to_json()) == zcdp(number)
 
 
 @checked
@@ -55,7 +55,7 @@ def test_an_exact_number_is_kept_exactly(value):
     assume(value > 0)
     assert pcost(value).pcost_exact == value
     assert zcdp(value).pcost_exact == 2 * value
-    assert gdp(value).pcost_exact == value**2
+    assert rp.privacy.gdp(value).pcost_exact == value**2
 
 
 @checked
@@ -73,7 +73,7 @@ def test_floats_are_the_smallest_that_are_not_below_the_exact_numbers(value):
 @checked
 @given(mu=st.floats(1e-100, 1e100))
 def test_a_float_mu_comes_back_as_it_was(mu):
-    assert gdp(Fraction(mu)).mu == mu
+    assert rp.privacy.gdp(Fraction(mu)).mu == mu
 
 
 @settings(derandomize=True, deadline=None, max_examples=80)
@@ -99,21 +99,21 @@ def test_a_budget_for_gaussian_noise_gives_no_more_than_epsilon_and_hardly_less(
 def test_promises_are_those_of_the_curves(rho, epsilon):
     exact = Fraction(rho)
     budget = zcdp(exact)
-    assert budget.delta(epsilon) == ZCDP.delta(2 * exact, epsilon)
+    assert budget.delta(epsilon) == rp.privacy.ZCDP.delta(2 * exact, epsilon)
     assert budget.delta(epsilon, noise="gaussian") <= budget.delta(epsilon)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_promises_for_gaussian_noise_are_those_of_mu(budget):
-    assert budget.epsilon(1e-6) == ZCDP.epsilon(budget.pcost_exact, 1e-6)
+    assert budget.epsilon(1e-6) == rp.privacy.ZCDP.epsilon(budget.pcost_exact, 1e-6)
     exact = budget.epsilon(1e-6, noise="gaussian")
-    assert exact <= GDP.epsilon(Fraction(budget.mu) ** 2, 1e-6) <= exact * (1 + 1e-12)
-    assert budget.delta(0.3, noise="gaussian") <= GDP.delta(Fraction(budget.mu) ** 2, 0.3)
+    assert exact <= rp.privacy.GDP.epsilon(Fraction(budget.mu) ** 2, 1e-6) <= exact * (1 + 1e-12)
+    assert budget.delta(0.3, noise="gaussian") <= rp.privacy.GDP.delta(Fraction(budget.mu) ** 2, 0.3)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_a_budget_survives_its_file(budget):
-    again = Budget.from_json(json.loads(json.dumps(budget.to_json())))
+    again = rp.privacy.Budget.from_json(json.loads(json.dumps(budget.to_json())))
     assert again == budget
     assert hash(again) == hash(budget)
     assert repr(again) == repr(budget)
@@ -123,8 +123,8 @@ def test_a_budget_survives_its_file(budget):
 @checked
 @given(value=st.floats(5e-324, 1e150))
 def test_any_float_budget_survives_its_file(value):
-    for make in (pcost, zcdp, gdp):
-        assert Budget.from_json(make(value).to_json()) == make(value)
+    for make in (pcost, zcdp, rp.privacy.gdp):
+        assert rp.privacy.Budget.from_json(make(value).to_json()) == make(value)
 
 
 def test_budgets_are_equal_by_limit_and_statement():
@@ -142,7 +142,7 @@ def test_a_budget_cannot_be_changed():
     ("budget", "shown", "statement"),
     [
         (zcdp(0.5), "zcdp(0.5)", "0.5-zCDP"),
-        (gdp("1/3"), "gdp(1/3)", "1/3-GDP for continuous noise"),
+        (rp.privacy.gdp("1/3"), "gdp(1/3)", "1/3-GDP for continuous noise"),
         (pcost(np.float64(0.1)), "pcost(0.1)", "pcost 0.1"),
         (approx_dp(1, 1e-6), "approx_dp(1, 1e-06)", "(1, 1e-06)-DP"),
         (
@@ -158,7 +158,7 @@ def test_a_budget_shows_what_was_given(budget, shown, statement):
 
 
 def test_the_notions_agree_at_pcost_one():
-    for budget in (pcost(1), zcdp("1/2"), gdp(1)):
+    for budget in (pcost(1), zcdp("1/2"), rp.privacy.gdp(1)):
         assert (budget.pcost_exact, budget.pcost, budget.rho, budget.mu) == (1, 1.0, 0.5, 1.0)
 
 
@@ -176,11 +176,12 @@ def test_approx_dp_is_the_known_budget():
 
         best = max(rho_at(mpmath.mpf(k) / 100) for k in range(110, 10_000))
     assert approx_dp("1", "1e-6").rho == pytest.approx(float(best), rel=1e-6, abs=0)
-    assert ZCDP.largest_cost("1", "1e-6") / 2 >= float(best)
+    assert rp.privacy.ZCDP.largest_cost("1", "1e-6") / 2 >= float(best)
 
 
 @pytest.mark.parametrize(
-    ("make", "name"), [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")]
+    ("make", "name"),
+    [(zcdp, "rho"), (rp.privacy.gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")],
 )
 @pytest.mark.parametrize(
     "bad",
@@ -190,14 +191,14 @@ def test_approx_dp_is_the_known_budget():
     ],
 )
 def test_what_is_no_positive_number_is_refused(make, name, bad):
-    with pytest.raises(BudgetError, match=f"{name} must be (positive and finite|a number)"):
+    with pytest.raises(rp.errors.BudgetError, match=f"{name} must be (positive and finite|a number)"):
         make(bad)
 
 
 @pytest.mark.parametrize("bad", [1, 1.0, 1.5, np.float64(1.0), "2"])
 def test_a_delta_of_one_or_more_is_refused(bad):
     for ask in (lambda: approx_dp(1, bad), lambda: zcdp(1).epsilon(bad)):
-        with pytest.raises(BudgetError, match="delta must lie strictly between 0 and 1"):
+        with pytest.raises(rp.errors.BudgetError, match="delta must lie strictly between 0 and 1"):
             ask()
 
 
@@ -209,19 +210,19 @@ def test_an_unknown_noise_is_refused(bad):
         lambda: zcdp(1).delta(1, noise=bad),
     ]
     for ask in asks:
-        with pytest.raises(BudgetError, match="noise must be 'discrete' or 'gaussian'"):
+        with pytest.raises(rp.errors.BudgetError, match="noise must be 'discrete' or 'gaussian'"):
             ask()
 
 
 @pytest.mark.parametrize("bad", [Fraction(1, 2**9000), "1e-999999999", Decimal("1e-99999"), "0." + "3" * 6000])
 def test_a_budget_with_thousands_of_digits_is_refused(bad):
-    with pytest.raises(BudgetError, match="too many digits"):
+    with pytest.raises(rp.errors.BudgetError, match="too many digits"):
         zcdp(bad)
 
 
-@pytest.mark.parametrize("make", [lambda: zcdp(1e308), lambda: gdp(1e200), lambda: pcost("1e400")])
+@pytest.mark.parametrize("make", [lambda: zcdp(1e308), lambda: rp.privacy.gdp(1e200), lambda: pcost("1e400")])
 def test_a_budget_beyond_the_floats_is_refused(make):
-    with pytest.raises(BudgetError, match=r"positive and at most 1\.79e308"):
+    with pytest.raises(rp.errors.BudgetError, match=r"positive and at most 1\.79e308"):
         make()
 
 
@@ -238,8 +239,8 @@ def test_a_budget_beyond_the_floats_is_refused(make):
     ],
 )
 def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
-    with pytest.raises(BudgetError, match=match):
-        Budget(*fields)
+    with pytest.raises(rp.errors.BudgetError, match=match):
+        rp.privacy.Budget(*fields)
 
 
 @pytest.mark.parametrize(
@@ -272,33 +273,33 @@ def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
     ],
 )
 def test_an_altered_file_is_refused(change, match):
-    with pytest.raises(FileFormatError, match=match):
-        Budget.from_json(zcdp("0.5").to_json() | change)
+    with pytest.raises(rp.errors.FileFormatError, match=match):
+        rp.privacy.Budget.from_json(zcdp("0.5").to_json() | change)
 
 
 @pytest.mark.parametrize("missing", ["pcost", "notion", "given", "noise"])
 def test_a_file_with_a_key_missing_is_refused(missing):
     obj = zcdp("0.5").to_json()
     del obj[missing]
-    with pytest.raises(FileFormatError, match="with the keys"):
-        Budget.from_json(obj)
+    with pytest.raises(rp.errors.FileFormatError, match="with the keys"):
+        rp.privacy.Budget.from_json(obj)
 
 
 @pytest.mark.parametrize("bad", [None, [], "zcdp(0.5)", 1, {}])
 def test_what_is_no_object_is_refused(bad):
-    with pytest.raises(FileFormatError, match="must be an object"):
-        Budget.from_json(bad)
+    with pytest.raises(rp.errors.FileFormatError, match="must be an object"):
+        rp.privacy.Budget.from_json(bad)
 
 
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 def test_an_approximate_budget_raised_in_its_file_is_refused(noise):
     obj = approx_dp(1, 1e-6, noise=noise).to_json()
     raised = Fraction(obj["pcost"]) * Fraction(10**12 + 1, 10**12)
-    with pytest.raises(FileFormatError, match="not what its statement"):
-        Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
+    with pytest.raises(rp.errors.FileFormatError, match="not what its statement"):
+        rp.privacy.Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
 
 
 def test_an_epsilon_of_zero_may_be_written_as_text_too():
     assert {zcdp(1).delta(zero) for zero in (0.0, "0", "0.0", "0/1", Decimal(0), np.float64(0))} == {zcdp(1).delta(0)}
-    with pytest.raises(BudgetError, match="too many digits"):
+    with pytest.raises(rp.errors.BudgetError, match="too many digits"):
         zcdp(1).delta("0e999999999")

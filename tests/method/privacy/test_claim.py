@@ -6,28 +6,18 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+import residualplanner as rp
 from exact_privacy import exact_delta, exact_divergence
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.privacy import (
-    Budget,
-    Neighbors,
-    PrivacyClaim,
-    approx_dp,
-    claim_of_budget,
-    gdp,
-    pcost,
-    require_discrete,
-    zcdp,
-)
+from residualplanner import approx_dp, pcost, zcdp
 
 RHOS = ["0.01", "0.1", "0.5", "1", "2", "4.5", "20"]
 DELTAS = ["0.3", "1e-2", "1e-6", "1e-10"]
 STEPS = [1, 2, 5]
 ADDING = "adding or removing one record"
 CONTINUOUS = [
-    gdp("3"),
-    gdp(0.3),
-    gdp("1/3"),
+    rp.privacy.gdp("3"),
+    rp.privacy.gdp(0.3),
+    rp.privacy.gdp("1/3"),
     approx_dp(3, 0.01, noise="gaussian"),
     approx_dp("1", "1e-9", noise="gaussian"),
 ]
@@ -52,7 +42,7 @@ def test_the_oracle_is_right_where_it_can_be_summed_by_hand():
 @pytest.mark.parametrize("rho", RHOS)
 def test_no_claim_on_discrete_noise_is_more_than_is_true(rho, step):
     cost = 2 * Fraction(rho)
-    claim = PrivacyClaim(cost, ADDING)
+    claim = rp.privacy.PrivacyClaim(cost, ADDING)
     assert [holding.notion for holding in claim.holdings] == ["rho-zCDP"]
     for delta, epsilon in claim.epsilons(DELTAS):
         assert epsilon == claim.epsilon(delta)
@@ -68,7 +58,7 @@ def test_no_claim_on_discrete_noise_is_more_than_is_true(rho, step):
 
 @pytest.mark.parametrize("rho", ["0.03", "0.6", "1.2", "0.011", "9.99"])
 def test_a_rho_of_few_digits_is_told_as_it_was_stated(rho):
-    assert claim_of_budget(zcdp(rho), Neighbors()).summary.startswith(f"{rho}-zCDP: rho {rho}, ")
+    assert rp.privacy.claim_of_budget(zcdp(rho), rp.privacy.Neighbors()).summary.startswith(f"{rho}-zCDP: rho {rho}, ")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -76,7 +66,7 @@ def test_a_rho_of_few_digits_is_told_as_it_was_stated(rho):
 def test_a_budget_of_approximate_privacy_holds_for_discrete_noise_of_its_cost(epsilon, delta, step):
     budget = approx_dp(epsilon, delta)
     assert exact_delta(budget.pcost_exact, epsilon, step) <= Fraction(delta)
-    claim = claim_of_budget(budget, Neighbors())
+    claim = rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors())
     assert (claim.noise, claim.statement, claim.delta) == ("discrete", budget.statement, delta)
     assert claim.facts["epsilon"] <= float(epsilon)
 
@@ -85,32 +75,34 @@ def test_what_is_stated_for_continuous_noise_is_not_true_of_discrete_noise():
     budget = approx_dp(3, 0.01, noise="gaussian")
     assert float(exact_delta(budget.pcost_exact, 3)) == pytest.approx(0.013085, abs=5e-7)
     for epsilon, factor in ((3, 1.3), ("12.8", 2.5)):
-        allowed = gdp(3).delta(epsilon, noise="gaussian")
+        allowed = rp.privacy.gdp(3).delta(epsilon, noise="gaussian")
         assert exact_delta(9, epsilon) > factor * allowed
 
 
 def test_budgets_know_for_which_noise_they_hold():
     for budget in (zcdp(1), pcost(1), approx_dp(1, 1e-6)):
         assert budget.proved_for == ("discrete", "gaussian")
-        assert require_discrete(budget) is None
-        assert claim_of_budget(budget, Neighbors()).statement == budget.statement
+        assert rp.privacy.require_discrete(budget) is None
+        assert rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors()).statement == budget.statement
     for budget in CONTINUOUS:
         assert budget.proved_for == ("gaussian",)
         assert budget.statement.endswith(" for continuous noise")
-        assert Budget.from_json(budget.to_json()) == budget
+        assert rp.privacy.Budget.from_json(budget.to_json()) == budget
 
 
 @pytest.mark.parametrize("budget", CONTINUOUS, ids=repr)
 def test_a_budget_of_continuous_noise_is_refused_with_budgets_that_hold(budget):
-    with pytest.raises(BudgetError, match="for continuous noise does not hold for discrete noise; write ") as refused:
-        require_discrete(budget)
+    with pytest.raises(
+        rp.errors.BudgetError, match="for continuous noise does not hold for discrete noise; write "
+    ) as refused:
+        rp.privacy.require_discrete(budget)
     text = str(refused.value)
     written = [
         eval(code, {"zcdp": zcdp, "approx_dp": approx_dp}) for code in re.findall(r"\w+\([^()]*\)(?= for)", text)
     ]
     assert [option.notion for option in written] == (["approx_dp"] if budget.given[1:] else []) + ["zcdp"]
     for option in written:
-        require_discrete(option)
+        rp.privacy.require_discrete(option)
         assert option.pcost_exact <= budget.pcost_exact
     assert written[-1].pcost_exact > budget.pcost_exact * (1 - Fraction(1, 10**11))
     (pair,) = told(text)
@@ -122,7 +114,7 @@ def test_a_budget_of_continuous_noise_is_refused_with_budgets_that_hold(budget):
 
 @pytest.mark.parametrize("budget", CONTINUOUS, ids=repr)
 def test_for_discrete_noise_such_a_budget_is_told_in_zcdp(budget):
-    claim = claim_of_budget(budget, Neighbors("replace"), noise="discrete")
+    claim = rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors("replace"), noise="discrete")
     assert claim.statement == claim.summary.split(":")[0]
     assert 1 <= Fraction(claim.statement.removesuffix("-zCDP")) / claim.rho < Fraction(1001, 1000)
     assert set(claim.facts) == {"statement", "pcost", "rho", "epsilon", "delta"}
@@ -133,13 +125,13 @@ def test_for_discrete_noise_such_a_budget_is_told_in_zcdp(budget):
 
 
 def test_of_continuous_noise_more_may_be_said():
-    claim = claim_of_budget(gdp("2"), Neighbors())
+    claim = rp.privacy.claim_of_budget(rp.privacy.gdp("2"), rp.privacy.Neighbors())
     assert claim.noise == "gaussian"
     assert claim.summary.startswith("2-GDP for continuous noise: rho 2, mu 2, epsilon ")
     assert (
         claim.epsilon("1e-6")
-        == gdp(2).epsilon("1e-6", noise="gaussian")
-        < claim_of_budget(zcdp(2), Neighbors()).epsilon("1e-6")
+        == rp.privacy.gdp(2).epsilon("1e-6", noise="gaussian")
+        < rp.privacy.claim_of_budget(zcdp(2), rp.privacy.Neighbors()).epsilon("1e-6")
     )
     assert "refused where discrete noise is measured" in claim.planned
     assert claim.promise.startswith("with continuous noise, adding or removing one record changes ")
@@ -147,14 +139,14 @@ def test_of_continuous_noise_more_may_be_said():
 
 
 def test_a_stated_delta_is_told_once_and_in_its_order():
-    claim = PrivacyClaim(Fraction(1), ADDING, stated=approx_dp("7", "1/1000000"))
+    claim = rp.privacy.PrivacyClaim(Fraction(1), ADDING, stated=approx_dp("7", "1/1000000"))
     assert [delta for delta, _ in claim.epsilons(["1e-5", "1e-6", "1e-8"])] == ["1e-5", "1/1000000", "1e-8"]
     assert claim.delta == "1/1000000"
 
 
 def test_a_cost_of_any_length_can_be_told():
     cost = 1 + Fraction(1, 3**20_000)
-    claim = PrivacyClaim(cost, ADDING)
+    claim = rp.privacy.PrivacyClaim(cost, ADDING)
     rho, above = re.search(r"rho = (0x\w+/0x\w+) \(<= ([\d.]+)\)", claim.released).groups()
     numerator, denominator = (int(text, 16) for text in rho.split("/"))
     assert Fraction(numerator, denominator) == cost / 2 <= Fraction(above)
@@ -165,5 +157,5 @@ def test_a_cost_of_any_length_can_be_told():
 
 @pytest.mark.parametrize("noise", ["laplace", "", None, 1])
 def test_noise_of_another_kind_has_no_claim(noise):
-    with pytest.raises(BudgetError, match="noise must be 'discrete' or 'gaussian'"):
-        PrivacyClaim(Fraction(1), ADDING, noise).epsilon("1e-6")
+    with pytest.raises(rp.errors.BudgetError, match="noise must be 'discrete' or 'gaussian'"):
+        rp.privacy.PrivacyClaim(Fraction(1), ADDING, noise).epsilon("1e-6")

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.method.privacy import approx_dp, gdp, zcdp
+import residualplanner as rp
+from residualplanner import approx_dp, zcdp
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -63,14 +64,14 @@ def test_rho_of_approx_dp_keeps_what_they_account_for(rho, delta):
 @given(mu=mus, delta=deltas)
 def test_epsilon_of_gdp_is_theirs(mu, delta):
     theirs = dp_accounting.get_epsilon_gaussian(1 / mu, delta)
-    assert gdp(mu).epsilon(delta, noise="gaussian") == pytest.approx(theirs, rel=1e-5, abs=1e-7)
+    assert rp.privacy.gdp(mu).epsilon(delta, noise="gaussian") == pytest.approx(theirs, rel=1e-5, abs=1e-7)
 
 
 @pytest.mark.slow
 @compared
 @given(mu=mus, delta=deltas)
 def test_mu_of_approx_dp_is_the_inverse_of_their_noise(mu, delta):
-    epsilon = gdp(mu).epsilon(delta, noise="gaussian")
+    epsilon = rp.privacy.gdp(mu).epsilon(delta, noise="gaussian")
     if epsilon > 1e-3:
         theirs = 1 / dp_accounting.get_sigma_gaussian(epsilon, delta)
         assert approx_dp(epsilon, delta, noise="gaussian").mu == pytest.approx(theirs, rel=1e-5, abs=0)
@@ -80,7 +81,7 @@ def test_mu_of_approx_dp_is_the_inverse_of_their_noise(mu, delta):
 @given(mu=st.floats(0.05, 5), epsilon=st.floats(0, 10))
 def test_delta_of_gdp_is_that_of_their_privacy_loss_distribution(mu, epsilon):
     loss = dp_accounting.pld.privacy_loss_mechanism.GaussianPrivacyLoss(1 / mu)
-    theirs, ours = loss.get_delta_for_epsilon(epsilon), gdp(mu).delta(epsilon, noise="gaussian")
+    theirs, ours = loss.get_delta_for_epsilon(epsilon), rp.privacy.gdp(mu).delta(epsilon, noise="gaussian")
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-14)
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.privacy import GDP, ZCDP
+import residualplanner as rp
 from residualplanner.method.privacy._exact import working_digits
 from residualplanner.method.privacy.curves import _PI, mills_ratio
 
@@ -30,15 +29,15 @@ def exact_delta(mu, epsilon):
 
 
 def delta_of_gdp(mu, epsilon):
-    return GDP.delta(Fraction(mu) ** 2, epsilon)
+    return rp.privacy.GDP.delta(Fraction(mu) ** 2, epsilon)
 
 
 def epsilon_of_gdp(mu, delta):
-    return GDP.epsilon(Fraction(mu) ** 2, delta)
+    return rp.privacy.GDP.epsilon(Fraction(mu) ** 2, delta)
 
 
 def mu_of_approx_dp(epsilon, delta):
-    return math.sqrt(GDP.largest_cost(epsilon, delta))
+    return math.sqrt(rp.privacy.GDP.largest_cost(epsilon, delta))
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +113,7 @@ def test_epsilon_rises_with_mu_and_falls_with_delta(mu, log_delta, factor):
 @given(point=points())
 def test_delta_is_below_that_of_the_zcdp_it_implies(point):
     mu, epsilon = Fraction(point[0]), Fraction(point[1])
-    assert delta_of_gdp(mu, epsilon) <= ZCDP.delta(mu**2, epsilon)
+    assert delta_of_gdp(mu, epsilon) <= rp.privacy.ZCDP.delta(mu**2, epsilon)
 
 
 @settings(derandomize=True, deadline=None, max_examples=120)
@@ -171,10 +170,10 @@ def test_a_float_is_read_against_the_claim():
 
 
 def test_epsilon_of_a_mu_beyond_the_series_is_that_of_zcdp():
-    assert epsilon_of_gdp(10**20, "1e-6") == ZCDP.epsilon(Fraction(10**40), "1e-6")
+    assert epsilon_of_gdp(10**20, "1e-6") == rp.privacy.ZCDP.epsilon(Fraction(10**40), "1e-6")
 
 
 @pytest.mark.parametrize("bad", [1, 1.0, Decimal("1.5")])
 def test_a_delta_of_one_or_more_is_refused(bad):
-    with pytest.raises(BudgetError, match="delta must lie strictly between 0 and 1"):
+    with pytest.raises(rp.errors.BudgetError, match="delta must lie strictly between 0 and 1"):
         mu_of_approx_dp(1, bad)

@@ -8,27 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.privacy import Neighbors
+import residualplanner as rp
 
 
 @given(notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
 def test_k_records_of_a_person_cost_k_squared_times_one(notion, records):
-    assert Neighbors(notion, records).cost_factor == records * records
+    assert rp.privacy.Neighbors(notion, records).cost_factor == records * records
 
 
 def test_the_default_is_adding_or_removing_one_record():
-    assert Neighbors() == Neighbors("add-remove", 1)
-    assert Neighbors().cost_factor == 1
+    assert rp.privacy.Neighbors() == rp.privacy.Neighbors("add-remove", 1)
+    assert rp.privacy.Neighbors().cost_factor == 1
 
 
 @pytest.mark.parametrize(
     ("neighbors", "words"),
     [
-        (Neighbors(), "adding or removing one record"),
-        (Neighbors("add-remove", 3), "adding or removing up to 3 records"),
-        (Neighbors("replace"), "replacing one record"),
-        (Neighbors("replace", 3), "replacing up to 3 records"),
+        (rp.privacy.Neighbors(), "adding or removing one record"),
+        (rp.privacy.Neighbors("add-remove", 3), "adding or removing up to 3 records"),
+        (rp.privacy.Neighbors("replace"), "replacing one record"),
+        (rp.privacy.Neighbors("replace", 3), "replacing up to 3 records"),
     ],
 )
 def test_the_words_name_the_change_and_how_many_records(neighbors, words):
@@ -37,16 +36,16 @@ def test_the_words_name_the_change_and_how_many_records(neighbors, words):
 
 def test_neighbors_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Neighbors().records_per_person = 2
+        rp.privacy.Neighbors().records_per_person = 2
 
 
 @pytest.mark.parametrize("notion", ["replace-one", "Replace", "", "add", None, 1, ("replace",)])
 def test_another_notion_is_refused(notion):
-    with pytest.raises(BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
-        Neighbors(notion)
+    with pytest.raises(rp.errors.BudgetError, match=r"neighbors must be one of \['add-remove', 'replace'\], got"):
+        rp.privacy.Neighbors(notion)
 
 
 @pytest.mark.parametrize("records", [0, -1, 10**6 + 1, 1.0, 2.5, math.nan, True, "2", None, np.float64(2)])
 def test_a_number_of_records_that_is_not_whole_and_positive_is_refused(records):
-    with pytest.raises(BudgetError, match="records_per_person must be an integer from 1 to 1,000,000, got"):
-        Neighbors("replace", records)
+    with pytest.raises(rp.errors.BudgetError, match="records_per_person must be an integer from 1 to 1,000,000, got"):
+        rp.privacy.Neighbors("replace", records)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError
-from residualplanner.method.privacy import ZCDP
+import residualplanner as rp
 
 CLOSE = mpmath.mpf("1e-9")
 checked = settings(derandomize=True, deadline=None, max_examples=80)
@@ -38,15 +37,15 @@ def exact_delta(rho, epsilon, start):
 
 
 def delta_of_zcdp(rho, epsilon):
-    return ZCDP.delta(2 * Fraction(rho), epsilon)
+    return rp.privacy.ZCDP.delta(2 * Fraction(rho), epsilon)
 
 
 def epsilon_of_zcdp(rho, delta):
-    return ZCDP.epsilon(2 * Fraction(rho), delta)
+    return rp.privacy.ZCDP.epsilon(2 * Fraction(rho), delta)
 
 
 def rho_of_approx_dp(epsilon, delta):
-    return float(ZCDP.largest_cost(epsilon, delta) / 2)
+    return float(rp.privacy.ZCDP.largest_cost(epsilon, delta) / 2)
 
 
 @pytest.fixture(autouse=True)
@@ -175,13 +174,13 @@ def test_a_float_is_read_against_the_claim():
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, False, None, "x"])
 def test_an_epsilon_below_zero_is_refused(bad):
-    with pytest.raises(BudgetError, match=r"epsilon must be (positive and finite|a number)"):
+    with pytest.raises(rp.errors.BudgetError, match=r"epsilon must be (positive and finite|a number)"):
         delta_of_zcdp(0.5, bad)
 
 
 @pytest.mark.parametrize("bad", [1, 1.0, 2, "1.5"])
 def test_a_delta_of_one_or_more_is_refused(bad):
-    with pytest.raises(BudgetError, match="delta must lie strictly between 0 and 1"):
+    with pytest.raises(rp.errors.BudgetError, match="delta must lie strictly between 0 and 1"):
         epsilon_of_zcdp(0.5, bad)
 
 
@@ -189,10 +188,10 @@ def test_a_delta_of_one_or_more_is_refused(bad):
     "bad", ["1e-999999999", "1E+99999999999999", "0." + "0" * 6000 + "1", "1e-4000", Fraction(1, 2**9000)]
 )
 def test_a_number_with_thousands_of_digits_is_refused_at_once(bad):
-    with pytest.raises(BudgetError, match="too many digits"):
+    with pytest.raises(rp.errors.BudgetError, match="too many digits"):
         epsilon_of_zcdp(1, bad)
 
 
 def test_an_epsilon_and_a_delta_both_next_to_nothing_are_refused():
-    with pytest.raises(BudgetError, match="both too small"):
+    with pytest.raises(rp.errors.BudgetError, match="both too small"):
         rho_of_approx_dp(1e-300, 1e-300)

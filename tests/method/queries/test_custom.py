@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.custom import Custom
+import residualplanner as rp
+from residualplanner import Attribute, Custom
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
 
@@ -80,7 +79,7 @@ def test_a_matrix_fits_just_where_ones_are_a_combination_of_its_rows_and_not_all
     if gives_total and not is_total:
         Custom(rows).require_fit(attribute)
         return
-    with pytest.raises(WorkloadError, match="'a'") as told:
+    with pytest.raises(rp.errors.WorkloadError, match="'a'") as told:
         Custom(rows).require_fit(attribute)
     assert ("but the total" in str(told.value)) == is_total
 
@@ -88,7 +87,7 @@ def test_a_matrix_fits_just_where_ones_are_a_combination_of_its_rows_and_not_all
 @given(st.floats(1e-12, 1e12), st.floats(1e-12, 1e12))
 def test_the_scale_of_rows_does_not_decide_whether_a_matrix_fits(first, second):
     Custom([[first, 0], [0, second]]).require_fit(Attribute("a", 2))
-    with pytest.raises(WorkloadError, match="no combination"):
+    with pytest.raises(rp.errors.WorkloadError, match="no combination"):
         Custom([[first, 0, 0], [0, second, 2 * second]]).require_fit(Attribute("a", 3))
 
 
@@ -96,7 +95,7 @@ def test_orthogonal_matrices_with_rounding_in_them_fit():
     angles = np.pi / 8 * np.outer(np.arange(8), np.arange(8) + 0.5)
     cosines = np.cos(angles)[[1, 2, 3, 4, 5, 6, 7, 0]]
     Custom(cosines).require_fit(Attribute("a", 8))
-    with pytest.raises(WorkloadError, match="no combination"):
+    with pytest.raises(rp.errors.WorkloadError, match="no combination"):
         Custom(cosines[:-1]).require_fit(Attribute("a", 8))
 
 
@@ -118,7 +117,7 @@ def test_orthogonal_matrices_with_rounding_in_them_fit():
     ],
 )
 def test_a_matrix_that_does_not_fit_says_why(matrix, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Custom(matrix).require_fit(STATES)
 
 
@@ -127,7 +126,7 @@ def test_an_attribute_of_one_value_may_be_queried():
 
 
 def test_many_values_in_no_row_are_not_all_listed():
-    with pytest.raises(WorkloadError, match="the values 1, 2, 3, 4, 5 and 14 more are in no row"):
+    with pytest.raises(rp.errors.WorkloadError, match="the values 1, 2, 3, 4, 5 and 14 more are in no row"):
         Custom(np.eye(20)[:1]).require_fit(Attribute("a", 20))
 
 
@@ -153,24 +152,24 @@ def test_many_values_in_no_row_are_not_all_listed():
     ],
 )
 def test_something_else_than_a_matrix_of_numbers_is_refused(matrix, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Custom(matrix)
 
 
 @pytest.mark.parametrize("labels", ["ab", ["a"], ["a", "b", "c"], ["a", 1], ["a", ""], ["a", "\ud800"], 5, [None, "a"]])
 def test_labels_that_are_no_texts_are_refused(labels):
-    with pytest.raises(WorkloadError, match="must be a list of 2 strings, one for each row"):
+    with pytest.raises(rp.errors.WorkloadError, match="must be a list of 2 strings, one for each row"):
         Custom([[1, 1], [0, 1]], labels=labels)
 
 
 def test_labels_that_repeat_are_refused():
-    with pytest.raises(WorkloadError, match="labels of a custom query must differ from one another"):
+    with pytest.raises(rp.errors.WorkloadError, match="labels of a custom query must differ from one another"):
         Custom([[1, 1], [0, 1]], labels=["a", "a"])
 
 
 def test_a_matrix_is_not_applied_to_another_number_of_values():
     for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
-        with pytest.raises(WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
+        with pytest.raises(rp.errors.WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
             ask(3)
 
 
@@ -198,7 +197,7 @@ def test_whether_rows_of_ten_thousand_values_give_the_total_is_found_without_lar
 ):
     shapes, size = watched(monkeypatch), 10_000
     kind = Custom(sparse.csr_array(matrix(np.linspace(0.1, 0.9, size))))
-    with nullcontext() if is_total else pytest.raises(WorkloadError, match="the closest one gives"):
+    with nullcontext() if is_total else pytest.raises(rp.errors.WorkloadError, match="the closest one gives"):
         kind.require_fit(Attribute("a", size))
     assert max(columns * rows**2 for rows, columns in shapes) < 2**28
 
@@ -206,7 +205,7 @@ def test_whether_rows_of_ten_thousand_values_give_the_total_is_found_without_lar
 def test_rows_that_overlap_too_much_to_be_checked_are_refused_at_once_and_with_a_constant_row_are_not(monkeypatch):
     shapes, size = watched(monkeypatch), 10_000
     band = sparse.diags_array([1.0, 1.0, 1.0], offsets=[0, 1, 2], shape=(size, size))
-    with pytest.raises(WorkloadError, match="10,000 of them share 10,000 values; add a row of ones"):
+    with pytest.raises(rp.errors.WorkloadError, match="10,000 of them share 10,000 values; add a row of ones"):
         Custom(band).require_fit(Attribute("a", size))
     Custom(sparse.vstack([band, np.ones((1, size))])).require_fit(Attribute("a", size))
     assert not shapes

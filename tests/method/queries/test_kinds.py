@@ -8,18 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from kinds import kinds_with_sizes
+from residualplanner import Attribute, Bins, Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.ground.archive import HEADER_LIMIT
-from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text, parse_json
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import tied_kind
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 drawn_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 KINDS = [Identity(), Prefix(), Range(), Hierarchy([2]), Custom([[1, 1, 1], [0, 1, 2]])]
@@ -126,13 +121,15 @@ def test_kinds_cannot_be_changed(kind):
 
 @pytest.mark.parametrize("kind", [Prefix(), Range(), Custom([[1, 1]])], ids=lambda kind: kind.name)
 def test_attributes_of_very_many_values_are_refused_before_matrices_are_made(kind):
-    with pytest.raises(WorkloadError, match="'id' has 4,611,686,018,427,387,904 values; attributes with more than"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="'id' has 4,611,686,018,427,387,904 values; attributes with more than"
+    ):
         tied_kind(kind, Attribute("id", 2**62))
     assert tied_kind(Identity(), Attribute("id", 2**62)) == Identity()
 
 
 def test_a_hierarchy_of_very_many_values_is_refused_before_its_rows_are_made():
-    with pytest.raises(WorkloadError, match="'id': too large: 1 levels of 4,611,686,018,427,387,904 values"):
+    with pytest.raises(rp.errors.WorkloadError, match="'id': too large: 1 levels of 4,611,686,018,427,387,904 values"):
         tied_kind(Hierarchy([10]), Attribute("id", 2**62))
     assert tied_kind(Hierarchy([100]), Attribute("id", 20_000)).rows(20_000) == 20_201
 
@@ -211,7 +208,7 @@ TREE = Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["x", "y"])).to
     ],
 )
 def test_json_that_is_no_kind_is_refused(value, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         kind_from_json(value)
 
 
@@ -224,7 +221,7 @@ def test_json_from_anyone_is_read_or_refused(value, data):
     field = data.draw(st.sampled_from(sorted(base)))
     try:
         kind = kind_from_json({**base, field: value})
-    except FileFormatError:
+    except rp.errors.FileFormatError:
         return
     assert kind_from_json(kind.to_json()) == kind
 

@@ -4,12 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.queries.identity import Identity
+from residualplanner import Attribute, Bins, Hierarchy, Identity, Prefix, Range
 from residualplanner.method.queries.kind import labels_in_words, meanings_of, tied_kind
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 AGES = Attribute("age", bins=Bins([0, 18, 65]), unknown="Other", missing="Not stated")
 GRADES = Attribute("grade", labels={"a": "good", "b": "fair", "c": "same"}, missing="Not graded")

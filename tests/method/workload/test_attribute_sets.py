@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import constant_strategy
 from residualplanner.method.workload import closure
 from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.method.workload.closure import downward_closure, least_subsets, subset_products
@@ -139,7 +138,7 @@ def test_basis_groups_are_the_sets_with_the_same_bases_in_order(collection, data
     pool = data.draw(st.lists(st.sampled_from(BASES), min_size=1, max_size=7))
     bases = [pool[i % len(pool)] for i in range(count)]
     sets = AttributeSets.of(given_sets, attribute_count=count)
-    groups = basis_groups(constant_strategy(sets, bases))
+    groups = basis_groups(rp.strategies.constant_strategy(sets, bases))
     keys = [[key_of(bases[i]) for i in members] for members in sets]
     assert [[key_of(basis) for basis in groups.bases[group]] for group in groups.group.tolist()] == keys
     assert len(groups.bases) == len({str(key) for key in keys})
@@ -177,7 +176,7 @@ def test_subset_products_multiply_present_over_the_subset_and_absent_over_the_re
 @pytest.mark.parametrize("order", [25, 40, 200])
 def test_the_closure_of_one_very_wide_set_is_refused_before_it_is_made(order):
     sets = AttributeSets.of([range(order)], attribute_count=order)
-    with pytest.raises(WorkloadError, match=f"too large: {2**order:,} .*the limit is"):
+    with pytest.raises(rp.errors.WorkloadError, match=f"too large: {2**order:,} .*the limit is"):
         downward_closure(sets)
 
 
@@ -188,7 +187,7 @@ def test_a_closure_of_many_sets_is_refused_as_soon_as_it_passes_the_limit(monkey
     assert len(downward_closure(sets)) == len(dense.closure(sets))
     sets = AttributeSets.of([range(start, start + 8) for start in range(0, 32, 3)], attribute_count=40)
     assert len(dense.closure(sets)) > 2000
-    with pytest.raises(WorkloadError, match=r"too large: .*the limit is 2,000"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"too large: .*the limit is 2,000"):
         downward_closure(sets)
 
 
@@ -210,7 +209,7 @@ def test_a_closure_of_wide_sets_is_refused_from_the_sets_of_the_highest_orders(m
     monkeypatch.setattr("residualplanner.method.workload.closure._with_subsets", watched(made, closure._with_subsets))
     sets = AttributeSets.of([range(start, start + 22) for start in range(38)], attribute_count=60)
     with pytest.raises(
-        WorkloadError, match=r"attribute sets in the downward closure, or more, the limit is 20,000,000"
+        rp.errors.WorkloadError, match=r"attribute sets in the downward closure, or more, the limit is 20,000,000"
     ):
         downward_closure(sets)
     assert max(map(len, made)) < 200_000

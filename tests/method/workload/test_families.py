@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.more.classifications.hierarchy import Hierarchy
+import residualplanner as rp
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, marginals, pcost, select
 from strategies import NAMES
 
 shapes = st.lists(st.integers(1, 6), max_size=6)
@@ -40,7 +33,9 @@ def listed(domain: Domain, orders, most_cells: float = math.inf) -> list[tuple[s
 def test_marginals_of_an_order_are_all_combinations(sizes, order):
     domain = domain_of(sizes)
     if order > len(domain):
-        with pytest.raises(WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attribute"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attribute"
+        ):
             marginals(domain, order=order)
         return
     workload = marginals(domain, order=order)
@@ -67,7 +62,7 @@ def test_marginals_of_few_cells_are_those_and_no_others(sizes, most_cells, order
         chosen, asked = range(orders + 1), {"up_to": orders}
     expected = listed(domain, chosen, most_cells)
     if not expected:
-        with pytest.raises(WorkloadError, match=f"no table of these orders has at most {most_cells} cells"):
+        with pytest.raises(rp.errors.WorkloadError, match=f"no table of these orders has at most {most_cells} cells"):
             marginals(domain, max_cells=most_cells, **asked)
         return
     assert list(marginals(domain, max_cells=most_cells, **asked)) == expected
@@ -76,7 +71,7 @@ def test_marginals_of_few_cells_are_those_and_no_others(sizes, most_cells, order
 def test_kinds_may_be_given_by_name():
     domain = domain_of([2, 3])
     assert list(marginals(domain, order=1, kinds={"b": Identity()})) == [("a",), ("b",)]
-    with pytest.raises(DomainError, match=r"unknown attribute 'z'"):
+    with pytest.raises(rp.errors.DomainError, match=r"unknown attribute 'z'"):
         marginals(domain, order=1, kinds={"z": Identity()})
 
 
@@ -113,7 +108,7 @@ def test_kinds_that_fit_one_attribute_are_not_tried_on_another():
     ],
 )
 def test_something_else_than_kinds_is_refused(kinds, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         marginals(domain_of([2]), order=1, kinds=kinds)
 
 
@@ -156,14 +151,14 @@ def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
     ],
 )
 def test_a_family_that_is_not_one_is_refused(asked, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         marginals(domain_of([2, 3, 4]), **asked)
 
 
 @pytest.mark.parametrize("asked", [{"order": 6}, {"up_to": 6}, {"order": 100}, {"max_cells": 10**9}])
 def test_families_too_large_to_plan_for_are_refused_before_they_are_made(asked):
     domain = Domain({f"x{i}": 10 for i in range(200)})
-    with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"too large: .*the limit is 20,000,000"):
         marginals(domain, **asked)
 
 
@@ -172,7 +167,7 @@ def test_families_too_large_to_plan_for_are_counted_and_not_made(asked):
     domain = Domain({f"x{i}": 2 for i in range(30)})
     tracemalloc.start()
     try:
-        with pytest.raises(WorkloadError, match=r"too large: .*the limit is 20,000,000"):
+        with pytest.raises(rp.errors.WorkloadError, match=r"too large: .*the limit is 20,000,000"):
             marginals(domain, **asked)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:

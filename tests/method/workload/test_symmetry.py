@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.workload.families import marginals
+from residualplanner import Domain, Workload, marginals
 from residualplanner.method.workload.symmetry import Orbits, workload_orbits
-from residualplanner.method.workload.workload import Workload
 from strategies import NAMES, names_of, positions_of
 
 

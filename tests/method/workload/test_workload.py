@@ -7,16 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
+import residualplanner as rp
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload, marginals
 from residualplanner.method.workload.attribute_sets import QueryBlock
-from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.query import written_query
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from strategies import Case, cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -118,31 +112,33 @@ def test_the_words_for_a_workload_say_how_large_it_is():
 
 @pytest.mark.parametrize("queries", [[("a", "z")], [{"z": Identity()}], ["z"], [(1,)]])
 def test_an_unknown_attribute_is_named(queries):
-    with pytest.raises(DomainError, match=r"unknown attribute .*the domain has \['a', 'b', 'c'\]"):
+    with pytest.raises(rp.errors.DomainError, match=r"unknown attribute .*the domain has \['a', 'b', 'c'\]"):
         Workload(ABC, queries)
 
 
 def test_an_attribute_twice_in_one_query_is_refused():
-    with pytest.raises(DomainError, match=r"attribute 'a' occurs twice") as caught:
+    with pytest.raises(rp.errors.DomainError, match=r"attribute 'a' occurs twice") as caught:
         Workload(ABC, [("a", "b", "a")])
     assert caught.value.attributes == ("a",)
 
 
 @pytest.mark.parametrize("queries", [[], iter(())])
 def test_a_workload_without_queries_is_refused(queries):
-    with pytest.raises(WorkloadError, match="has no queries; name at least one table"):
+    with pytest.raises(rp.errors.WorkloadError, match="has no queries; name at least one table"):
         Workload(ABC, queries)
 
 
 @pytest.mark.parametrize("queries", ["a", {"a": Identity()}, None, 5])
 def test_one_query_instead_of_a_list_is_refused(queries):
-    with pytest.raises(WorkloadError, match=r"queries must be a list of queries; write \[query\]"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"queries must be a list of queries; write \[query\]"):
         Workload(ABC, queries)
 
 
 @pytest.mark.parametrize("query", [3, None, 1.5])
 def test_something_else_than_a_query_is_refused(query):
-    with pytest.raises(WorkloadError, match="a query is a tuple of attribute names or a mapping name -> kind"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="a query is a tuple of attribute names or a mapping name -> kind"
+    ):
         Workload(ABC, [query])
 
 
@@ -199,20 +195,20 @@ def test_kinds_keep_their_numbers_when_workloads_are_joined():
     ],
 )
 def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload(ABC, [("b",), query])
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         written_query(ABC, query)
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         marginals(ABC, order=1, kinds=query)
     block = QueryBlock(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int16), np.ones(1))
     total = QueryBlock(np.zeros((0, 0), np.int32), np.zeros((0, 0), np.int16), np.ones(0))
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload.from_blocks(ABC, [total, block], (query["a"],))
 
 
 def test_a_workload_of_arrays_lists_each_kind_once():
-    with pytest.raises(WorkloadError, match="must list each of its kinds of query once"):
+    with pytest.raises(rp.errors.WorkloadError, match="must list each of its kinds of query once"):
         Workload.from_blocks(ABC, marginals(ABC, order=1).blocks, (Identity(), Identity()))
 
 
@@ -220,17 +216,17 @@ def test_more_kinds_than_can_be_numbered_are_refused(monkeypatch):
     monkeypatch.setattr("residualplanner.method.workload.query.KIND_LIMIT", 2)
     few, more = Workload(ABC, ["a", {"a": Prefix()}]), Workload(ABC, [{"a": Range()}])
     message = "at most 2 different kinds of query, got 3"
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload(ABC, [*few, *more])
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         few + more
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         marginals(ABC, order=1, kinds={"a": Prefix(), "b": Range()})
 
 
 @pytest.mark.parametrize("kind", ["identity", Identity, None])
 def test_something_else_than_a_kind_is_refused(kind):
-    with pytest.raises(WorkloadError, match=r"the kind of query on 'a' must be one such as Identity\(\)"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"the kind of query on 'a' must be one such as Identity\(\)"):
         Workload(ABC, [{"a": kind}])
 
 
@@ -250,12 +246,12 @@ def test_something_else_than_a_kind_is_refused(kind):
     ],
 )
 def test_weights_that_do_not_fit_are_refused(weights, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload(ABC, [("a",), ("b",)], weights=weights)
 
 
 def test_only_workloads_of_one_domain_can_be_added():
-    with pytest.raises(WorkloadError, match="only workloads over the same domain can be added"):
+    with pytest.raises(rp.errors.WorkloadError, match="only workloads over the same domain can be added"):
         marginals(ABC, order=1) + marginals(Domain({"a": 3, "b": 2}), order=1)
     with pytest.raises(TypeError):
         operator.add(marginals(ABC, order=1), [("a",)])
@@ -266,10 +262,10 @@ def test_a_query_whose_closure_is_too_large_is_refused_when_its_closure_is_wante
     domain = Domain({f"x{i}": 2 for i in range(width)})
     workload = Workload(domain, [domain.names])
     assert workload.cells.tolist() == [2.0**width]
-    with pytest.raises(WorkloadError, match="too large"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large"):
         _ = workload.closure
 
 
 def test_a_weight_that_no_float_can_hold_is_refused():
-    with pytest.raises(WorkloadError, match="weights must be numbers, one for each query"):
+    with pytest.raises(rp.errors.WorkloadError, match="weights must be numbers, one for each query"):
         Workload(Domain({"a": 2}), [("a",)], weights=[10**400])

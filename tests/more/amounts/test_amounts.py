@@ -7,22 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from amounts import attributes_of_amounts, kinds_of_attribute
-from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner import (
+    About,
+    Attribute,
+    Bins,
+    Custom,
+    Domain,
+    Hierarchy,
+    Identity,
+    Matching,
+    Numeric,
+    Prefix,
+    Range,
+    Sum,
+    Workload,
+    marginals,
+)
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import tied_kind
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10]), missing="Not stated")
 
@@ -123,12 +127,12 @@ def test_kinds_that_do_not_fit_are_refused(query, message):
     if message is None:  # a sum of another attribute is tied anew
         assert Workload(domain, [query]).kinds[0].edges == (0, 10, 30)
         return
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload(domain, [query])
 
 
 def test_a_sum_by_another_word_is_refused():
-    with pytest.raises(WorkloadError, match="by='bin'"):
+    with pytest.raises(rp.errors.WorkloadError, match="by='bin'"):
         Sum("bins")
 
 
@@ -145,5 +149,5 @@ def test_a_sum_by_another_word_is_refused():
     ],
 )
 def test_kinds_in_files_that_are_none_are_refused(value):
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         kind_from_json(value)

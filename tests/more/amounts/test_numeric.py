@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from column_codes import codes_of_numbers
+from residualplanner import Attribute, Domain, Numeric
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.ground.errors import DataError, DomainError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
-from residualplanner.more.amounts.numeric import Numeric
 
 units = st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(1, 100), Fraction(25)])
 
@@ -107,7 +105,7 @@ def test_ready_counts_do_not_wrap_around_in_narrow_integers(kind):
 
 @pytest.mark.parametrize("sums", [["7.5 EUR", 3], [[1], [1, 2]], [1 + 2j, 0]])
 def test_sums_that_are_no_numbers_are_refused_without_showing_them(sums):
-    with pytest.raises(DataError, match=r"^counts and sums must be arrays of numbers$"):
+    with pytest.raises(rp.errors.DataError, match=r"^counts and sums must be arrays of numbers$"):
         Numeric(0, 10, bins=[5]).ready_counts([1, 1], sums)
 
 
@@ -193,7 +191,7 @@ def test_amounts_are_read_back_from_json_just_as_they_were(numeric):
 )
 def test_declarations_that_make_no_amounts_are_refused(given, message):
     low, high, options = (*given, {})[:3]
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         Numeric(low, high, **options)
 
 
@@ -207,7 +205,7 @@ def test_an_attribute_of_amounts_has_two_cells_for_each_bin_and_one_for_each_lab
 
 @pytest.mark.parametrize("label", ["[0, 10)", "low end of [0, 10)"])
 def test_what_is_no_amount_is_not_counted_as_one(label):
-    with pytest.raises(DomainError, match="label of their own"):
+    with pytest.raises(rp.errors.DomainError, match="label of their own"):
         Attribute("pay", numeric=Numeric(0, 20, bins=2), unknown=Into(label))
 
 
@@ -222,5 +220,5 @@ def test_amounts_in_json_that_are_wrong_are_refused_where_they_are():
     ]:
         broken = json.loads(json.dumps(value))
         broken["attributes"][0]["numeric"][word] = wrong
-        with pytest.raises(DomainError, match=message):
+        with pytest.raises(rp.errors.DomainError, match=message):
             Domain.from_json(broken)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.method.plan.files import load_plan
+from residualplanner import load_plan
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import tied_kind
 
@@ -98,19 +97,19 @@ def test_plans_hold_them_in_files(tmp_path):
     ],
 )
 def test_json_of_no_statistic_is_refused(value):
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         kind_from_json(value)
 
 
 @pytest.mark.parametrize("between", [(2, 1), (1, 1), (1,), "ab", 5, (math.nan, 1), (1, math.nan)])
 def test_a_mean_between_what_is_no_range_is_refused(between):
-    with pytest.raises(WorkloadError, match="between= must be two increasing numbers"):
+    with pytest.raises(rp.errors.WorkloadError, match="between= must be two increasing numbers"):
         rp.Mean(between)
 
 
 @pytest.mark.parametrize("given", [0, 1, -0.5, math.nan, (), (0.5, 0.5), "half", [[0.5]], (0.5, 1)])
 def test_probabilities_that_are_none_are_refused(given):
-    with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
+    with pytest.raises(rp.errors.WorkloadError, match="different numbers between 0 and 1"):
         rp.Quantiles(given)
 
 
@@ -124,7 +123,7 @@ def test_probabilities_are_written_one_after_another_or_as_a_list():
 
 @pytest.mark.parametrize("given", [(0.5, 0.5), (0.5, 2), (0.25, (0.5, 0.75)), (0.5, "half")])
 def test_probabilities_one_after_another_that_are_none_are_refused(given):
-    with pytest.raises(WorkloadError, match="different numbers between 0 and 1"):
+    with pytest.raises(rp.errors.WorkloadError, match="different numbers between 0 and 1"):
         rp.Quantiles(*given)
 
 
@@ -141,17 +140,17 @@ def test_probabilities_one_after_another_that_are_none_are_refused(given):
 )
 def test_an_attribute_that_a_statistic_does_not_fit_is_refused(attribute, kind, message):
     domain = rp.Domain({attribute.name: attribute})
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         rp.Workload(domain, [{attribute.name: kind}])
 
 
 def test_a_query_for_two_statistics_is_refused():
     domain = rp.Domain({"pay": PAY, "age": AGE})
-    with pytest.raises(WorkloadError, match="a query is for one statistic, got mean and quantiles"):
+    with pytest.raises(rp.errors.WorkloadError, match="a query is for one statistic, got mean and quantiles"):
         rp.Workload(domain, [{"pay": rp.Mean(), "age": rp.Quantiles(0.5)}])
 
 
 @pytest.mark.parametrize(("kind", "words"), [(rp.Mean(), "a mean has"), (rp.Quantiles(), "quantiles have")])
 def test_a_statistic_without_an_attribute_has_no_matrix(kind, words):
-    with pytest.raises(WorkloadError, match=f"{words} no matrix before"):
+    with pytest.raises(rp.errors.WorkloadError, match=f"{words} no matrix before"):
         kind.matrix(4)

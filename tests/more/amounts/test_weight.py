@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Domain, Numeric, Weight
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE, Weight
+from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
 few = settings(derandomize=True, deadline=None, max_examples=60)
 WEIGHTS = [
@@ -130,16 +129,16 @@ def test_without_weights_a_domain_is_as_it_was():
     ],
 )
 def test_bad_declarations_are_refused(declared, message):
-    with pytest.raises(DomainError, match=message):
+    with pytest.raises(rp.errors.DomainError, match=message):
         Weight("w", **declared)
 
 
 def test_the_column_of_weights_is_no_attribute():
-    with pytest.raises(DomainError, match="'a' is an attribute, too"):
+    with pytest.raises(rp.errors.DomainError, match="'a' is an attribute, too"):
         Domain({"a": 2}, weight=Weight("a", maximum=1))
-    with pytest.raises(DomainError, match='such as Weight\\("hours", maximum=60\\)'):
+    with pytest.raises(rp.errors.DomainError, match='such as Weight\\("hours", maximum=60\\)'):
         Domain({"a": 2}, weight="w")
-    with pytest.raises(DomainError, match="weight: expected an object"):
+    with pytest.raises(rp.errors.DomainError, match="weight: expected an object"):
         Domain.from_json({"attributes": [], "weight": {"column": "w"}})
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.integrate import simpson
 from scipy.special import erf
 
+import residualplanner as rp
 from random_plans import plans, table_covariance
 from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.strategy import accuracy
 from residualplanner.more.bounds import max_abs_error
 from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound
@@ -158,5 +158,5 @@ def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
 
 
 def test_a_query_that_is_not_answered_is_refused():
-    with pytest.raises(WorkloadError, match="the plan does not answer"):
+    with pytest.raises(rp.errors.WorkloadError, match="the plan does not answer"):
         select(marginals(Domain({"a": 2, "b": 2}), up_to=1), budget=zcdp(1)).expected_max_abs_error(("a", "b"))

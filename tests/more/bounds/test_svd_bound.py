@@ -12,11 +12,7 @@ from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
 from kinds import kinds_of
-from residualplanner.ground.errors import ArgumentError, WorkloadError
-from residualplanner.method.losses import svd_bound
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner import Hierarchy, Identity, Prefix, Range
 from strategies import NAMES, cases
 
 PREFIXES = {"Adult": 5, "CPS": 2, "Loans": 4}
@@ -38,7 +34,7 @@ def asked_workloads(draw: st.DrawFn, most_cells: int = 60) -> tuple[rp.Workload,
     try:
         domain = rp.Domain(dict(zip(NAMES, sizes, strict=False)))
         workload = rp.Workload(domain, [dict(query) for query in queries], weights=[w for _, w in queries.values()])
-    except WorkloadError:
+    except rp.errors.WorkloadError:
         assume(False)
     assume(len(workload) == len(queries))  # kinds may be equal that were drawn apart
     dense = np.vstack([rows for rows, _ in queries.values()])
@@ -78,7 +74,7 @@ def random_mechanism(rng: np.random.Generator, size: int) -> Matrix:
 @given(asked_workloads())
 def test_the_bound_is_that_of_the_singular_values(problem):
     workload, rows, weights = problem
-    assert svd_bound(workload) == pytest.approx(dense_bound(rows, weights), rel=1e-6)
+    assert rp.losses.svd_bound(workload) == pytest.approx(dense_bound(rows, weights), rel=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -86,7 +82,7 @@ def test_the_bound_is_that_of_the_singular_values(problem):
 def test_the_bound_on_the_maximum_is_the_greatest_over_weights_of_all_cells(problem):
     workload, rows, weights = problem
     lowest, highest = dense_greatest_bound(np.sqrt(weights)[:, None] * rows)
-    assert lowest * (1 - 1e-4) <= svd_bound(workload, loss="max") <= highest * (1 + 1e-6)
+    assert lowest * (1 - 1e-4) <= rp.losses.svd_bound(workload, loss="max") <= highest * (1 + 1e-6)
 
 
 @settings(max_examples=60, deadline=None)
@@ -95,16 +91,16 @@ def test_no_mechanism_has_a_loss_below_the_bounds(problem, seed):
     workload, rows, weights = problem
     inverse = np.linalg.inv(random_mechanism(np.random.default_rng(seed), rows.shape[1]))
     variances = np.einsum("ri,ij,rj->r", rows, inverse, rows) * weights
-    assert svd_bound(workload) <= variances.sum() * (1 + 1e-6)
-    assert svd_bound(workload, loss="max") <= variances.max() * (1 + 1e-6)
-    assert svd_bound(workload) <= svd_bound(workload, loss="max") * len(rows) * (1 + 1e-6)
+    assert rp.losses.svd_bound(workload) <= variances.sum() * (1 + 1e-6)
+    assert rp.losses.svd_bound(workload, loss="max") <= variances.max() * (1 + 1e-6)
+    assert rp.losses.svd_bound(workload) <= rp.losses.svd_bound(workload, loss="max") * len(rows) * (1 + 1e-6)
 
 
 @settings(max_examples=40, deadline=None)
 @given(case=cases(), loss=st.sampled_from(["sum", "max"]))
 def test_plans_for_marginals_reach_the_bound(case, loss):
     plan = rp.select(case.workload, budget=rp.pcost(1), loss=loss)
-    assert svd_bound(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
+    assert rp.losses.svd_bound(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +109,7 @@ def test_plans_for_marginals_reach_the_bound(case, loss):
 def test_losses_with_weights_of_their_own_are_reached_too(loss):
     workload = rp.Workload(rp.Domain({"a": 3, "b": 4, "c": 1}), ["a", ("a", "b"), ("b", "c")], weights=[2, 1, 3])
     plan = rp.select(workload, budget=rp.pcost(1), loss=loss)
-    assert svd_bound(workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
+    assert rp.losses.svd_bound(workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
 
 
 @pytest.mark.slow
@@ -122,9 +118,9 @@ def test_the_residual_bases_come_close_from_above(order):
     kinds = {"a": Prefix(), "b": Range(), "c": Hierarchy([{"low": [0, 1, 2], "high": [3, 4]}])}
     workload = rp.marginals(rp.Domain({"a": 6, "b": 4, "c": 5}), order=order, kinds=kinds)
     least = rp.select(workload, budget=rp.pcost(1)).loss_value
-    assert least * 0.75 < svd_bound(workload) < least
+    assert least * 0.75 < rp.losses.svd_bound(workload) < least
     maximum = rp.select(workload, budget=rp.pcost(1), loss="max").loss_value
-    assert maximum * 0.75 < svd_bound(workload, loss="max") < maximum
+    assert maximum * 0.75 < rp.losses.svd_bound(workload, loss="max") < maximum
 
 
 @pytest.mark.parametrize("table", WORKLOADS)
@@ -132,8 +128,8 @@ def test_the_residual_bases_come_close_from_above(order):
 def test_figures_for_marginals_are_the_published_ones(table, data):
     workload = rp.marginals(domain_of(DOMAINS[data]), **WORKLOADS[table])
     place = list(DOMAINS).index(data)
-    assert round(math.sqrt(svd_bound(workload) / workload.cells.sum()), 3) == RMSE[table][place]
-    assert svd_bound(workload, loss="max") == pytest.approx(MAX_VARIANCE[table][place], rel=2e-5, abs=6e-4)
+    assert round(math.sqrt(rp.losses.svd_bound(workload) / workload.cells.sum()), 3) == RMSE[table][place]
+    assert rp.losses.svd_bound(workload, loss="max") == pytest.approx(MAX_VARIANCE[table][place], rel=2e-5, abs=6e-4)
 
 
 @pytest.mark.slow
@@ -141,7 +137,7 @@ def test_figures_for_marginals_are_the_published_ones(table, data):
 def test_bounds_on_the_maximum_for_prefix_sums_are_the_printed_ones(data, printed):
     domain = domain_of(DOMAINS[data])
     kinds = {name: Prefix() for name in domain.names[: PREFIXES[data]]}
-    bound = svd_bound(rp.marginals(domain, order=1, kinds=kinds), loss="max")
+    bound = rp.losses.svd_bound(rp.marginals(domain, order=1, kinds=kinds), loss="max")
     assert bound == pytest.approx(printed, abs=0.0006 if data == "CPS" else 0.006)
 
 
@@ -149,14 +145,14 @@ def test_bounds_on_the_maximum_for_prefix_sums_are_the_printed_ones(data, printe
 def test_bounds_for_prefix_sums_on_three_attributes_are_the_printed_ones(order, printed):
     domain = rp.Domain({"a": 8, "b": 8, "c": 8})
     workload = rp.marginals(domain, order=order, kinds=dict.fromkeys("abc", Prefix()))
-    assert round(math.sqrt(svd_bound(workload) / workload.cells.sum()), 3) == printed
+    assert round(math.sqrt(rp.losses.svd_bound(workload) / workload.cells.sum()), 3) == printed
 
 
 def test_hundreds_of_attributes_are_no_obstacle():
     workload = rp.marginals(rp.Domain({f"a{i}": 2 + i % 9 for i in range(120)}), up_to=2)
     for loss in ("sum", "max"):
         reached = rp.select(workload, budget=rp.pcost(1), loss=loss).loss_value
-        assert svd_bound(workload, loss=loss) == pytest.approx(reached, rel=2e-5)
+        assert rp.losses.svd_bound(workload, loss=loss) == pytest.approx(reached, rel=2e-5)
 
 
 def test_a_product_is_bounded_at_any_size():
@@ -164,7 +160,7 @@ def test_a_product_is_bounded_at_any_size():
     query = {f"a{i}": Prefix() if i % 2 else Range() for i in range(10)} | {"value": Identity()}
     single = {kind: np.linalg.svd(kind.matrix(64), compute_uv=False).sum() ** 2 / 64 for kind in (Prefix(), Range())}
     expected = single[Prefix()] ** 5 * single[Range()] ** 5 * 1e9
-    assert svd_bound(rp.Workload(domain, [query])) == pytest.approx(expected, rel=1e-9)
+    assert rp.losses.svd_bound(rp.Workload(domain, [query])) == pytest.approx(expected, rel=1e-9)
 
 
 def test_queries_of_weight_0_do_not_count():
@@ -172,35 +168,39 @@ def test_queries_of_weight_0_do_not_count():
     with_both = rp.Workload(domain, [{"a": Prefix()}, {"b": Range()}, ("a", "b")], weights=[1, 0, 0])
     alone = rp.Workload(domain, [{"a": Prefix()}])
     for loss in ("sum", "max"):
-        assert svd_bound(with_both, loss=loss) == pytest.approx(svd_bound(alone, loss=loss), rel=1e-9)
+        assert rp.losses.svd_bound(with_both, loss=loss) == pytest.approx(
+            rp.losses.svd_bound(alone, loss=loss), rel=1e-9
+        )
 
 
 def test_what_is_too_large_is_refused_with_the_way_out():
     domain = rp.Domain({"age": 90, "income": 90, "sex": 2})
     both = rp.marginals(domain, order=2, kinds={"age": Prefix(), "income": Prefix(), "sex": Identity()})
     wide = rp.Workload(domain, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}])
-    with pytest.raises(WorkloadError, match=r"8,100 rows for the queries of 'age', 'income' together; .*up to 6,000"):
-        svd_bound(both)
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"8,100 rows for the queries of 'age', 'income' together; .*up to 6,000"
+    ):
+        rp.losses.svd_bound(both)
     many = rp.Domain({name: 90 for name in NAMES[:6]})
-    with pytest.raises(WorkloadError, match=r"of 34,\d\d\d,\d\d\d,\d\d\d rows"):
-        svd_bound(rp.marginals(many, order=5, kinds=dict.fromkeys(NAMES[:6], Prefix())))
-    with pytest.raises(WorkloadError, match=r"up to 2,000"):
-        svd_bound(wide, loss="max")
-    with pytest.raises(WorkloadError, match=r"'age' has values, 7,000; it is computed up to 6,000"):
-        svd_bound(rp.marginals(rp.Domain({"age": 7000, "b": 2}), order=1, kinds={"age": Prefix()}))
-    with pytest.raises(WorkloadError, match=r"a weight for each of 1,279,200 cells"):
-        svd_bound(rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), loss="max")
+    with pytest.raises(rp.errors.WorkloadError, match=r"of 34,\d\d\d,\d\d\d,\d\d\d rows"):
+        rp.losses.svd_bound(rp.marginals(many, order=5, kinds=dict.fromkeys(NAMES[:6], Prefix())))
+    with pytest.raises(rp.errors.WorkloadError, match=r"up to 2,000"):
+        rp.losses.svd_bound(wide, loss="max")
+    with pytest.raises(rp.errors.WorkloadError, match=r"'age' has values, 7,000; it is computed up to 6,000"):
+        rp.losses.svd_bound(rp.marginals(rp.Domain({"age": 7000, "b": 2}), order=1, kinds={"age": Prefix()}))
+    with pytest.raises(rp.errors.WorkloadError, match=r"a weight for each of 1,279,200 cells"):
+        rp.losses.svd_bound(rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), loss="max")
 
 
 @pytest.mark.parametrize("loss", [sum, "least", 3])
 def test_other_losses_are_refused(loss):
-    with pytest.raises(WorkloadError, match=r"'sum'"):
-        svd_bound(rp.Workload(rp.Domain({"a": 2}), ["a"]), loss=loss)
+    with pytest.raises(rp.errors.WorkloadError, match=r"'sum'"):
+        rp.losses.svd_bound(rp.Workload(rp.Domain({"a": 2}), ["a"]), loss=loss)
 
 
 def test_only_workloads_have_bounds():
-    with pytest.raises(ArgumentError, match=r"got a list; make one with marginals"):
-        svd_bound([("a",)])
+    with pytest.raises(rp.errors.ArgumentError, match=r"got a list; make one with marginals"):
+        rp.losses.svd_bound([("a",)])
 
 
 @pytest.mark.parametrize("loss", ["sum", "max"])
@@ -215,7 +215,8 @@ def test_a_plan_says_how_far_it_is_above_the_bound(loss):
     assert found == pytest.approx([found[0]] * 3, abs=1e-6)
     assert 0 < found[0] < 0.2
     assert found[0] == pytest.approx(
-        rp.select(prefixes, budget=rp.pcost(1), loss=loss).loss_value / svd_bound(prefixes, loss=loss) - 1, abs=1e-6
+        rp.select(prefixes, budget=rp.pcost(1), loss=loss).loss_value / rp.losses.svd_bound(prefixes, loss=loss) - 1,
+        abs=1e-6,
     )
     at_bound = rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(2), loss=loss).above_svd_bound(loss)
     assert at_bound == pytest.approx(0, abs=1e-9 if loss == "sum" else 1e-3)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from kinds import kinds_of
 from random_plans import (
     as_mapping,
@@ -37,14 +38,11 @@ from residualplanner import (
     pcost,
     select,
 )
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.strategy import accuracy, cells
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.costs import cost_parts
-from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
 from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import downward_closure
 from residualplanner.method.workload.query import WrittenQuery
@@ -122,7 +120,7 @@ def test_variances_of_stacked_tables_of_the_same_kinds_are_not_mixed_up(bases):
     domain = Domain({"a": 3, "b": 3, "c": 3, "d": 3})
     queries = [{x: Prefix(), y: Identity()} for x, y in itertools.combinations("abcd", 2)]
     workload = Workload(domain, [*queries, {"b": Prefix()}, {"c": Prefix()}], weights=[1, 2, 1, 4, 1, 3, 9, 1])
-    plan = select(workload, budget=pcost(1), bases=bases, loss=SumOfVariances())
+    plan = select(workload, budget=pcost(1), bases=bases, loss=rp.losses.SumOfVariances())
     noise = 1 + np.random.default_rng(0).permutation(len(plan.closure)) / 3
     assert require_stacks(replace(plan, noise_variances=noise, budget=pcost("1e300"))) == 6
 
@@ -168,7 +166,7 @@ def test_the_largest_error_is_bounded_from_the_variances_of_all_cells(plan):
 def with_one_basis(plan: Plan) -> Plan:
     """The same, told as a plan with one basis for each attribute."""
     bases = plan.strategy.of_attributes
-    return replace(plan, strategy=constant_strategy(plan.closure, bases), budget=pcost("1e300"))
+    return replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, bases), budget=pcost("1e300"))
 
 
 @given(plan=plans_by_set(most_bases=1), seed=seeds)
@@ -271,7 +269,7 @@ def test_queries_of_one_sort_are_computed_together():
     bases = (*(integer_basis(matrix, "optimal_by_set") for matrix in matrices), subtraction_basis(3))
     of_place = [2 if i >= 8 else len(members) % 2 for members in closure for i in members]
     count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
-    by_set = varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
+    by_set = rp.strategies.varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
     noise = np.random.default_rng(0).lognormal(size=len(closure))
     found = Accuracy(workload, by_set, noise)
     assert np.isfinite(found.average_variances).all()
@@ -297,7 +295,7 @@ def test_average_variances_of_ranges_need_no_array_of_all_ranges(monkeypatch):
 @given(plan=plans_by_set())
 def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
     assert plan.above_svd_bound() >= -1e-9
-    assert plan.above_svd_bound(SumOfVariances("equal")) >= -1e-9
+    assert plan.above_svd_bound(rp.losses.SumOfVariances("equal")) >= -1e-9
     assert plan.above_svd_bound("max") >= -1e-9
 
 
@@ -317,25 +315,31 @@ def test_what_is_not_measured_is_refused():
         SAMPLE.covariance,
         lambda query: SAMPLE.combination_variance(query, np.ones((4, 3))),
     ):
-        with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"
+        ):
             method(("b", "c"))
     apart = plan_by_set(Workload(SAMPLE.domain, [{"a": Prefix()}, ("c",)]))
-    with pytest.raises(WorkloadError, match=r"the plan does not answer \('a', 'c'\): it is not part of a query"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"the plan does not answer \('a', 'c'\): it is not part of a query"
+    ):
         apart.variance(("a", "c"))
 
 
 def test_a_plan_whose_bases_do_not_answer_its_workload_is_refused():
     more = SAMPLE.workload + Workload(SAMPLE.domain, [("b",)])
-    with pytest.raises(WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the basis of 'b' has 2 answers, from which identity does not follow"
+    ):
         replace(SAMPLE, workload=more)
 
 
 def test_a_table_too_large_to_hold_is_refused():
     domain = Domain({"a": 4, "b": 300, "c": 300})
     plan = plan_by_set(Workload(domain, [{"a": Prefix(), "b": Identity(), "c": Identity()}]))
-    with pytest.raises(WorkloadError, match="the covariance of 360,000 cells"):
+    with pytest.raises(rp.errors.WorkloadError, match="the covariance of 360,000 cells"):
         plan.covariance({"a": Prefix(), "b": Identity(), "c": Identity()})
-    with pytest.raises(WorkloadError, match=r"a table of 8,154,090,000 cells; errors\(\) has"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"a table of 8,154,090,000 cells; errors\(\) has"):
         plan.variance({"a": Prefix(), "b": Range(), "c": Range()})
     weights = np.zeros((4, 300, 300))
     weights[1, 2, 3] = 2
@@ -350,7 +354,7 @@ def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
     chance, sizes, members = np.random.default_rng(8), (4, 3), [(), (0,), (1,), (0, 1)]
     of_factor = [integer_basis(chance.integers(-9, 10, (n - 1, n)), "given") for n in (4, 3, 4, 3)]
     matrices = {((0,), 0): 0, ((1,), 1): 1, ((0, 1), 0): 2, ((0, 1), 1): 3}
-    strategy = varying_strategy(
+    strategy = rp.strategies.varying_strategy(
         downward_closure(AttributeSets.of([(0, 1)], attribute_count=2)), sizes, of_factor, range(4), np.zeros(7)
     )
     kinds = [Custom([[1] * n, *(20_240_101 + chance.normal(size=(3, n)))]) for n in sizes]

@@ -11,8 +11,6 @@ import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
 from random_plans import mechanism, query_rows
-from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import exact_cost
 from residualplanner.more.by_set.choice import choose_by_set
 from residualplanner.more.by_set.problem import by_set_problem
@@ -190,7 +188,7 @@ def test_a_search_that_gains_nothing_ends_where_it_started():
     case = workload((6, 5), [{0: PREFIX, 1: PREFIX}])
     problem = by_set_problem(case, np.ones(1))
     one = rp.select(case, budget=rp.pcost(1), loss=rp.losses.SumOfVariances([1.0]))
-    found = choose_by_set(problem, one.strategy.of_attributes, Neighbors())
+    found = choose_by_set(problem, one.strategy.of_attributes, rp.privacy.Neighbors())
     assert one.loss_value * (1 - 1e-4) < found.loss < one.loss_value * (1 + 1e-4)
 
 
@@ -207,13 +205,13 @@ def test_a_search_that_gains_nothing_ends_where_it_started():
     ],
 )
 def test_what_bases_by_set_are_not_for_is_refused(arguments, words):
-    with pytest.raises(WorkloadError, match=words):
+    with pytest.raises(rp.errors.WorkloadError, match=words):
         rp.select(TINY, budget=rp.pcost(1), bases=BY_SET, **arguments)
 
 
 def test_noise_that_nothing_limits_and_budgets_beyond_floating_point_are_refused():
     silent = workload((5, 4), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}], [1, 1, 0])
-    with pytest.raises(WorkloadError, match="has weight 0, so nothing limits its noise"):
+    with pytest.raises(rp.errors.WorkloadError, match="has weight 0, so nothing limits its noise"):
         rp.select(silent, budget=rp.pcost(1), bases=BY_SET)
-    with pytest.raises(BudgetError, match="too small or too large for floating-point"):
+    with pytest.raises(rp.errors.BudgetError, match="too small or too large for floating-point"):
         rp.select(TINY, budget=rp.pcost("1e-307"), bases=BY_SET)

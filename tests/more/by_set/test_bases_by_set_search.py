@@ -12,7 +12,6 @@ import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
@@ -180,11 +179,15 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     large = SearchSize(pairs=8, cells=2**22, directions=(29, 29), parts=3)
     assert large.seconds > 60
     assert SearchSize(pairs=8, cells=10_000, directions=(99, 99), parts=3).seconds < 10
-    with pytest.raises(WorkloadError, match=r"2 bases of up to 30 values, 4,194,304 cells in 3 tables.*\"optimal\""):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"2 bases of up to 30 values, 4,194,304 cells in 3 tables.*\"optimal\""
+    ):
         large.require_quick()
     many = rp.marginals(rp.Domain({f"a{i}": 2 for i in range(40)}), up_to=4)
-    with pytest.raises(WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"
+    ):
         by_set_problem(many, importance_of(many, "cells"))
     long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
-    with pytest.raises(WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
         by_set_problem(long, importance_of(long, "cells"))

@@ -8,19 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import residualplanner as rp
 from random_plans import plan_by_set, plans_by_set, sample_workload
-from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
+from residualplanner import Domain, Identity, Plan, Prefix, Workload, load_plan, pcost
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_from_archive, plan_hash, plan_to_archive
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
+from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.strategy.strategy import constant_strategy, varying_strategy
-from residualplanner.method.workload.workload import Workload
 from saved_plans import (
     changes,
     forge,
@@ -31,7 +25,7 @@ from saved_plans import (
     through_a_file,
 )
 
-REFUSALS = (FileFormatError, BudgetError, DomainError, WorkloadError)
+REFUSALS = (rp.errors.FileFormatError, rp.errors.BudgetError, rp.errors.DomainError, rp.errors.WorkloadError)
 OTHERS = [None, True, -1, 2, 10**30, 0.5, "text", [], [[]], {}, ["a"]]
 
 
@@ -94,7 +88,9 @@ def test_how_bases_are_listed_makes_no_other_file():
     bases = (subtraction_basis(9), *reversed(by_set.bases), *by_set.bases)
     turned = np.where(np.arange(len(by_set.factor_bases)) % 2, len(by_set.bases) - by_set.factor_bases, 0)
     again = np.where(turned > 0, turned, by_set.factor_bases + 1 + len(by_set.bases))
-    other = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, bases, again, by_set.messages))
+    other = replace(
+        plan, strategy=rp.strategies.varying_strategy(by_set.closure, plan.domain.sizes, bases, again, by_set.messages)
+    )
     require_equal_bases(plan, other)
     assert plan_hash(plan) == plan_hash(other)
 
@@ -106,7 +102,9 @@ def test_bases_of_equal_matrices_keep_their_families():
     renamed = tuple(b if b.matrix is None else integer_basis(b.matrix, "given") for b in by_set.bases)
     places = by_set.factor_bases + count * (np.arange(len(by_set.factor_bases)) % 2)
     both = (*by_set.bases, *renamed)
-    mixed = replace(plan, strategy=varying_strategy(by_set.closure, plan.domain.sizes, both, places, by_set.messages))
+    mixed = replace(
+        plan, strategy=rp.strategies.varying_strategy(by_set.closure, plan.domain.sizes, both, places, by_set.messages)
+    )
     again = plan_from_archive(*plan_to_archive(mixed))
     require_equal_bases(mixed, again)
     assert plan_hash(mixed) == plan_hash(again) != plan_hash(plan)
@@ -119,7 +117,7 @@ def test_a_plan_about_the_total_alone_comes_back():
 
 def test_plans_with_one_basis_for_each_attribute_are_written_as_before():
     plan = replace(small_plan(), budget=pcost(99))
-    one = replace(plan, strategy=constant_strategy(plan.closure, plan.strategy.of_attributes))
+    one = replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, plan.strategy.of_attributes))
     header, arrays = plan_to_archive(one)
     assert sorted({name.rstrip("0123456789") for name in arrays if name.startswith("bases/")}) == [
         "bases/matrix_",
@@ -135,7 +133,7 @@ def test_other_messages_are_another_bound_which_is_computed(tmp_path):
     header, arrays = plan_to_archive(plan)
     for scale in (0.0, 0.5, 2.0, 1e300):
         other = {**arrays, "bases/messages": arrays["bases/messages"] * scale}
-        with pytest.raises(BudgetError, match=r"states pcost|more than the budget"):
+        with pytest.raises(rp.errors.BudgetError, match=r"states pcost|more than the budget"):
             load_plan(forge(tmp_path / "forged", plan, header, other))
         proved = replace(plan, budget=pcost("1e305"), strategy=replace(plan.strategy, messages=other["bases/messages"]))
         honest = {**header, "pcost": proved.pcost, "budget": proved.budget.to_json()}
@@ -149,13 +147,15 @@ def test_a_kind_that_does_not_follow_is_refused_in_a_file(tmp_path):
     coarse = integer_basis([[1, 1, -2]], "given")
     bases = tuple(coarse if basis.size == 3 else basis for basis in plan.strategy.bases)
     by_set = replace(plan.strategy, bases=bases)
-    with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which prefix does not follow"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the basis of 'a' has 1 answers, from which prefix does not follow"
+    ):
         replace(plan, strategy=by_set, noise_variances=np.full(4, 1e9))
     header, arrays = plan_to_archive(plan)
     names = [name for name, array in arrays.items() if name.startswith("bases/matrix") and array.shape == (2, 3)]
     assert names
     forged = {**arrays, **{name: np.array([[1, 1, -2 - i]]) for i, name in enumerate(names)}}
-    with pytest.raises(FileFormatError, match=r"does not follow|the same queries"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"does not follow|the same queries"):
         load_plan(forge(tmp_path / "forged", plan, header, forged))
 
 
@@ -204,7 +204,7 @@ def test_bases_by_set_that_cannot_be_are_refused(tmp_path, name, change, message
     if message == "none":  # the rows of a basis in another order and of other signs cost the same, and are as good
         assert load_plan(forged).pcost == plan.pcost
         return
-    with pytest.raises((FileFormatError, BudgetError), match=message):
+    with pytest.raises((rp.errors.FileFormatError, rp.errors.BudgetError), match=message):
         load_plan(forged)
 
 

@@ -12,17 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from random_plans import base_mechanisms, bases_by_set, plan_by_set, plans_by_set
+from residualplanner import Domain, Prefix, Workload
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.privacy import Neighbors
-from residualplanner.method.queries.runs import Prefix
 from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
-from residualplanner.method.strategy.strategy import varying_strategy
 from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import downward_closure
-from residualplanner.method.workload.workload import Workload
 from residualplanner.more.by_set import varying_cost
 
 #: Messages from none to such that all other numbers vanish beside them.
@@ -138,7 +135,7 @@ def test_without_messages_the_cost_is_the_sum_of_the_largest_of_every_set(plan):
 def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(case, records, seed):
     plan, by_set = case
     more = plan.noise_variances * np.random.default_rng(seed).uniform(1, 2, len(plan.noise_variances))
-    stated = Fraction(cost_upper_bound(by_set, plan.noise_variances, Neighbors(records_per_person=records)))
+    stated = Fraction(cost_upper_bound(by_set, plan.noise_variances, rp.privacy.Neighbors(records_per_person=records)))
     assert exact_cost(by_set, 1 / more) * records**2 <= stated
     quotients = [1 / Fraction(variance) for variance in plan.noise_variances.tolist()]
     assert right_side(by_set, plan.domain.sizes, quotients) * records**2 <= stated
@@ -151,7 +148,7 @@ def test_the_stated_cost_is_rounded_up_a_little_and_more_noise_never_costs_more(
 def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(monkeypatch, offset):
     plan = plan_by_set(Workload(Domain({"a": 3}), [{"a": Prefix()}]))
     monkeypatch.setattr(varying_cost, "exact_varying_cost", lambda *_: 1 + offset)
-    assert cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors()) >= 1 + offset
+    assert cost_upper_bound(plan.strategy, plan.noise_variances, rp.privacy.Neighbors()) >= 1 + offset
 
 
 @given(plan=plans_by_set())
@@ -159,7 +156,7 @@ def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan)
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(varying_cost, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
-        cost_upper_bound(plan.strategy, plan.noise_variances, Neighbors())
+        cost_upper_bound(plan.strategy, plan.noise_variances, rp.privacy.Neighbors())
     assert bool(found) == plan.strategy.varying.any()
     assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))
 
@@ -167,7 +164,7 @@ def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan)
 def pair(first, second, messages):
     closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
     bases = (integer_basis(first, "given"), integer_basis(second, "given"))
-    return varying_strategy(closure, [2, 2], bases, [0, 1, 0, 1], np.array(messages, dtype=float))
+    return rp.strategies.varying_strategy(closure, [2, 2], bases, [0, 1, 0, 1], np.array(messages, dtype=float))
 
 
 def test_numbers_that_floats_cannot_tell_apart_are_told_apart():
@@ -190,7 +187,7 @@ def test_products_below_the_smallest_normal_number_are_costed_exactly():
     closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
     bases = (integer_basis([[2**50, 0]], "given"), subtraction_basis(3))
     messages = np.array([0.0, -(2.0**-1074) * 2**100 * 0.75])
-    by_set = varying_strategy(closure, [2, 3], bases, [0, 1, 0, 1], messages)
+    by_set = rp.strategies.varying_strategy(closure, [2, 3], bases, [0, 1, 0, 1], messages)
     precision = np.array([1.0, 5e-324, 1.0, 5e-324])
     assert exact_cost(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
 
@@ -207,7 +204,7 @@ def test_few_cells_are_looked_at_in_integers(monkeypatch):
     rng = np.random.default_rng(1)
     bases = [integer_basis(rng.integers(-99, 100, (n - 1, n)), "given") for n in (300, 400)]
     messages = rng.normal(size=700)
-    by_set = varying_strategy(workload.closure, [300, 400], bases, [0, 1, 0, 1], messages)
+    by_set = rp.strategies.varying_strategy(workload.closure, [300, 400], bases, [0, 1, 0, 1], messages)
     start = time.process_time()
     exact_cost(by_set, np.ones(4))
     assert time.process_time() - start < 2
@@ -219,7 +216,7 @@ def test_attributes_queried_for_values_cost_what_they_cost_with_one_basis():
     closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
     bases = tuple(map(subtraction_basis, (2, 3, 5)))
     places = [i for members in closure for i in members]
-    by_set = varying_strategy(closure, [2, 3, 5], bases, places, np.empty(0))
+    by_set = rp.strategies.varying_strategy(closure, [2, 3, 5], bases, places, np.empty(0))
     precision = np.random.default_rng(3).lognormal(size=8)
     expected = dense.exact_cost(
         (2, 3, 5), dict(zip(closure, [1 / Fraction(w) for w in precision.tolist()], strict=True))

@@ -10,14 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+import residualplanner as rp
 from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, item_rows, leaf_rows
-from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.identity import Identity
+from residualplanner import Attribute, Domain, Hierarchy, Identity, Prefix
 from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 
 @pytest.fixture
@@ -145,17 +141,17 @@ def test_a_domain_takes_its_values_and_names_from_the_hierarchy(read):
     assert dict(zip(attribute.value_labels, attribute.value_meanings, strict=True)) == {
         code: name for code, (name, _) in COUNTIES.items()
     }
-    with pytest.raises(WorkloadError, match=r"attribute\(\) is for a hierarchy from a file or a frame"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"attribute\(\) is for a hierarchy from a file or a frame"):
         Domain({"county": Hierarchy([2])})
 
 
 def test_values_of_another_domain_are_refused(read):
     hierarchy = read(leaf_rows())
-    with pytest.raises(WorkloadError, match="'02013', a member of '02', is not a value of the attribute"):
+    with pytest.raises(rp.errors.WorkloadError, match="'02013', a member of '02', is not a value of the attribute"):
         hierarchy.on(Attribute("county", labels=["01001", "01003"]))
-    with pytest.raises(WorkloadError, match=r"the value '99' is in no group"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"the value '99' is in no group"):
         hierarchy.on(Attribute("county", labels=["01001", "01003", "02013", "99"]))
-    with pytest.raises(WorkloadError, match="is not a value of the attribute"):
+    with pytest.raises(rp.errors.WorkloadError, match="is not a value of the attribute"):
         hierarchy.on(Attribute("county", 3))
 
 
@@ -238,13 +234,13 @@ def test_letters_of_other_encodings_are_read_as_declared(read):
     ],
 )
 def test_a_file_that_is_no_such_text_is_refused_with_its_line(read, content, options, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         read(content, **options)
 
 
 @pytest.mark.parametrize("separator", ["", ";;", '"', "\n", None])
 def test_a_separator_that_cannot_be_one_is_refused(read, separator):
-    with pytest.raises(WorkloadError, match="separator of a file must be one character such as ';', got"):
+    with pytest.raises(rp.errors.WorkloadError, match="separator of a file must be one character such as ';', got"):
         read("state,county\n01,01001\n", separator=separator)
 
 
@@ -258,10 +254,12 @@ def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
 def test_frames_with_columns_that_hold_no_codes_are_refused_with_the_reason():
     frame = pd.DataFrame({"county": [True, False], "a": ["1", "2"]})
     for levels in (["county"], {"county": "county"}):
-        with pytest.raises(WorkloadError, match="the frame, column 'county': codes and names are text, or integers"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match="the frame, column 'county': codes and names are text, or integers"
+        ):
             Hierarchy.from_frame(frame, levels)
     twice = pd.DataFrame([["1", "2"]], columns=["county", "county"])
-    with pytest.raises(WorkloadError, match="two columns of one name"):
+    with pytest.raises(rp.errors.WorkloadError, match="two columns of one name"):
         Hierarchy.from_frame(twice, ["county"])
 
 
@@ -310,7 +308,7 @@ ITEMS = "level,code,name,parent\n"
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_hierarchy_is_refused_with_its_line_and_column(read, content, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         read(content)
 
 
@@ -336,7 +334,9 @@ def test_codes_stay_as_they_are_where_lengths_are_declared_to_differ(read):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def test_integers_are_no_codes_unless_their_length_is_declared(frame):
     numbers = frame({"state": [1, 2], "county": [1001, 2013]})
-    with pytest.raises(WorkloadError, match="the frame, column 'state': the codes of 'state' are integers, which have"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the frame, column 'state': the codes of 'state' are integers, which have"
+    ):
         Hierarchy.from_frame(numbers, LEVELS)
     found = Hierarchy.from_frame(numbers, LEVELS, code_lengths={"state": 2, "county": 5})
     assert rows_of(found)["01"] == {"01001"}
@@ -355,9 +355,9 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
     ],
 )
 def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Hierarchy.from_frame(pd.DataFrame(frame), LEVELS)
-    with pytest.raises(WorkloadError, match="expected a data frame, got"):
+    with pytest.raises(rp.errors.WorkloadError, match="expected a data frame, got"):
         Hierarchy.from_frame("counties.csv", LEVELS)
 
 
@@ -376,7 +376,7 @@ def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, 
     ],
 )  # fmt: skip
 def test_levels_and_lengths_that_cannot_be_are_refused(read, levels, options, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         read(leaf_rows(), levels, **options)
 
 
@@ -420,7 +420,9 @@ def test_groups_may_be_cut_along_a_level_of_the_other_geography(read):
     assert names["01-1"] == ("One", "One, Alabama")
     assert names["01003"] == ("Baldwin County", "Baldwin County, One", "Baldwin County, One, Alabama")
     for level in ("county", "nation"):
-        with pytest.raises(WorkloadError, match=f"there is no level '{level}' above the leaves; the levels are"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=f"there is no level '{level}' above the leaves; the levels are"
+        ):
             counties.crosswalk(CROSSWALK, leaf="county", group="district", within=level)
 
 
@@ -440,7 +442,9 @@ def test_groups_are_cut_along_levels_that_are_not_next_to_the_leaves():
 def test_leaves_without_a_group_are_refused_or_declared(read):
     counties, some = read(leaf_rows()), CROSSWALK.iloc[:2]
     columns = {"leaf": "county", "group": "district"}
-    with pytest.raises(WorkloadError, match="the frame has no district for '02013'; add them, or declare a group"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the frame has no district for '02013'; add them, or declare a group"
+    ):
         counties.crosswalk(some, **columns)
     assert rows_of(counties.crosswalk(some, **columns, ungrouped="ZZ"))["ZZ"] == {"02013"}
     blank = CROSSWALK.assign(district=["7", "1", ""])
@@ -460,15 +464,17 @@ def test_leaves_without_a_group_are_refused_or_declared(read):
 )
 def test_a_crosswalk_that_is_not_many_to_one_is_refused(read, rows, message):
     frame = pd.DataFrame(rows, columns=["county", "district"])
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         read(leaf_rows()).crosswalk(frame, leaf="county", group="district", ungrouped="ZZ")
 
 
 def test_a_group_of_two_names_is_refused(read):
     frame = CROSSWALK.assign(title=["Seven", "One", "Uno"])
-    with pytest.raises(WorkloadError, match="column 'title': district '1' is called 'Uno', and 'One' in row 2"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="column 'title': district '1' is called 'Uno', and 'One' in row 2"
+    ):
         read(leaf_rows()).crosswalk(frame, leaf="county", group="district", name="title")
-    with pytest.raises(WorkloadError, match=r"crosswalk\(\) is for a hierarchy from a file or a frame"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"crosswalk\(\) is for a hierarchy from a file or a frame"):
         Hierarchy([2]).crosswalk(frame, leaf="county", group="district")
 
 
@@ -494,9 +500,11 @@ def test_a_group_of_two_names_is_refused(read):
 )
 def test_a_classification_in_a_plan_that_cannot_be_is_refused(read, change):
     value = read("state,county\n01,01001\n").to_json()
-    with pytest.raises(FileFormatError, match=r"classification|first level|must be|must have|parent|no items"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"classification|first level|must be|must have|parent|no items"
+    ):
         kind_from_json(value | {"classification": value["classification"] | change})
-    with pytest.raises(FileFormatError, match="must have the fields"):
+    with pytest.raises(rp.errors.FileFormatError, match="must have the fields"):
         kind_from_json(value | {"levels": []})
 
 
@@ -504,5 +512,5 @@ def test_a_duplicate_name_finds_no_row_by_itself(read):
     hierarchy = read(leaf_rows(counties={"01001": ("Lee", "01"), "02013": ("Lee", "02")}))
     names = hierarchy.full_names(hierarchy.attribute("county"))
     assert [("Lee" in each, "Lee, Alaska" in each) for each in names[3:]] == [(True, False), (True, True)]
-    with pytest.raises(DomainError, match="an attribute's name must be"):
+    with pytest.raises(rp.errors.DomainError, match="an attribute's name must be"):
         hierarchy.attribute("")

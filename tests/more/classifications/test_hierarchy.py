@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
+import residualplanner as rp
+from residualplanner import Attribute, Bins, Hierarchy
 from residualplanner.method.queries.kind import tied_kind
-from residualplanner.more.classifications.hierarchy import Hierarchy
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
 REGIONS = {"West": ["CA", "OR", "WA"], "South": ["TX"]}
@@ -65,7 +63,7 @@ def test_truth_values_are_not_numbers():
     truth, numbers = Attribute("a", labels=[True, False]), Attribute("a", labels=[1, 0])
     kind = Hierarchy([{"yes": [True], "no": [False]}], leaves=False)
     assert table(kind, truth) == {"(total)": [0, 1], "yes": [0], "no": [1]}
-    with pytest.raises(WorkloadError, match="True, a member of 'yes', is not a value"):
+    with pytest.raises(rp.errors.WorkloadError, match="True, a member of 'yes', is not a value"):
         kind.on(numbers)
     plain = Hierarchy([])
     assert plain.on(truth) != plain.on(numbers)
@@ -124,7 +122,9 @@ def test_tying_a_hierarchy_to_an_attribute_once_more_changes_nothing():
     assert tied_kind(kind, STATES) == tied_kind(tied, STATES) == tied != kind
     other = Attribute("s", labels=["TX", "WA", "OR", "CA"])
     assert tied.on(other) == kind.on(other) != tied
-    with pytest.raises(WorkloadError, match="the hierarchy on 's' is tied to other values than that attribute has"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the hierarchy on 's' is tied to other values than that attribute has"
+    ):
         tied.require_fit(other)
 
 
@@ -132,7 +132,7 @@ def test_without_an_attribute_values_are_codes():
     kind = Hierarchy([{"low": [0, 1], "high": [2]}], leaves=False)
     np.testing.assert_array_equal(kind.matrix(3), [[1, 1, 1], [1, 1, 0], [0, 0, 1]])
     assert kind.rows(3) == 3
-    with pytest.raises(WorkloadError, match="the hierarchy has 3 values, not 4"):
+    with pytest.raises(rp.errors.WorkloadError, match="the hierarchy has 3 values, not 4"):
         kind.on(Attribute("a", 3)).gram(4)
 
 
@@ -176,13 +176,15 @@ def test_the_words_for_it_are_short():
     ],
 )
 def test_groups_that_do_not_fit_the_values_are_refused(levels, message):
-    with pytest.raises(WorkloadError, match=f"the hierarchy on 'state': .*{message}"):
+    with pytest.raises(rp.errors.WorkloadError, match=f"the hierarchy on 'state': .*{message}"):
         Hierarchy(levels).on(STATES)
 
 
 @pytest.mark.parametrize("kind", [Hierarchy([], leaves=False), Hierarchy([4], leaves=False)])
 def test_a_hierarchy_that_asks_only_for_the_total_is_refused(kind):
-    with pytest.raises(WorkloadError, match="gives nothing but the total of 'state'; leave the attribute out"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="gives nothing but the total of 'state'; leave the attribute out"
+    ):
         tied_kind(kind, STATES)
     tied_kind(kind, Attribute("a", 1))
 
@@ -209,7 +211,7 @@ def test_a_hierarchy_that_asks_only_for_the_total_is_refused(kind):
     ],
 )
 def test_levels_that_are_none_are_refused(levels, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Hierarchy(levels)
 
 
@@ -223,5 +225,5 @@ def test_levels_that_are_none_are_refused(levels, message):
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         Hierarchy([], **options)

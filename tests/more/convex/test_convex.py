@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import residualplanner as rp
 from noise_problems import problems
-from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError
 from residualplanner.method.noise.choice import minimize_weighted_variance
 from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.more.convex.convex import minimize_convex_loss
@@ -160,19 +160,19 @@ def test_a_loss_that_rewards_noise_in_one_query_has_a_proved_bound_where_no_set_
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_loss_that_no_noise_reaches_is_refused(solver):
     p, matrix = np.array([1.0, 0.5]), sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])
-    with pytest.raises(BudgetError, match="no noise brings the loss down to at_most=3"):
+    with pytest.raises(rp.errors.BudgetError, match="no noise brings the loss down to at_most=3"):
         minimize_privacy_cost(p, matrix, lambda v: cvxpy.max(v) + 5, at_most=3, solver=solver)
 
 
 @pytest.mark.parametrize("at_most", [math.nan, math.inf, -math.inf])
 def test_at_most_must_be_finite(at_most):
-    with pytest.raises(BudgetError, match="at_most must be finite"):
+    with pytest.raises(rp.errors.BudgetError, match="at_most must be finite"):
         minimize_privacy_cost([1.0], sparse.csr_array([[1.0]]), cvxpy.sum, at_most=at_most)
 
 
 @pytest.mark.parametrize("pcost", [0.0, -1.0, math.nan, math.inf])
 def test_bad_budget_is_refused(pcost):
-    with pytest.raises(BudgetError, match="pcost must be positive and finite"):
+    with pytest.raises(rp.errors.BudgetError, match="pcost must be positive and finite"):
         minimize_convex_loss([1.0], sparse.csr_array([[1.0]]), cvxpy.sum, pcost=pcost)
 
 
@@ -192,15 +192,15 @@ def test_bad_budget_is_refused(pcost):
 )
 def test_losses_that_are_none_are_refused(loss, message):
     matrix = sparse.csr_array([[1.0, 0.0], [0.3, 0.5]])
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         minimize_convex_loss([1.0, 0.5], matrix, loss, pcost=1.0)
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         minimize_privacy_cost([1.0, 0.5], matrix, loss, at_most=1.0)
 
 
 @pytest.mark.parametrize("solver", ["NOPE", "MOSEK"])
 def test_a_solver_that_is_not_there_is_named(solver):
-    with pytest.raises(SolverError, match=f"the solver {solver} is not installed; write one of") as caught:
+    with pytest.raises(rp.errors.SolverError, match=f"the solver {solver} is not installed; write one of") as caught:
         minimize_convex_loss([1.0], sparse.csr_array([[1.0]]), cvxpy.max, pcost=1.0, solver=solver)
     assert caught.value.status == "error"
 

@@ -7,12 +7,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from residualplanner.ground.errors import SolverError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import ConvexLoss
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
+import residualplanner as rp
+from residualplanner import Domain, marginals, pcost, select
 from slowness import slow
 
 WORKLOAD = marginals(Domain({"a": 3, "b": 2, "c": 4}), up_to=2)
@@ -94,7 +90,7 @@ def lie(monkeypatch, answer: str, dual: str, status: str | None = "optimal") -> 
 def test_a_wrong_answer_never_overspends_nor_understates_its_gap(monkeypatch, answer, dual):
     lie(monkeypatch, answer, dual)
     if answer in NO_NOISE:
-        with pytest.raises(SolverError, match=r"stopped without an answer|not all positive and finite"):
+        with pytest.raises(rp.errors.SolverError, match=r"stopped without an answer|not all positive and finite"):
             select(WORKLOAD, budget=pcost(1), loss=weighted_cells)
         return
     plan = select(WORKLOAD, budget=pcost(1), loss=weighted_cells)
@@ -107,7 +103,7 @@ def test_a_wrong_answer_never_overspends_nor_understates_its_gap(monkeypatch, an
 @pytest.mark.parametrize(("answer", "dual"), [slow(*lie) if number % 6 else lie for number, lie in enumerate(LIES)])
 def test_a_wrong_answer_to_the_twin_never_misses_the_loss_nor_understates_its_gap(monkeypatch, answer, dual):
     lie(monkeypatch, answer, dual)
-    with contextlib.suppress(SolverError):
+    with contextlib.suppress(rp.errors.SolverError):
         plan = select(WORKLOAD, at_most=OPTIMUM, loss=weighted_cells)
         assert answer not in NO_NOISE
         assert float(WORKLOAD.cells @ plan.average_variances) <= OPTIMUM * (1 + 1e-9)
@@ -123,10 +119,10 @@ def test_only_a_status_that_claims_an_answer_is_believed(monkeypatch, status):
         plan = select(WORKLOAD, budget=pcost(1), loss=weighted_cells)
         assert status in plan.status
         return
-    with pytest.raises(SolverError, match=r"gave no usable answer .*try another solver") as caught:
+    with pytest.raises(rp.errors.SolverError, match=r"gave no usable answer .*try another solver") as caught:
         select(WORKLOAD, budget=pcost(1), loss=weighted_cells)
     assert caught.value.status == str(status)
-    with pytest.raises(SolverError, match=r"gave no usable answer .*try another solver"):
+    with pytest.raises(rp.errors.SolverError, match=r"gave no usable answer .*try another solver"):
         select(WORKLOAD, at_most=OPTIMUM, loss=weighted_cells)
 
 
@@ -138,8 +134,8 @@ def test_a_solver_that_fails_is_named_with_its_own_words(monkeypatch, error):
         raise error
 
     monkeypatch.setattr(cvxpy.Problem, "solve", solve)
-    with pytest.raises(SolverError, match=f"ECOS failed: {error}; try another of .*CLARABEL"):
-        select(WORKLOAD, budget=pcost(1), loss=ConvexLoss(cvxpy.max, "ECOS"))
+    with pytest.raises(rp.errors.SolverError, match=f"ECOS failed: {error}; try another of .*CLARABEL"):
+        select(WORKLOAD, budget=pcost(1), loss=rp.losses.ConvexLoss(cvxpy.max, "ECOS"))
 
 
 def test_an_answer_left_from_another_problem_is_no_answer(monkeypatch):
@@ -147,5 +143,5 @@ def test_an_answer_left_from_another_problem_is_no_answer(monkeypatch):
         problem._status = "optimal"
 
     monkeypatch.setattr(cvxpy.Problem, "solve", solve)
-    with pytest.raises(SolverError, match="the solver stopped without an answer; try another solver"):
+    with pytest.raises(rp.errors.SolverError, match="the solver stopped without an answer; try another solver"):
         select(WORKLOAD, budget=pcost(1), loss=cvxpy.max)

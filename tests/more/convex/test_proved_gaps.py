@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+import residualplanner as rp
 from noise_problems import problems
-from residualplanner.ground.errors import BudgetError, MissingExtraError, SolverError, WorkloadError
 from residualplanner.more.convex.convex import minimize_convex_loss
 from residualplanner.more.convex.convex_noise import minimize_privacy_cost
 from slowness import slow
@@ -167,12 +167,12 @@ def test_a_loss_that_is_0_from_some_noise_on_is_reached_there():
 
 
 def test_a_loss_that_any_noise_keeps_within_is_refused():
-    with pytest.raises(BudgetError, match="at_most=5 is reached by noise of any size"):
+    with pytest.raises(rp.errors.BudgetError, match="at_most=5 is reached by noise of any size"):
         minimize_privacy_cost(P, M, lambda v: cvxpy.sum(cvxpy.inv_pos(v)), at_most=5)
 
 
 def test_a_loss_that_overflows_is_refused():
-    with pytest.raises(SolverError):
+    with pytest.raises(rp.errors.SolverError):
         minimize_convex_loss(P, M, lambda v: cvxpy.sum(cvxpy.exp(v)), pcost=1e-6)
 
 
@@ -201,7 +201,7 @@ def broken(_variance):
 @pytest.mark.parametrize("limit", ["pcost", "at_most"])
 def test_what_is_wrong_with_a_loss_is_told_with_what_to_write(loss, message, limit):
     search = minimize_convex_loss if limit == "pcost" else minimize_privacy_cost
-    with pytest.raises(WorkloadError, match=message) as caught:
+    with pytest.raises(rp.errors.WorkloadError, match=message) as caught:
         search(P, M, loss, **{limit: 1.0})
     if loss is broken:
         assert isinstance(caught.value.__cause__, KeyError)
@@ -218,7 +218,7 @@ def test_an_interrupt_in_a_loss_stays_one():
 @pytest.mark.parametrize("solver", ["ECOS", "ecos"])
 def test_ecos_is_an_extra_and_its_absence_names_it(monkeypatch, solver):
     monkeypatch.setattr(cvxpy, "installed_solvers", lambda: ["CLARABEL", "SCS"])
-    with pytest.raises(MissingExtraError, match="the solver ECOS is not installed") as caught:
+    with pytest.raises(rp.errors.MissingExtraError, match="the solver ECOS is not installed") as caught:
         minimize_convex_loss(P, M, cvxpy.max, pcost=1.0, solver=solver)
     assert caught.value.extra == "ecos"
 

@@ -5,15 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import Attribute, Custom, Hierarchy, Identity, Prefix
 from residualplanner.gate.measurement.double_word import products_modulo
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import integer_products
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.nested.axis_maps import NestedLayer
 from residualplanner.more.nested.nested import nested_basis, nested_basis_of_array
 
@@ -131,7 +127,7 @@ def test_it_is_read_back_from_its_array(basis):
     ],
 )
 def test_arrays_that_are_no_basis_are_refused(numbers, words):
-    with pytest.raises(WorkloadError, match=words):
+    with pytest.raises(rp.errors.WorkloadError, match=words):
         nested_basis_of_array(np.array(numbers, dtype=np.int64), "given")
 
 
@@ -159,6 +155,6 @@ def test_a_matrix_of_too_many_entries_is_refused():
     basis = nested_basis(
         [NestedLayer(np.full(2**k, 2), np.tile([3, -3], 2**k)) for k in range(15)], np.arange(2**15), "given"
     )
-    with pytest.raises(WorkloadError, match="32,767 x 32,768"):
+    with pytest.raises(rp.errors.WorkloadError, match="32,767 x 32,768"):
         _ = basis.matrix
     assert integer_basis([[3, -3]], "given").integer_maps[0].largest == 3

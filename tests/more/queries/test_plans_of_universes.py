@@ -12,7 +12,6 @@ import dense
 import residualplanner as rp
 from dense import Matrix
 from random_plans import mechanism
-from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.plan.error_table import query_names
 from residualplanner.method.workload.query import written_query
 from universes import DOMAIN, rows_about, universe_workloads
@@ -168,13 +167,17 @@ def test_a_plan_file_holds_universes(tmp_path):
 @pytest.mark.parametrize(
     ("where", "error", "message"),
     [
-        ({"employed": "retired"}, DomainError, "'employed' has no value 'retired' to select; its labels are 'yes'"),
-        ({"employed": "yess"}, DomainError, "did you mean 'yes'"),
-        ({"employd": "yes"}, DomainError, "employd"),
-        ({"employed": []}, WorkloadError, "where, 'employed': a selection of no values counts no records"),
-        ({"employed": [None]}, WorkloadError, "where, 'employed': a selection has labels of values"),
-        ({"employed": 1.5}, WorkloadError, "where, 'employed': a selection has labels of values"),
-        (["employed"], WorkloadError, "where must be a mapping from attribute names to labels"),
+        (
+            {"employed": "retired"},
+            rp.errors.DomainError,
+            "'employed' has no value 'retired' to select; its labels are 'yes'",
+        ),
+        ({"employed": "yess"}, rp.errors.DomainError, "did you mean 'yes'"),
+        ({"employd": "yes"}, rp.errors.DomainError, "employd"),
+        ({"employed": []}, rp.errors.WorkloadError, "where, 'employed': a selection of no values counts no records"),
+        ({"employed": [None]}, rp.errors.WorkloadError, "where, 'employed': a selection has labels of values"),
+        ({"employed": 1.5}, rp.errors.WorkloadError, "where, 'employed': a selection has labels of values"),
+        (["employed"], rp.errors.WorkloadError, "where must be a mapping from attribute names to labels"),
     ],
 )
 def test_what_selects_nothing_known_is_refused(where, error, message):

@@ -7,17 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from kinds import kinds_of
-from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner import Attribute, Bins, Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import tied_kind
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.queries.selection import Selection
 
 AGE = Attribute("age", bins=Bins([0, 5, 18, 65, 120]))
 STATE = Attribute("state", labels={"CA": "California", "OR": "", "TX": "Texas"})
@@ -39,7 +33,7 @@ def test_rows_are_those_of_the_kind_without_other_values_each_once(case):
     attribute = Attribute("a", size)
     only = rows * np.isin(np.arange(size), codes)
     if not only.any():
-        with pytest.raises(WorkloadError, match="is about the values that are selected"):
+        with pytest.raises(rp.errors.WorkloadError, match="is about the values that are selected"):
             tied_kind(Selection(codes, kind), attribute)
         return
     tied = tied_kind(Selection(codes, kind), attribute)
@@ -95,7 +89,7 @@ def test_true_is_not_1_and_a_label_of_its_own_can_be_selected():
     assert tied_kind(Selection("Not stated"), stated).codes == (2,)
     truth, numbers = Attribute("b", labels=[False, True]), Attribute("b", labels=[0, 1])
     assert tied_kind(Selection(True), truth) != tied_kind(Selection(1), numbers)
-    with pytest.raises(DomainError, match="'b' has no value True to select"):
+    with pytest.raises(rp.errors.DomainError, match="'b' has no value True to select"):
         tied_kind(Selection(True), numbers)
 
 
@@ -131,14 +125,14 @@ def test_json_holds_a_selection_of_an_empty_label():
 )
 def test_a_forged_selection_is_refused(change, message):
     value = tied_kind(Selection(["[5, 18)", "[18, 65)"]), AGE).to_json()
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         kind_from_json(value | change)
 
 
 def test_a_selection_of_another_attribute_is_refused():
     tied = tied_kind(Selection("TX"), STATE)
     other = Attribute("state", labels=["CA", "OR", "WA"])
-    with pytest.raises(WorkloadError, match="the selection from 'state' is tied to other values"):
+    with pytest.raises(rp.errors.WorkloadError, match="the selection from 'state' is tied to other values"):
         tied.require_fit(other)
 
 
@@ -153,14 +147,14 @@ def test_a_selection_of_another_attribute_is_refused():
     ],
 )
 def test_what_cannot_be_selected_is_refused(make, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         make()
 
 
 def test_too_many_values_or_answers_are_refused():
-    with pytest.raises(WorkloadError, match="more than 10,000 allow only one count per value"):
+    with pytest.raises(rp.errors.WorkloadError, match="more than 10,000 allow only one count per value"):
         tied_kind(Selection(1), Attribute("n", 20_000))
-    with pytest.raises(WorkloadError, match="too large: 500,500 answers of range on 1,000 values"):
+    with pytest.raises(rp.errors.WorkloadError, match="too large: 500,500 answers of range on 1,000 values"):
         tied_kind(Selection(1, Range()), Attribute("n", 1000))
-    with pytest.raises(DomainError, match="'n' has no value '1 – 2' to select"):
+    with pytest.raises(rp.errors.DomainError, match="'n' has no value '1 – 2' to select"):
         tied_kind(Selection("1 – 2"), Attribute("n", 1000))

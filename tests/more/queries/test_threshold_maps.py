@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
 from residualplanner.more.queries.thresholds import (
     threshold_count,
     threshold_distance,
@@ -115,6 +115,6 @@ def test_a_threshold_that_no_record_or_every_record_meets_is_refused(at_least):
     )
     for call in calls:
         with pytest.raises(
-            WorkloadError, match=f"from 1 to 2, the number of the threshold's attributes, got {at_least}"
+            rp.errors.WorkloadError, match=f"from 1 to 2, the number of the threshold's attributes, got {at_least}"
         ):
             call()

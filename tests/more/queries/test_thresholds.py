@@ -14,12 +14,10 @@ import residualplanner as rp
 from benchmarks.published import DOMAINS
 from benchmarks.thresholds import RMSE
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
-from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner import Matching
 from residualplanner.method.plan.files import plan_bytes, plan_of_bytes
-from residualplanner.method.queries.identity import Matching
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.strategy.strategy import constant_strategy
 from residualplanner.method.strategy.variances import subtraction_numbers
 from residualplanner.more.searches.joint_choice import cell_groups
 from strategies import NAMES
@@ -44,7 +42,7 @@ def plans_by_hand(draw):
         for i, size in enumerate(sizes)
     ]
     noise = np.random.default_rng(seed).lognormal(sigma=0.7, size=len(workload.closure))
-    return plan_by_hand(workload, constant_strategy(workload.closure, bases), noise)
+    return plan_by_hand(workload, rp.strategies.constant_strategy(workload.closure, bases), noise)
 
 
 def is_joint(query, name):
@@ -245,13 +243,13 @@ def test_families_of_thresholds_are_those_written_one_by_one():
     ],
 )
 def test_what_is_no_threshold_is_refused(query, message):
-    with pytest.raises(WorkloadError, match=message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
         query()
 
 
 def test_a_basis_that_tells_values_apart_is_refused_for_a_threshold():
     workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b"), 1)])
-    with pytest.raises(WorkloadError, match="'a' tells its values apart, and a threshold treats them all"):
+    with pytest.raises(rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them all"):
         rp.select(workload, budget=rp.pcost(1), bases={"a": [[1, -1, 0], [0, 1, -2]]})
 
 
@@ -262,9 +260,9 @@ def test_an_attribute_of_a_threshold_has_the_subtraction_basis_whatever_else_it_
         assert [basis.is_symmetric for basis in plan.strategy.of_attributes] == [True, True, False]
         for query in plan.workload:
             np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), atol=1e-7)
-    with pytest.raises(WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
+    with pytest.raises(rp.errors.WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
         plan.above_svd_bound()
-    with pytest.raises(WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
+    with pytest.raises(rp.errors.WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
         plan.above_svd_bound("max")
 
 
@@ -280,7 +278,7 @@ def test_plans_with_thresholds_are_files_like_others():
 @pytest.mark.parametrize("at_least", [0, -1, 1.5, True, "1", None])
 def test_a_file_with_an_impossible_number_of_matches_is_refused(at_least):
     assert kind_from_json(Matching(2).to_json()) == Matching(2)
-    with pytest.raises(FileFormatError, match="an invalid kind 'matching'"):
+    with pytest.raises(rp.errors.FileFormatError, match="an invalid kind 'matching'"):
         kind_from_json({"kind": "matching", "at_least": at_least})
 
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.workload.query import written_query
 from universes import DOMAIN, universes
 
@@ -67,7 +66,7 @@ def test_a_query_about_some_can_be_narrowed():
     assert list(rp.Workload(DOMAIN, [rp.Among(employed, where={"sex": 2})])) == [
         rp.Among(("age",), where={"sex": 2, "employed": "yes"})
     ]
-    with pytest.raises(WorkloadError, match="not of a selection"):
+    with pytest.raises(rp.errors.WorkloadError, match="not of a selection"):
         rp.Among(rp.Among(("employed",), where={"employed": "yes"}), where={"employed": ["yes", "no"]})
 
 
@@ -81,18 +80,18 @@ def test_nothing_selected_from_is_the_query_itself():
 def test_thresholds_are_about_records_that_others_select():
     among = rp.Among(rp.Threshold(("age", "sex"), 1), where={"employed": "yes"})
     assert list(rp.Workload(DOMAIN, [among])) == [among]
-    with pytest.raises(WorkloadError, match="an attribute that a threshold matches cannot be selected from"):
+    with pytest.raises(rp.errors.WorkloadError, match="an attribute that a threshold matches cannot be selected from"):
         rp.Among(rp.Threshold(("age", "sex"), 1), where={"sex": 1})
 
 
 @pytest.mark.parametrize("query", [3, None, [1, 2], ("age", 3)])
 def test_something_else_than_a_query_is_refused(query):
-    with pytest.raises(WorkloadError, match="the query of Among must be names"):
+    with pytest.raises(rp.errors.WorkloadError, match="the query of Among must be names"):
         rp.Among(query, where={"employed": "yes"})
 
 
 def test_a_name_that_is_written_twice_is_refused():
-    with pytest.raises(DomainError, match="occurs twice"):
+    with pytest.raises(rp.errors.DomainError, match="occurs twice"):
         rp.Workload(DOMAIN, [rp.Among(("age", "age"), where={"employed": "yes"})])
 
 

@@ -10,19 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
+from residualplanner import Domain, Workload, marginals
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound, with_token_cost
-from residualplanner.method.strategy.strategy import constant_strategy, subtraction_strategy
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from residualplanner.more.replacement.replacement_costs import ReplacementCosts
 from strategies import Case, cases
 
 SHAPES = [sizes for order in (1, 2, 3) for sizes in itertools.product(range(1, 5), repeat=order)]
-REPLACE = Neighbors("replace")
+REPLACE = rp.privacy.Neighbors("replace")
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -95,7 +92,7 @@ def test_the_worst_pair_is_found_for_any_columns(bases, up_to, seed, is_even):
     )
     own = total.diagonal()
     exact = float((own[:, None] + own - 2 * total).max())
-    stated = cost_upper_bound(constant_strategy(workload.closure, bases), noise, REPLACE)
+    stated = cost_upper_bound(rp.strategies.constant_strategy(workload.closure, bases), noise, REPLACE)
     assert exact * (1 - 1e-13) <= stated <= exact * (1 + 1e-11)
 
 
@@ -136,7 +133,9 @@ def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed, s
     workload = case.workload
     noise = random_noise(workload, seed) * size
     exact = dense.exact_replacement_cost(case.sizes, dict(zip(workload.closure, noise.tolist(), strict=True)))
-    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, Neighbors("replace", records)))
+    stated = Fraction(
+        cost_upper_bound(rp.strategies.subtraction_strategy(workload), noise, rp.privacy.Neighbors("replace", records))
+    )
     assert exact * records**2 <= stated <= exact * records**2 * (1 + Fraction(1, 10**12)) + Fraction(1, 10**300)
 
 
@@ -145,7 +144,7 @@ def test_the_stated_cost_is_at_least_the_exact_one_and_hardly_more(case, seed, s
 def test_tables_of_one_attribute_cost_two_over_the_noise_each_however_many_there_are(attributes, size):
     workload = marginals(Domain({f"x{i}": size for i in range(attributes)}), order=1)
     noise = random_noise(workload, attributes)
-    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, REPLACE))
+    stated = Fraction(cost_upper_bound(rp.strategies.subtraction_strategy(workload), noise, REPLACE))
     exact = sum(2 / Fraction(variance) for variance in noise[1:].tolist())
     assert exact <= stated <= exact * (1 + Fraction(1, 10**12))
 
@@ -156,7 +155,7 @@ def test_a_cost_over_all_ways_to_differ_leaves_room_for_the_rounding_of_every_op
     workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), order=1)
     noise = random_noise(workload, attributes)
     terms = sum(1 / Fraction(variance) for variance in noise[1:].tolist())
-    stated = Fraction(cost_upper_bound(subtraction_strategy(workload), noise, REPLACE))
+    stated = Fraction(cost_upper_bound(rp.strategies.subtraction_strategy(workload), noise, REPLACE))
     assert stated >= 2 * terms + 14 * attributes * Fraction(1, 2**53) * terms / 2
 
 
@@ -178,14 +177,19 @@ def test_several_records_of_a_person_cost_what_all_pairs_of_data_sets_say(sizes,
     held = multisets(math.prod(sizes), records)
     moves = (held[:, None] - held[None]).reshape(-1, held.shape[1]) if notion == "replace" else held
     brute = np.einsum("pi,ij,pj->p", moves, information, moves).max()
-    assert cost_upper_bound(subtraction_strategy(workload), noise, Neighbors(notion, records)) == pytest.approx(brute)
+    assert cost_upper_bound(
+        rp.strategies.subtraction_strategy(workload), noise, rp.privacy.Neighbors(notion, records)
+    ) == pytest.approx(brute)
 
 
 @given(case=cases(), seed=seeds, notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
 def test_records_per_person_multiply_the_cost_by_their_square(case, seed, notion, records):
     workload = case.workload
     noise = random_noise(workload, seed)
-    one, many = (cost_upper_bound(subtraction_strategy(workload), noise, Neighbors(notion, k)) for k in (1, records))
+    one, many = (
+        cost_upper_bound(rp.strategies.subtraction_strategy(workload), noise, rp.privacy.Neighbors(notion, k))
+        for k in (1, records)
+    )
     assert many == pytest.approx(one * records**2, rel=1e-14)
     assert many >= one * records**2 * (1 - 1e-15)
 
@@ -195,7 +199,7 @@ def test_records_per_person_multiply_the_cost_by_their_square(case, seed, notion
 def test_noise_too_small_for_its_cost_to_be_a_number_costs_infinitely_much(attributes, size):
     workload = marginals(Domain({f"x{i}": 2 for i in range(attributes)}), up_to=2)
     noise = np.full(len(workload.closure), size)
-    assert cost_upper_bound(subtraction_strategy(workload), noise, REPLACE) == math.inf
+    assert cost_upper_bound(rp.strategies.subtraction_strategy(workload), noise, REPLACE) == math.inf
 
 
 @settings(max_examples=30)

@@ -12,20 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import dense
-from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
+import residualplanner as rp
+from residualplanner import Attribute, Domain, Identity, Plan, Prefix, Workload, load_plan, marginals, pcost, select
 from residualplanner.method.domain.labels import Into
-from residualplanner.method.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.method.noise.minimax import minimize_maximum_variance
-from residualplanner.method.plan.files import load_plan, plan_to_archive
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner.method.plan.files import plan_to_archive
 from saved_plans import DOMAIN, forge, require_equal
 from strategies import Case, cases, noise_of
 
@@ -140,7 +131,7 @@ def test_a_plan_never_costs_more_than_its_budget(case, loss, records):
     exact = dense.exact_replacement_cost(case.sizes, noise_of(plan)) * records**2
     assert exact <= Fraction(plan.pcost) <= Fraction(3, 10)
     assert plan.pcost == pytest.approx(0.3, rel=1e-9)
-    assert plan.neighbors == Neighbors("replace", records)
+    assert plan.neighbors == rp.privacy.Neighbors("replace", records)
 
 
 @given(
@@ -195,15 +186,15 @@ def test_convex_losses_agree_with_the_search_and_nothing_near_them_is_better(sol
 
     sets = list(case.workload.closure)
     rows, matrix = cost_rows(case.sizes, sets), dense.variance_coefficients(case.sizes, case.distinct, sets)
-    by_solver = chosen(ConvexLoss(cvxpy.sum, solver))
+    by_solver = chosen(rp.losses.ConvexLoss(cvxpy.sum, solver))
     unweighted = Workload(case.domain, list(case.workload))
-    searched = select(unweighted, budget=pcost(1), loss=SumOfVariances("equal"), neighbors="replace")
+    searched = select(unweighted, budget=pcost(1), loss=rp.losses.SumOfVariances("equal"), neighbors="replace")
     assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
     assert by_solver.loss_value / (1 + by_solver.gap) <= searched.loss_value * (1 + 1e-7)
-    by_solver = chosen(ConvexLoss(cvxpy.max, solver))
-    searched = select(unweighted, budget=pcost(1), loss=MaxVariance(), neighbors="replace")
+    by_solver = chosen(rp.losses.ConvexLoss(cvxpy.max, solver))
+    searched = select(unweighted, budget=pcost(1), loss=rp.losses.MaxVariance(), neighbors="replace")
     assert by_solver.loss_value == pytest.approx(searched.loss_value, rel=1e-5)
-    norm = chosen(ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
+    norm = chosen(rp.losses.ConvexLoss(lambda v: cvxpy.norm(v, 4), solver))
     others = ((perturbed(norm, rows, seed) @ matrix.T) ** 4).sum(axis=1) ** 0.25
     assert norm.loss_value == pytest.approx(((matrix @ norm.noise_variances) ** 4).sum() ** 0.25, rel=1e-9)
     assert others.min() >= norm.loss_value * (1 - 1e-6)
@@ -218,8 +209,8 @@ def test_convex_losses_agree_with_the_search_and_nothing_near_them_is_better(sol
 @pytest.mark.parametrize("function", [cvxpy.max, cvxpy.sum, lambda v: cvxpy.norm(v, 4), cvxpy.sum_squares])
 def test_convex_losses_have_the_twin_too(solver, function):
     workload = marginals(ABC, up_to=2)
-    there = select(workload, budget=pcost(1), loss=ConvexLoss(function, solver), neighbors="replace")
-    back = select(workload, at_most=there.loss_value, loss=ConvexLoss(function, solver), neighbors="replace")
+    there = select(workload, budget=pcost(1), loss=rp.losses.ConvexLoss(function, solver), neighbors="replace")
+    back = select(workload, at_most=there.loss_value, loss=rp.losses.ConvexLoss(function, solver), neighbors="replace")
     assert back.pcost == pytest.approx(1, rel=1e-4)
     assert function(cvxpy.Constant(back.average_variances)).value <= there.loss_value
     assert Fraction(back.pcost) <= back.budget.pcost_exact
@@ -304,7 +295,7 @@ def test_a_convex_loss_of_many_attributes_is_solved_for_the_exact_cost():
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domain, loss):
     workload = Workload(domain, [()])
-    with pytest.raises(BudgetError, match=r"their number is public: this workload has nothing to protect"):
+    with pytest.raises(rp.errors.BudgetError, match=r"their number is public: this workload has nothing to protect"):
         select(workload, budget=pcost(1), loss=loss, neighbors="replace")
     assert select(workload, budget=pcost(1), loss=loss).pcost <= 1
 
@@ -313,16 +304,18 @@ def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domai
 def test_dropping_records_is_refused_where_their_number_is_public(rules):
     domain = Domain({"a": 3, "b": Attribute("b", labels=["x", "y"], **rules), "c": Attribute("c", 2, missing="drop")})
     workload = marginals(domain, up_to=2)
-    with pytest.raises(BudgetError, match=r"none may be dropped: \['b', 'c'\] have \"drop\" as rule; count such"):
+    with pytest.raises(
+        rp.errors.BudgetError, match=r"none may be dropped: \['b', 'c'\] have \"drop\" as rule; count such"
+    ):
         select(workload, budget=pcost(1), neighbors="replace")
     plan = select(workload, budget=pcost(1))
-    with pytest.raises(BudgetError, match="none may be dropped"):
-        relabeled(plan, Neighbors("replace"), pcost(100))
+    with pytest.raises(rp.errors.BudgetError, match="none may be dropped"):
+        relabeled(plan, rp.privacy.Neighbors("replace"), pcost(100))
 
 
 def test_an_attribute_no_table_uses_must_not_drop_records_either():
     domain = Domain({"a": 3, "b": Attribute("b", 2, unknown="drop")})
-    with pytest.raises(BudgetError, match=r"\['b'\] have \"drop\" as rule"):
+    with pytest.raises(rp.errors.BudgetError, match=r"\['b'\] have \"drop\" as rule"):
         select(Workload(domain, [("a",)]), budget=pcost(1), neighbors="replace")
 
 
@@ -331,7 +324,7 @@ def test_a_label_named_drop_drops_nothing():
     assert select(marginals(domain, up_to=1), budget=pcost(1), neighbors="replace").pcost <= 1
 
 
-def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
+def relabeled(plan: Plan, neighbors: rp.privacy.Neighbors, budget) -> Plan:
     return Plan(
         workload=plan.workload,
         noise_variances=plan.noise_variances,
@@ -345,10 +338,15 @@ def relabeled(plan: Plan, neighbors: Neighbors, budget) -> Plan:
     )
 
 
-KINDS = [Neighbors(), Neighbors("replace"), Neighbors("add-remove", 3), Neighbors("replace", 3)]
+KINDS = [
+    rp.privacy.Neighbors(),
+    rp.privacy.Neighbors("replace"),
+    rp.privacy.Neighbors("add-remove", 3),
+    rp.privacy.Neighbors("replace", 3),
+]
 
 
-def saved(neighbors: Neighbors) -> Plan:
+def saved(neighbors: rp.privacy.Neighbors) -> Plan:
     return select(
         marginals(DOMAIN, up_to=2),
         budget=pcost(1),
@@ -370,7 +368,7 @@ def test_other_neighbors_written_into_a_file_are_refused(tmp_path, mine, other):
     plan = saved(mine)
     header, arrays = plan_to_archive(plan)
     changed = {**header, "neighbors": other.notion, "records_per_person": other.records_per_person}
-    with pytest.raises(BudgetError, match=r"the plan states pcost|more than the budget"):
+    with pytest.raises(rp.errors.BudgetError, match=r"the plan states pcost|more than the budget"):
         load_plan(forge(tmp_path / "forged", plan, changed, arrays))
 
 
@@ -384,18 +382,18 @@ def test_with_a_new_cost_too_they_pass_only_if_all_that_is_said_is_true(tmp_path
     exact = dense.exact_cost if other.notion == "add-remove" else dense.exact_replacement_cost
     cost = exact(DOMAIN.sizes, noise_of(plan)) * other.records_per_person**2
     if cost > plan.budget.pcost_exact:
-        with pytest.raises(BudgetError, match="more than the budget"):
+        with pytest.raises(rp.errors.BudgetError, match="more than the budget"):
             load_plan(path)
     else:
         assert cost <= Fraction(load_plan(path).pcost) <= plan.budget.pcost_exact
 
 
 def test_a_plan_for_replaced_records_cannot_pass_as_one_that_hides_their_number(tmp_path):
-    plan = saved(Neighbors("replace"))
+    plan = saved(rp.privacy.Neighbors("replace"))
     header, arrays = plan_to_archive(plan)
     for stated in (plan.pcost, 1.0, 0.5, 1e12):
         changed = {**header, "neighbors": "add-remove", "pcost": stated}
-        with pytest.raises(BudgetError, match="more than the budget"):
+        with pytest.raises(rp.errors.BudgetError, match="more than the budget"):
             load_plan(forge(tmp_path / "forged", plan, changed, arrays))
 
 
@@ -405,7 +403,7 @@ def test_a_plan_for_replaced_records_cannot_pass_as_one_that_hides_their_number(
     + [("records_per_person", value) for value in (0, -1, 1.0, True, "1", None, 10**6 + 1, [1])],
 )
 def test_neighbors_that_cannot_be_are_refused(tmp_path, field, value):
-    plan = saved(Neighbors())
+    plan = saved(rp.privacy.Neighbors())
     header, arrays = plan_to_archive(plan)
-    with pytest.raises(FileFormatError, match="invalid neighbors in a plan"):
+    with pytest.raises(rp.errors.FileFormatError, match="invalid neighbors in a plan"):
         load_plan(forge(tmp_path / "forged", plan, {**header, field: value}, arrays))

@@ -5,18 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import (
+    Custom,
+    Domain,
+    Hierarchy,
+    Identity,
+    Prefix,
+    Range,
+    Workload,
+    load_plan,
+    marginals,
+    pcost,
+    select,
+)
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.searches import attribute_grams
 from residualplanner.more.searches import basis_choice as choice
 from residualplanner.more.searches import joint_choice as joint
@@ -48,7 +51,7 @@ def workloads(draw, most=7):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "most", "allowed"),  # integers; the search for the maximum ends there
-    [("sum", 7, 1e-4), (MaxVariance(), 5, 3e-4)],
+    [("sum", 7, 1e-4), (rp.losses.MaxVariance(), 5, 3e-4)],
     ids=["sum", "max"],
 )
 @given(data=st.data())

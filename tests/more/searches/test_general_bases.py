@@ -9,21 +9,15 @@ import pytest
 from hypothesis import given
 
 import dense
+import residualplanner as rp
 from random_plans import IDENTITY, kind_of, mechanism, plan_of, plans
-from residualplanner.ground.errors import WorkloadError
+from residualplanner import Domain, Identity, Workload, marginals, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.strategy.strategy import constant_strategy, subtraction_strategy
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from strategies import noise_of
 
 every_plan = plans(most_cells=24, kind=kind_of)
-REPLACED = Neighbors("replace")
+REPLACED = rp.privacy.Neighbors("replace")
 
 
 @given(plan=every_plan)
@@ -92,9 +86,13 @@ def test_a_basis_of_fewer_rows_answers_what_it_spans_and_refuses_the_rest():
     plan = select(workload, budget=pcost(1), bases={"a": basis})
     assert plan.variance({"a": groups}).shape == (2,)
     for method in (plan.variance, plan.covariance, lambda query: plan.combination_variance(query, np.ones((4, 2)))):
-        with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"
+        ):
             method(("a", "b"))
-    with pytest.raises(WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match="the basis of 'a' has 1 answers, from which identity does not follow"
+    ):
         select(Workload(Domain({"a": 4}), ["a"]), budget=pcost(1), bases={"a": basis})
 
 
@@ -111,11 +109,11 @@ def test_a_kind_that_asks_only_for_the_total_is_answered():
 def test_bases_that_do_not_fit_are_refused():
     workload = marginals(Domain({"a": 3, "b": 2}), up_to=2)
     plan = select(workload, budget=pcost(1))
-    with pytest.raises(WorkloadError, match="one basis for each attribute: got 1 for 2 attributes"):
-        replace(plan, strategy=constant_strategy(plan.closure, (subtraction_basis(3),)))
-    with pytest.raises(WorkloadError, match="the basis of 'b' is for 3 values, but it has 2"):
-        replace(plan, strategy=constant_strategy(plan.closure, (subtraction_basis(3),) * 2))
-    assert replace(plan, strategy=subtraction_strategy(workload)).basis_summary == {"subtraction": 2}
+    with pytest.raises(rp.errors.WorkloadError, match="one basis for each attribute: got 1 for 2 attributes"):
+        replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, (subtraction_basis(3),)))
+    with pytest.raises(rp.errors.WorkloadError, match="the basis of 'b' is for 3 values, but it has 2"):
+        replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, (subtraction_basis(3),) * 2))
+    assert replace(plan, strategy=rp.strategies.subtraction_strategy(workload)).basis_summary == {"subtraction": 2}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +137,7 @@ def test_bases_that_cannot_be_read_are_refused(bases, message):
 def test_bases_with_entries_too_large_for_many_attributes_are_refused():
     domain = Domain({f"x{i}": 2 for i in range(12)})
     bases = {name: integer_basis([[2**50, 0]], "given") for name in domain.names}
-    with pytest.raises(WorkloadError, match="entries too large for queries of so many attributes"):
+    with pytest.raises(rp.errors.WorkloadError, match="entries too large for queries of so many attributes"):
         select(Workload(domain, [domain.names]), budget=pcost(1), bases=bases)
 
 

@@ -7,18 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from random_plans import base_mechanism, kind_of, plans, query_rows
+from residualplanner import Domain, Plan, Workload, marginals, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import ConvexLoss, MaxVariance, SumOfVariances
 from residualplanner.method.noise import minimax_noise
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
 from residualplanner.method.strategy.cells import hull_rows
-from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.symmetry import Orbits
-from residualplanner.method.workload.workload import Workload
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -83,7 +78,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, se
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(minimax_noise, "_ALL_CELLS", all_rows)
         weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
-        plan = select(case.workload, budget=pcost(1), loss=MaxVariance(weights), bases=case.bases, gap=1e-5)
+        plan = select(case.workload, budget=pcost(1), loss=rp.losses.MaxVariance(weights), bases=case.bases, gap=1e-5)
     p, rows = costs(plan), np.vstack(row_variance_factors(plan, weights))
     assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).max(), rel=1e-8)
     assert plan.gap <= 1e-5
@@ -106,7 +101,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case):
 @settings(max_examples=10)
 @given(case=cases, seed=seeds)
 def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, seed):
-    loss = ConvexLoss(lambda v: cvxpy.norm(v, 4), solver)
+    loss = rp.losses.ConvexLoss(lambda v: cvxpy.norm(v, 4), solver)
     plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.bases)
     tables = row_variance_factors(plan, np.ones(len(plan.workload)))
     p, rows = costs(plan), np.array([table.mean(axis=0) for table in tables])
@@ -259,7 +254,7 @@ def test_the_sum_and_the_equal_weights_count_cells():
     workload = Workload(Domain({"a": 3}), [{"a": PAIRS}, ("a",)])
     by_cells = [4, 3] if next(iter(workload)) != ("a",) else [3, 4]
     plans = [
-        select(workload, budget=pcost(1), loss=SumOfVariances(weights), bases={"a": BASES["mixed"]})
+        select(workload, budget=pcost(1), loss=rp.losses.SumOfVariances(weights), bases={"a": BASES["mixed"]})
         for weights in ("cells", by_cells)
     ]
     np.testing.assert_array_equal(plans[0].noise_variances, plans[1].noise_variances)

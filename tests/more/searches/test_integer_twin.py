@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.more.searches.basis_options import integer_twin
 
@@ -116,10 +116,10 @@ def test_a_matrix_of_integers_is_its_own_twin():
     ],
 )
 def test_matrices_that_are_no_basis_are_refused(basis, reason):
-    with pytest.raises(WorkloadError, match=reason):
+    with pytest.raises(rp.errors.WorkloadError, match=reason):
         integer_twin(basis)
 
 
 def test_a_loss_that_no_integers_reach_is_refused():
-    with pytest.raises(WorkloadError, match="no integer matrix comes close enough to this one"):
+    with pytest.raises(rp.errors.WorkloadError, match="no integer matrix comes close enough to this one"):
         integer_twin(random_basis(5, 3), loss=0.0)

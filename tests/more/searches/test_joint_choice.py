@@ -4,16 +4,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
+import residualplanner as rp
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload, marginals, pcost, select
 from residualplanner.more.searches import joint_choice as joint
 from residualplanner.more.searches.rounding import rounded_matrix
 
@@ -112,7 +104,7 @@ def test_a_query_of_weight_0_has_no_say():
     queries = [{"a": Prefix()}, {"a": Range()}]
     domain = Domain({"a": 12})
     alone = select(Workload(domain, queries[:1]), budget=ONE, loss="max")
-    beside = select(Workload(domain, queries), budget=ONE, loss=MaxVariance([1, 0]))
+    beside = select(Workload(domain, queries), budget=ONE, loss=rp.losses.MaxVariance([1, 0]))
     assert beside.loss_value == pytest.approx(alone.loss_value, rel=2e-4)
     assert abs(beside.bases["a"].matrix).max() < 2 * abs(alone.bases["a"].matrix).max()
 

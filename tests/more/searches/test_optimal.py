@@ -6,11 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
+from residualplanner import Hierarchy, Prefix, Range
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.searches.basis_options import orthogonal_residuals
 from residualplanner.more.searches.optimal import optimal_residuals, zero_sum_basis
 from residualplanner.more.searches.rounding import rounded_matrix
 
@@ -160,7 +158,7 @@ def test_algorithm_4_keeps_what_a_strategy_says_apart_from_the_total(seed, size,
     generator = np.random.default_rng(seed)
     S = generator.normal(size=(size + extra, size))
     C = random_gram(seed + 1, size + extra) + np.eye(size + extra) if noisy else None
-    Sub = orthogonal_residuals(S, C)
+    Sub = rp.strategies.orthogonal_residuals(S, C)
     centered = S - S.mean(axis=1, keepdims=True)
     precision = np.eye(size + extra) if C is None else np.linalg.inv(C)
     assert Sub.shape == (size - 1, size)
@@ -180,11 +178,11 @@ def test_algorithm_4_keeps_what_a_strategy_says_apart_from_the_total(seed, size,
     ],
 )
 def test_strategies_that_cannot_be_are_refused(strategy, covariance, words):
-    with pytest.raises(WorkloadError, match=words):
-        orthogonal_residuals(strategy, covariance)
+    with pytest.raises(rp.errors.WorkloadError, match=words):
+        rp.strategies.orthogonal_residuals(strategy, covariance)
 
 
 def test_an_integer_basis_must_be_well_conditioned():
     for matrix in ([[1, 1, 1], [1, 0, -1]], [[1, -1, 0], [10**6, -(10**6), 0]], [[0, 0, 0], [1, 0, 0]]):
-        with pytest.raises(WorkloadError, match="independent"):
+        with pytest.raises(rp.errors.WorkloadError, match="independent"):
             integer_basis(matrix, "given")

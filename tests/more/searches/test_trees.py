@@ -5,22 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import WorkloadError
+import residualplanner as rp
+from residualplanner import Domain, Hierarchy, Identity, Workload, load_plan, measure, pcost, reconstruct, select
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.nested.nested import NestedBasis
 from residualplanner.more.searches import tree, tree_grams
 from residualplanner.more.searches.merged_grams import exchangeable_groups, merged_grams, merged_rows
 from residualplanner.more.searches.optimal import optimal_residuals
 from residualplanner.more.searches.tree_grams import TreeGrams
-from residualplanner.release.reconstruct import reconstruct
 
 ONE = pcost(1)
 
@@ -203,7 +195,7 @@ def test_bases_by_set_stay_matrices():
 def test_groups_that_overlap_are_refused_where_matrices_would_be_too_large():
     domain = Domain({"place": 10_080})
     workload = Workload(domain, [{"place": Hierarchy([7])}, {"place": Hierarchy([5])}])
-    with pytest.raises(WorkloadError, match="inside one another"):
+    with pytest.raises(rp.errors.WorkloadError, match="inside one another"):
         select(workload, budget=ONE)
 
 

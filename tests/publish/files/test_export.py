@@ -21,20 +21,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from made_releases import any_release, index_of
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+from residualplanner import Bins, Domain, Workload, load_measurement, marginals, measure, reconstruct, select, zcdp
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from residualplanner.publish import saving
 from residualplanner.publish.files.file_names import encoded_names, file_stem
-from residualplanner.release.reconstruct import reconstruct
 
 DOMAIN = Domain(
     {"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M, or so"], "code": [7, 30], "yes": [False, True], "n/a": 3}
@@ -224,17 +216,21 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
     [
         (
             {"format": "xls"},
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'",
         ),
         (
             {"format": 1},
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 1",
         ),
-        ({"profile": "census"}, WorkloadError, r"profile must be one of \['default', 'acs', 'gls'\], got 'census'"),
-        ({"level": 1.0}, BudgetError, "level must be between 0 and 1"),
-        ({"level": float("nan")}, BudgetError, "level must be between 0 and 1"),
+        (
+            {"profile": "census"},
+            rp.errors.WorkloadError,
+            r"profile must be one of \['default', 'acs', 'gls'\], got 'census'",
+        ),
+        ({"level": 1.0}, rp.errors.BudgetError, "level must be between 0 and 1"),
+        ({"level": float("nan")}, rp.errors.BudgetError, "level must be between 0 and 1"),
     ],
 )
 def test_bad_options_are_refused_and_leave_nothing(tmp_path, options, error, reason):
@@ -253,7 +249,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_a_query_with_a_column_of_estimates_is_refused_before_anything_is_written(tmp_path):
     domain = Domain({"moe": 2, "sex": 2})
     release = any_release(select(marginals(domain, up_to=1), budget=zcdp(1)))
-    with pytest.raises(WorkloadError, match=r"attribute 'moe' has the name of a column"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'moe' has the name of a column"):
         release.save(tmp_path / "out")
     any_release(select(Workload(domain, [("sex",)]), budget=zcdp(1))).save(tmp_path / "out")
     assert os.listdir(tmp_path) == ["out"]

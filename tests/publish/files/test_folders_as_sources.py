@@ -9,7 +9,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.fits.microdata.groups import groups_of_release
-from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
 
 DOMAIN = rp.Domain({"age": 4, "sex": ["F", "M"], "home": 3})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.4"))
@@ -58,7 +57,7 @@ def test_only_tables_that_are_unbiased_are_rounded_from_their_folder(adjusted, t
     if made is release:
         assert (rp.rounded(tables)["age"].estimate == rp.rounded(release)["age"].estimate).all()
     else:
-        with pytest.raises(WorkloadError, match=r"are non-negative; write rounded\(nonnegative\(tables\)\)"):
+        with pytest.raises(rp.errors.WorkloadError, match=r"are non-negative; write rounded\(nonnegative\(tables\)\)"):
             rp.rounded(tables)
 
 
@@ -84,7 +83,7 @@ def test_a_folder_that_was_copied_serves_and_one_without_its_measurement_says_so
     (tmp_path / "b" / "release.measurement").unlink()
     tables = rp.load_tables(tmp_path / "b")
     assert tables["sex"].estimate.shape == (2,)
-    with pytest.raises(FileFormatError, match=r"release\.measurement is missing; copy the folder again"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.measurement is missing; copy the folder again"):
         rp.nonnegative(tables)
 
 
@@ -102,14 +101,16 @@ def test_another_measurement_in_the_folder_is_refused(tmp_path):
     path = tmp_path / "a" / "release.measurement"
     other = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.3"))
     measured(other).measurement.save(path)
-    with pytest.raises(FileFormatError, match=r"release\.measurement was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.measurement was altered"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     forged(tmp_path / "a", path.name)
-    with pytest.raises(FileFormatError, match=r"is another measurement than release\.plan and the manifest are about"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"is another measurement than release\.plan and the manifest are about"
+    ):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     path.write_bytes(path.read_bytes()[:-50])
     forged(tmp_path / "a", path.name)
-    with pytest.raises(FileFormatError, match=r"release\.measurement"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.measurement"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
 
 
@@ -129,7 +130,7 @@ def test_no_folder_holds_the_seed_that_takes_the_noise_away(tmp_path):
 @pytest.mark.parametrize("value", ["a", 3, None, [[3]]])
 def test_what_is_neither_a_release_nor_its_folder_is_refused(value):
     for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct):
-        with pytest.raises(ArgumentError, match=f"{function.__name__}: "):
+        with pytest.raises(rp.errors.ArgumentError, match=f"{function.__name__}: "):
             function(value)
 
 
@@ -137,7 +138,7 @@ def test_numbers_made_from_unbiased_ones_are_no_source():
     """They would be taken for the measurement, and the facts in them would be lost."""
     made = rp.rounded(rp.nonnegative(measured(), known={(): 60}))
     for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct, groups_of_release):
-        with pytest.raises(ArgumentError, match=f"{function.__name__}: "):
+        with pytest.raises(rp.errors.ArgumentError, match=f"{function.__name__}: "):
             function(made)
 
 
@@ -151,8 +152,10 @@ def test_a_folder_is_read_whole_and_not_saved_again(tmp_path):
         for own, unbiased, expected in pairs:
             assert own.estimate.tolist() == expected.estimate.tolist()
             assert unbiased.estimate.tolist() == expected.unbiased.estimate.tolist()
-        with pytest.raises(ArgumentError, match=r"is in .* already; copy the folder, or write reconstruct\(tables\)"):
+        with pytest.raises(
+            rp.errors.ArgumentError, match=r"is in .* already; copy the folder, or write reconstruct\(tables\)"
+        ):
             saved.save(tmp_path / "again")
-        with pytest.raises(ArgumentError, match=r"errors are simulated for numbers that were made here"):
+        with pytest.raises(rp.errors.ArgumentError, match=r"errors are simulated for numbers that were made here"):
             rp.fits.published_errors(saved)
     assert not (tmp_path / "again").exists()

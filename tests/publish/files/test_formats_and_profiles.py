@@ -15,17 +15,10 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import norm
 
+import residualplanner as rp
 from made_releases import any_release, index_of
-from residualplanner.ground.errors import BudgetError, MissingExtraError, WorkloadError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import Bins, Custom, Domain, Prefix, Workload, load_plan, marginals, select, zcdp
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.style import require_exportable
 
 NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
@@ -263,7 +256,7 @@ def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
 )
 def test_what_excel_cannot_hold_is_refused_before_anything_is_measured(attributes, queries, reason):
     workload = Workload(Domain(attributes), queries)
-    with pytest.raises(WorkloadError, match=reason):
+    with pytest.raises(rp.errors.WorkloadError, match=reason):
         require_exportable(workload, "xlsx")
     require_exportable(workload, "csv")
 
@@ -275,24 +268,24 @@ def test_a_table_that_just_fits_a_sheet_is_not_refused():
 @pytest.mark.parametrize(("profile", "name"), [("acs", "E"), ("gls", "query"), ("default", "moe"), ("gls", "std_dev")])
 def test_an_attribute_with_the_name_of_a_column_is_refused_in_the_profile_that_has_it(profile, name):
     release = any_release(select(marginals(Domain({name: 2}), up_to=1), budget=zcdp(1)))
-    with pytest.raises(WorkloadError, match=rf"attribute '{name}' has the name of a column of estimates"):
+    with pytest.raises(rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column of estimates"):
         require_exportable(release.plan.workload, "csv", profile)
-    with pytest.raises(WorkloadError, match="has the name of a column"):
+    with pytest.raises(rp.errors.WorkloadError, match="has the name of a column"):
         release[name].to_frame(profile=profile)
     for other in COLUMNS.keys() - {profile}:
         require_exportable(release.plan.workload, "csv", other)
 
 
 def test_unknown_profiles_and_bad_levels_are_refused():
-    with pytest.raises(WorkloadError, match=r"profile must be one of \['default', 'acs', 'gls'\], got 'ACS'"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"profile must be one of \['default', 'acs', 'gls'\], got 'ACS'"):
         RELEASE["yes"].to_frame(profile="ACS")
-    with pytest.raises(BudgetError, match="level must be between 0 and 1"):
+    with pytest.raises(rp.errors.BudgetError, match="level must be between 0 and 1"):
         RELEASE["yes"].to_frame(profile="acs", level=90)
 
 
 def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'residualplanner\[report\]'") as caught:
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'") as caught:
         RELEASE.save(tmp_path / "out", "xlsx")
     assert caught.value.extra == "report"
     assert not list(tmp_path.iterdir())

@@ -15,14 +15,9 @@ from hypothesis import strategies as st
 from made_releases import any_release, index_of
 from random_plans import IDENTITY, plan_of, planned, plans, plans_by_set, random_matrix, table_covariance
 from replayed_measuring import integers_of, noise_frozen
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.method.queries.custom import Custom
+from residualplanner import Custom, Hierarchy, Prefix, load_measurement, measure, reconstruct
 from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.publish.files.file_names import parts_of_kinds
-from residualplanner.release.reconstruct import reconstruct
 
 COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 

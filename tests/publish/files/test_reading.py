@@ -15,18 +15,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from made_releases import any_release
-from residualplanner import load_tables
-from residualplanner.ground.errors import DomainError, FileFormatError, MissingExtraError, WorkloadError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner import (
+    Bins,
+    Custom,
+    Domain,
+    Hierarchy,
+    Prefix,
+    Range,
+    Workload,
+    load_tables,
+    marginals,
+    select,
+    zcdp,
+)
 
 FORMATS, PROFILES = ("parquet", "csv", "xlsx"), ("default", "acs", "gls")
 DOMAIN = Domain({"a": Bins([0, 1, 2, 3]), "b": ["01", "02"], "one": 1, "id": [2**60, -5], "yes": [False, True]})
@@ -86,12 +89,12 @@ def test_a_query_is_found_in_any_order_and_others_are_not_there(saved):
     for query in (("a", "b", "yes"), {"yes": Prefix()}, {"a": Custom([[1, 1, 1], [5, 0, 1]])}):
         assert query not in tables
         assert tables.get(query) is None
-        with pytest.raises(WorkloadError, match=r"parquet-default has no table for \("):
+        with pytest.raises(rp.errors.WorkloadError, match=r"parquet-default has no table for \("):
             tables[query]
-        with pytest.raises(WorkloadError, match="has no table for"):
+        with pytest.raises(rp.errors.WorkloadError, match="has no table for"):
             tables.numbers.frame(query)
     assert ("nobody",) not in tables
-    with pytest.raises(DomainError):
+    with pytest.raises(rp.errors.DomainError):
         tables["nobody"]
 
 
@@ -165,12 +168,12 @@ def test_a_table_that_was_altered_is_refused_when_it_is_read(folder):
     path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
     tables = load_tables(folder)
     assert tables["yes"].estimate.shape == (2,)
-    with pytest.raises(FileFormatError, match=r"tables/b\.csv was altered: its SHA-256 is not the one"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"tables/b\.csv was altered: its SHA-256 is not the one"):
         tables["b"]
-    with pytest.raises(FileFormatError, match="was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match="was altered"):
         tables.get("b")
     path.unlink()
-    with pytest.raises(FileFormatError, match=r"tables/b\.csv is missing"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"tables/b\.csv is missing"):
         tables["b"]
 
 
@@ -182,13 +185,13 @@ def test_what_stands_beside_the_tables_is_compared_with_the_manifest(folder, nam
         path.write_bytes(path.read_bytes() + b"\n")
     else:
         path.unlink()
-    with pytest.raises(FileFormatError, match=rf"{name} .*{change}"):
+    with pytest.raises(rp.errors.FileFormatError, match=rf"{name} .*{change}"):
         load_tables(folder)
 
 
 def test_the_error_table_is_compared_when_it_is_read(folder):
     (folder / "errors.csv").write_text("query\n")
-    with pytest.raises(FileFormatError, match=r"errors\.csv was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"errors\.csv was altered"):
         _ = load_tables(folder).numbers.errors
 
 
@@ -228,7 +231,7 @@ def rehash(folder, name):
 )
 def test_another_manifest_is_refused(folder, change, reason):
     forge(folder, change)
-    with pytest.raises(FileFormatError, match=reason) as caught:
+    with pytest.raises(rp.errors.FileFormatError, match=reason) as caught:
         load_tables(folder)
     assert "manifest.json" in str(caught.value)
 
@@ -247,7 +250,7 @@ def test_another_manifest_is_refused(folder, change, reason):
 )
 def test_other_metadata_are_refused_though_their_hash_is_right(folder, change):
     forge(folder, change, "metadata.json")
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         load_tables(folder)
 
 
@@ -269,17 +272,21 @@ def test_no_path_leads_out_of_the_folder(folder, file):
     (folder.parent / "secret.csv").write_text("estimate\n1\n")
     digest = hashlib.sha256(b"estimate\n1\n").hexdigest()
     forge_index(folder, lambda rows: rows[0].update(file=file, sha256=digest))
-    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"
+    ):
         load_tables(folder)
 
 
 def test_an_index_of_other_tables_or_columns_is_refused(folder):
     forge_index(folder, lambda rows: rows[0].update(name="nobody"))
-    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"
+    ):
         load_tables(folder)
     (folder / "index.csv").write_text("a\n1\n")
     rehash(folder, "index.csv")
-    with pytest.raises(FileFormatError, match="does not hold what a release's does"):
+    with pytest.raises(rp.errors.FileFormatError, match="does not hold what a release's does"):
         load_tables(folder)
 
 
@@ -300,7 +307,9 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
         row.update(sha256=digest)
 
     forge_index(folder, change)
-    with pytest.raises(FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"
+    ):
         load_tables(folder)["b"]
 
 
@@ -317,32 +326,36 @@ def test_rows_in_another_order_are_refused_though_their_hash_is_right(saved, tmp
     path.write_bytes(write(turned))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     forge_index(folder, lambda rows: next(row for row in rows if row["name"] == "b").update(sha256=digest))
-    with pytest.raises(FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"
+    ):
         load_tables(folder)["b"]
 
 
 def test_a_folder_of_cells_in_another_number_is_refused(folder):
     forge_index(folder, lambda rows: rows[1].update(cells="4"))
-    with pytest.raises(FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"
+    ):
         load_tables(folder)
 
 
 def test_the_plan_beside_the_tables_is_compared_and_checked(folder):
     other = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
     (folder / "release.plan").unlink()
-    with pytest.raises(FileFormatError, match=r"release\.plan is missing"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.plan is missing"):
         load_tables(folder)
     other.save(folder / "release.plan")
-    with pytest.raises(FileFormatError, match=r"release\.plan was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.plan was altered"):
         load_tables(folder)
     rehash(folder, "release.plan")
     with pytest.raises(
-        FileFormatError, match=r"it says of the plan's 'sha256' something other than release\.plan beside"
+        rp.errors.FileFormatError, match=r"it says of the plan's 'sha256' something other than release\.plan beside"
     ):
         load_tables(folder)
     (folder / "release.plan").write_bytes(b"nothing")
     rehash(folder, "release.plan")
-    with pytest.raises(FileFormatError, match=r"release\.plan: .*this is not a residualplanner file"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"release\.plan: .*this is not a residualplanner file"):
         load_tables(folder)
 
 
@@ -357,7 +370,7 @@ def test_a_parquet_file_of_very_many_rows_in_few_bytes_is_refused_before_it_is_r
     content = (tmp_path / "bomb.parquet").read_bytes()
     assert len(content) < 100_000
     before = pa.total_allocated_bytes()
-    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+    with pytest.raises(rp.errors.FileFormatError, match="is not the table that the index says it is"):
         read_columns(content, Path("bomb.parquet"), {"x": "double"}, rows)
     assert pa.total_allocated_bytes() - before < 2**20
 
@@ -371,7 +384,7 @@ def test_long_texts_that_repeat_in_a_parquet_file_are_refused_before_they_are_wr
     rows = 100_000
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["a" * 100_000]))
     content = parquet.write(pa.table({"label": column, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
-    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+    with pytest.raises(rp.errors.FileFormatError, match="is not the table that the index says it is"):
         read_columns(content, Path("bomb.parquet"), {"label": "string", "x": "double"}, rows)
 
 
@@ -384,20 +397,20 @@ def test_a_workbook_that_grows_a_thousandfold_is_refused_before_it_is_unpacked()
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", b" " * 2**26)
-    with pytest.raises(FileFormatError, match="is not the table that the index says it is"):
+    with pytest.raises(rp.errors.FileFormatError, match="is not the table that the index says it is"):
         read_columns(stream.getvalue(), Path("bomb.xlsx"), {"x": "double"}, 1)
 
 
 def test_what_is_no_release_is_refused(tmp_path):
-    with pytest.raises(FileFormatError, match=r"has no manifest\.json; name the folder of a release"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"has no manifest\.json; name the folder of a release"):
         load_tables(tmp_path)
     for content in (b"{", b"\xff", b"[]", b'{"format": 1, "format": 2}'):
         (tmp_path / "manifest.json").write_bytes(content)
-        with pytest.raises(FileFormatError, match=r"manifest\.json"):
+        with pytest.raises(rp.errors.FileFormatError, match=r"manifest\.json"):
             load_tables(tmp_path)
 
 
 def test_without_openpyxl_the_extra_is_named(saved, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'residualplanner\[report\]'"):
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'"):
         load_tables(saved / "xlsx-acs")["b"]

@@ -15,17 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
+import residualplanner as rp
 from made_releases import any_release
 from random_plans import as_mapping, plan_by_hand, plan_by_set, plans, sample_workload
-from residualplanner import Identity, load_tables, measure, reconstruct
-from residualplanner.ground.errors import FileFormatError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost, zcdp
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import (
+    Custom,
+    Domain,
+    Identity,
+    Prefix,
+    Workload,
+    load_tables,
+    marginals,
+    measure,
+    pcost,
+    reconstruct,
+    select,
+    zcdp,
+)
 from residualplanner.release import batches as batches_module
 from strategies import NAMES, sizes
 
@@ -185,7 +191,9 @@ def test_an_index_of_another_number_of_cells_is_refused(release, tmp_path):
     tables = load_tables(tmp_path / "out")
     name, saved = next((name, saved) for name, saved in tables.numbers.files.items() if name == "sex.age")
     tables.numbers.files[name] = saved._replace(cells=5)
-    with pytest.raises(FileFormatError, match=r"sex\.age\.parquet is not the table that the index says it is"):
+    with pytest.raises(
+        rp.errors.FileFormatError, match=r"sex\.age\.parquet is not the table that the index says it is"
+    ):
         tables["age", "sex"]
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from residualplanner.ground.errors import FileFormatError
-from residualplanner.publish.maps import Boundaries
+import residualplanner as rp
 from residualplanner.publish.maps import boundaries as limits
 from residualplanner.publish.maps.boundaries import plane_rings
 from residualplanner.publish.maps.choropleths import classes_of_estimates, classes_of_variation, draw_choropleth
@@ -60,7 +59,9 @@ def pixels(boundaries, numbers):
 @pytest.mark.parametrize("outer", [SQUARE, SQUARE[::-1]])
 def test_holes_are_open_however_rings_are_written(outer, hole):
     far = shifted(SQUARE, 200)  # so that coordinates are no degrees
-    boundaries = Boundaries.from_geojson(collection(feature("a", [outer, hole]), feature("b", [far])), "GEOID")
+    boundaries = rp.publish.Boundaries.from_geojson(
+        collection(feature("a", [outer, hole]), feature("b", [far])), "GEOID"
+    )
     assert [area(ring) > 0 for ring in boundaries.rings["a"]] == [True, False]
     color = pixels(boundaries, {"a": 0.01, "b": 0.9})
     assert color(0.5, 2) == CLASSES.colors[0]
@@ -70,8 +71,8 @@ def test_holes_are_open_however_rings_are_written(outer, hole):
 
 def test_areas_may_have_several_parts_in_one_feature_or_in_several():
     island = shifted(SQUARE, 10)
-    one = Boundaries.from_geojson(collection(feature("a", [SQUARE], [island])), "GEOID")
-    two = Boundaries.from_geojson(
+    one = rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE], [island])), "GEOID")
+    two = rp.publish.Boundaries.from_geojson(
         collection(feature("a", [SQUARE], kind="Polygon"), feature("a", [island], kind="Polygon")), "GEOID"
     )
     assert [ring.tolist() for ring in one.rings["a"]] == [ring.tolist() for ring in two.rings["a"]]
@@ -79,7 +80,7 @@ def test_areas_may_have_several_parts_in_one_feature_or_in_several():
 
 
 def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
-    boundaries = Boundaries.from_geojson(
+    boundaries = rp.publish.Boundaries.from_geojson(
         collection(feature("a", [SQUARE]), feature("b", [shifted(SQUARE, 9)])), "GEOID"
     )
 
@@ -96,20 +97,20 @@ def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
 
 def test_an_area_without_a_shape_is_no_error():
     empty = feature("b") | {"geometry": None}
-    boundaries = Boundaries.from_geojson(collection(feature("a", [SQUARE]), empty), "GEOID")
+    boundaries = rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE]), empty), "GEOID")
     assert {code: len(rings) for code, rings in boundaries.rings.items()} == {"a": 1, "b": 0}
     pixels(boundaries, {"a": 0.1, "b": 0.1})
 
 
 def test_codes_are_a_property_or_the_features_own():
     own = collection(feature("x", [SQUARE]) | {"id": "01001"})
-    assert list(Boundaries.from_geojson(own, "id").rings) == ["01001"]
-    assert list(Boundaries.from_geojson(own, "GEOID").rings) == ["x"]
+    assert list(rp.publish.Boundaries.from_geojson(own, "id").rings) == ["01001"]
+    assert list(rp.publish.Boundaries.from_geojson(own, "GEOID").rings) == ["x"]
 
 
 def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
     west, east = shifted(SQUARE, -179, 50), shifted(SQUARE, 175, 50)
-    rings = Boundaries.from_geojson(collection(feature("w", [west]), feature("e", [east])), "GEOID").rings
+    rings = rp.publish.Boundaries.from_geojson(collection(feature("w", [west]), feature("e", [east])), "GEOID").rings
     plane = plane_rings(rings)
     assert np.ptp(np.concatenate([ring[:, 0] for each in plane.values() for ring in each])) < 12
     assert plane["e"][0][:, 0].max() < plane["w"][0][:, 0].min()
@@ -117,7 +118,7 @@ def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
 
 def test_a_degree_of_longitude_is_as_long_as_in_the_middle_of_the_map():
     at_60 = shifted([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], 10, 59)
-    (ring,) = plane_rings(Boundaries.from_geojson(collection(feature("a", [at_60])), "GEOID").rings)["a"]
+    (ring,) = plane_rings(rp.publish.Boundaries.from_geojson(collection(feature("a", [at_60])), "GEOID").rings)["a"]
     assert np.ptp(ring, axis=0) == pytest.approx([1.0, 2.0], rel=1e-3)  # cos 60 degrees is a half
 
 
@@ -127,7 +128,7 @@ def test_points_that_would_coincide_are_drawn_once_and_small_areas_stay():
     circle[-1] = circle[0]
     speck = shifted([[0, 0], [1e-6, 0], [1e-6, 1e-6], [0, 0]], 5000)
     plane = plane_rings(
-        Boundaries.from_geojson(collection(feature("a", [circle]), feature("b", [speck])), "GEOID").rings
+        rp.publish.Boundaries.from_geojson(collection(feature("a", [circle]), feature("b", [speck])), "GEOID").rings
     )
     assert 500 < len(plane["a"][0]) < 10_000
     assert abs(area(plane["a"][0].tolist())) / 2 == pytest.approx(np.pi * 1e6, rel=0.01)
@@ -185,23 +186,26 @@ def test_classes_differ_in_lightness_alone_in_one_direction():
     ],
 )  # fmt: skip
 def test_geojson_that_cannot_be_drawn_is_refused_with_its_feature(value, message):
-    with pytest.raises(FileFormatError, match=message):
-        Boundaries.from_geojson(value, "GEOID")
+    with pytest.raises(rp.errors.FileFormatError, match=message):
+        rp.publish.Boundaries.from_geojson(value, "GEOID")
 
 
 def test_files_are_named_and_limited(tmp_path, monkeypatch):
     path = tmp_path / "shapes.json"
     path.write_text("\ufeff" + json.dumps(collection(feature("a", [SQUARE]), feature("b", [SQUARE]))), encoding="utf-8")
-    assert repr(Boundaries.from_geojson(path, "GEOID")) == "<Boundaries of 2 areas>"
-    assert repr(Boundaries.from_geojson(collection(feature("a", [SQUARE])), "GEOID")) == "<Boundaries of 1 area>"
+    assert repr(rp.publish.Boundaries.from_geojson(path, "GEOID")) == "<Boundaries of 2 areas>"
+    assert (
+        repr(rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE])), "GEOID"))
+        == "<Boundaries of 1 area>"
+    )
     for name, message in (("AREA_LIMIT", "2 features; the limit is 1"), ("POSITION_LIMIT", "more than 1 positions")):
         with monkeypatch.context() as patch:
             patch.setattr(limits, name, 1)
-            with pytest.raises(FileFormatError, match=f"shapes.json has {message}"):
-                Boundaries.from_geojson(path, "GEOID")
+            with pytest.raises(rp.errors.FileFormatError, match=f"shapes.json has {message}"):
+                rp.publish.Boundaries.from_geojson(path, "GEOID")
     monkeypatch.setattr(limits, "SIZE_LIMIT", 10)
-    with pytest.raises(FileFormatError, match=r"shapes.json is too large: the limit is 10 bytes"):
-        Boundaries.from_geojson(path, "GEOID")
+    with pytest.raises(rp.errors.FileFormatError, match=r"shapes.json is too large: the limit is 10 bytes"):
+        rp.publish.Boundaries.from_geojson(path, "GEOID")
 
 
 @pytest.mark.parametrize(
@@ -215,5 +219,5 @@ def test_files_are_named_and_limited(tmp_path, monkeypatch):
 )
 def test_files_that_are_no_json_are_refused(tmp_path, content, message):
     (tmp_path / "shapes.json").write_bytes(content)
-    with pytest.raises(FileFormatError, match=message):
-        Boundaries.from_geojson(tmp_path / "shapes.json", "GEOID")
+    with pytest.raises(rp.errors.FileFormatError, match=message):
+        rp.publish.Boundaries.from_geojson(tmp_path / "shapes.json", "GEOID")

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from made_releases import any_release, forge_hash
-from residualplanner.ground.errors import FileFormatError, ResourceError, WorkloadError
 from residualplanner.publish import style
 from residualplanner.publish.parts import saving
 from residualplanner.release import layout as layouts
@@ -99,7 +98,7 @@ def test_what_is_not_in_the_folder_is_an_error_with_what_to_do(tmp_path):
     assert ("a",) not in saved
     assert "nothing" not in saved
     assert saved.get(("a",)) is None
-    with pytest.raises(WorkloadError, match=r"has no table for \('a',\).*reconstruct\(tables\) may have it"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"has no table for \('a',\).*reconstruct\(tables\) may have it"):
         saved[("a",)]
 
 
@@ -207,13 +206,13 @@ def test_a_folder_that_is_not_empty_is_left_alone(tmp_path):
 
 @pytest.mark.parametrize("format_profile", ["acs", "gls"])
 def test_other_profiles_are_refused(tmp_path, format_profile):
-    with pytest.raises(WorkloadError, match='"parts" has estimates and standard errors only'):
+    with pytest.raises(rp.errors.WorkloadError, match='"parts" has estimates and standard errors only'):
         release_of(PLAIN).save(tmp_path / "out", "parts", profile=format_profile)
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
 def test_workers_are_a_number_of_processes(tmp_path, workers):
-    with pytest.raises(WorkloadError, match="workers must be a number of processes"):
+    with pytest.raises(rp.errors.WorkloadError, match="workers must be a number of processes"):
         release_of(PLAIN).save(tmp_path / "out", "parts", workers=workers)
 
 
@@ -259,7 +258,7 @@ def test_some_parts_are_those_of_the_whole_release_and_hold_its_tables(tmp_path)
             assert np.array_equal(saved[query].estimate, release[query].estimate)
         else:
             with pytest.raises(
-                WorkloadError, match=rf"is in part {release.part_of(query)}, which .* saved with\sonly="
+                rp.errors.WorkloadError, match=rf"is in part {release.part_of(query)}, which .* saved with\sonly="
             ):
                 saved[query]
     rows = pq.read_table(tmp_path / "some" / "tables.parquet").to_pandas()
@@ -283,11 +282,13 @@ def test_the_tables_of_some_parts_are_computed_alone():
 def test_parts_are_named_by_their_numbers(tmp_path, only):
     release = release_of(MIXED)
     for ask in (lambda: release.save(tmp_path / "out", only=only), lambda: next(release.tables(only=only))):
-        with pytest.raises(WorkloadError, match=r"only must be numbers of parts, from 0 to \d+, such as only=range"):
+        with pytest.raises(
+            rp.errors.WorkloadError, match=r"only must be numbers of parts, from 0 to \d+, such as only=range"
+        ):
             ask()
-    with pytest.raises(WorkloadError, match=r'only= is for format="parts", not .csv.'):
+    with pytest.raises(rp.errors.WorkloadError, match=r'only= is for format="parts", not .csv.'):
         release.save(tmp_path / "out", "csv", only=[0])
-    with pytest.raises(WorkloadError, match=r"is no query of the workload, whose tables are in parts"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"is no query of the workload, whose tables are in parts"):
         release.part_of(("a", "b", "c", "d"))
     assert os.listdir(tmp_path) == []
 
@@ -310,7 +311,7 @@ def test_a_list_that_lacks_a_part_is_refused(tmp_path):
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]))
     forge_hash(tmp_path / "out", "parts.csv")
-    with pytest.raises(FileFormatError, match="names other parts"):
+    with pytest.raises(rp.errors.FileFormatError, match="names other parts"):
         rp.load_tables(tmp_path / "out")
 
 
@@ -321,7 +322,8 @@ def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, 
         monkeypatch.setattr(saving.shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         if is_refused:
             with pytest.raises(
-                ResourceError, match=r"too little room: parts and measurement take at least .* nothing was written"
+                rp.errors.ResourceError,
+                match=r"too little room: parts and measurement take at least .* nothing was written",
             ):
                 release.save(tmp_path / "out", "parts")
             assert os.listdir(tmp_path) == []
@@ -351,7 +353,7 @@ def damaged(folder, damage):
 def test_a_part_that_is_not_the_saved_one_is_refused(tmp_path, damage):
     path = damaged(tmp_path / "out", damage)
     saved = rp.load_tables(tmp_path / "out")
-    with pytest.raises(FileFormatError, match="save the release again") as caught:
+    with pytest.raises(rp.errors.FileFormatError, match="save the release again") as caught:
         saved[()]
     assert str(path) in str(caught.value)
 
@@ -361,7 +363,7 @@ def test_a_list_of_other_parts_is_refused(tmp_path):
     path = tmp_path / "out/parts.csv"
     path.write_text(path.read_text().replace("part-000001", "part-000007"))
     forge_hash(tmp_path / "out", "parts.csv")
-    with pytest.raises(FileFormatError, match="names other parts"):
+    with pytest.raises(rp.errors.FileFormatError, match="names other parts"):
         rp.load_tables(tmp_path / "out")
 
 

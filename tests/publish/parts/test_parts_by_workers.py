@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground.errors import ResourceError, WorkloadError
 from residualplanner.release import layout
 
 
@@ -59,9 +58,9 @@ def test_only_what_is_missing_is_written_again(release, tmp_path):
     class Failing(Noted):
         def map(self, function, numbers):
             super().map(function, numbers[:2])
-            raise ResourceError("the engine failed")
+            raise rp.errors.ResourceError("the engine failed")
 
-    with pytest.raises(ResourceError, match="the engine failed"):
+    with pytest.raises(rp.errors.ResourceError, match="the engine failed"):
         release.save(tmp_path / "two", "parts", workers=Failing())
     (hidden,) = tmp_path.glob(".two.*")
     times = {path.name: path.stat().st_mtime_ns for path in (hidden / "parts").iterdir()}
@@ -85,14 +84,14 @@ def test_workers_that_do_not_see_the_measurement_say_so(release, tmp_path):
 def test_workers_that_are_not_ready_write_nothing(release, tmp_path):
     class Unready(Noted):
         def require_ready(self):
-            raise ResourceError("they have another version")
+            raise rp.errors.ResourceError("they have another version")
 
     workers = Unready()
-    with pytest.raises(ResourceError, match="they have another version"):
+    with pytest.raises(rp.errors.ResourceError, match="they have another version"):
         release.save(tmp_path / "out", "parts", workers=workers)
     assert workers.asked == []
 
 
 def test_what_has_no_workers_is_refused(release, tmp_path):
-    with pytest.raises(WorkloadError, match=r"or an engine's, such as SparkWorkers\(spark\), got 'spark'"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"or an engine's, such as SparkWorkers\(spark\), got 'spark'"):
         release.save(tmp_path / "out", "parts", workers="spark")

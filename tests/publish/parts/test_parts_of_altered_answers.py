@@ -8,7 +8,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.ground import array_hashes as _array_hashes
-from residualplanner.ground.errors import FileFormatError
 from residualplanner.release import layout
 from residualplanner.scale.workers import ProcessWorkers
 
@@ -61,14 +60,14 @@ def test_one_process_refuses_in_the_end_and_leaves_no_part(release, tmp_path):
         if done == total:
             alter(path)
 
-    with pytest.raises(FileFormatError, match=r"some\.measurement was altered while it was in use"):
+    with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
         release.save(tmp_path / "out", "parts", progress=progress)
     assert os.listdir(tmp_path) == ["some.measurement"]
 
 
 def test_what_was_altered_before_is_refused_before_anything_is_written(release, tmp_path):
     alter(tmp_path / "some.measurement")
-    with pytest.raises(FileFormatError, match="was altered while it was in use"):
+    with pytest.raises(rp.errors.FileFormatError, match="was altered while it was in use"):
         release.save(tmp_path / "out", "parts")
     assert os.listdir(tmp_path) == ["some.measurement"]
 
@@ -78,7 +77,7 @@ def test_what_was_altered_before_is_refused_before_anything_is_written(release, 
 )
 def test_workers_refuse_and_leave_no_part(release, tmp_path, change, words):
     workers = Altering(tmp_path / "some.measurement", change)
-    with pytest.raises(FileFormatError, match=words):
+    with pytest.raises(rp.errors.FileFormatError, match=words):
         release.save(tmp_path / "out", "parts", workers=workers)
     assert os.listdir(tmp_path) == ["some.measurement"]
 

@@ -11,7 +11,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release, forge_hash
-from residualplanner.ground.errors import FileFormatError
 from residualplanner.publish.parts.part_file import PartFile, part_file_of, part_file_of_bytes
 from residualplanner.release import layout as layouts
 
@@ -82,7 +81,7 @@ def test_no_byte_of_a_part_can_be_altered_without_a_refusal_of_the_tables_that_i
         for number in tables:
             group = max(start for _, _, start in pieces[:-1] if start <= number)
             if first is None or group == first:
-                with pytest.raises(FileFormatError, match=r"part-000001\.parquet was altered"):
+                with pytest.raises(rp.errors.FileFormatError, match=r"part-000001\.parquet was altered"):
                     saved.numbers.cells_of(number)
             else:
                 saved.numbers.cells_of(number)
@@ -95,7 +94,7 @@ def test_no_byte_of_a_part_can_be_altered_without_a_refusal_of_the_tables_that_i
 def test_a_part_that_is_cut_off_or_longer_is_refused(folder, change):
     with open(folder / "parts" / "part-000000.parquet", "r+b") as file:
         change(file)
-    with pytest.raises(FileFormatError, match="was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match="was altered"):
         rp.load_tables(folder)[()]
 
 
@@ -103,7 +102,7 @@ def test_a_folder_in_the_place_of_a_part_is_refused(folder):
     path = folder / "parts" / "part-000000.parquet"
     path.unlink()
     path.mkdir()
-    with pytest.raises(FileFormatError, match="is missing"):
+    with pytest.raises(rp.errors.FileFormatError, match="is missing"):
         rp.load_tables(folder)[()]
 
 
@@ -125,7 +124,7 @@ def test_a_list_of_other_row_groups_is_refused(folder, change):
     rows = rows_of(folder / "row-groups.csv")
     change(rows)
     write_rows(folder / "row-groups.csv", rows)
-    with pytest.raises(FileFormatError, match="out"):
+    with pytest.raises(rp.errors.FileFormatError, match="out"):
         rp.load_tables(folder)
 
 
@@ -133,17 +132,17 @@ def test_a_footer_of_other_bytes_is_refused(folder):
     rows = rows_of(folder / "parts.csv")
     rows[0]["footer_bytes"] = "12"
     write_rows(folder / "parts.csv", rows)
-    with pytest.raises(FileFormatError, match="names other parts"):
+    with pytest.raises(rp.errors.FileFormatError, match="names other parts"):
         rp.load_tables(folder)
 
 
 @pytest.mark.parametrize("name", ["parts.csv", "row-groups.csv"])
 def test_a_list_that_was_altered_or_is_absent_is_refused(folder, name):
     (folder / name).write_text((folder / name).read_text().replace("0", "1", 1))
-    with pytest.raises(FileFormatError, match=f"{name} was altered"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"{name} was altered"):
         rp.load_tables(folder)
     os.unlink(folder / name)
-    with pytest.raises(FileFormatError, match=f"{name} is missing"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"{name} is missing"):
         rp.load_tables(folder)
 
 
@@ -151,5 +150,5 @@ def test_what_a_part_is_comes_back_from_its_bytes(folder):
     found = part_file_of((folder / "parts" / "part-000000.parquet").read_bytes())
     assert part_file_of_bytes(found.to_bytes()) == found
     for sizes in ((), (5,), (0, 5), (5, -1)):
-        with pytest.raises(FileFormatError, match="none of them empty"):
+        with pytest.raises(rp.errors.FileFormatError, match="none of them empty"):
             PartFile("", sizes, ("",) * len(sizes))

@@ -6,7 +6,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.publish.report import write_report
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +39,7 @@ def many():
 def plan_folder(plan, tmp_path_factory):
     """A folder with the report on the plan, report.html, at level 0.9."""
     folder = tmp_path_factory.mktemp("plan")
-    write_report(plan, folder / "report.html", level=0.9)
+    rp.publish.write_report(plan, folder / "report.html", level=0.9)
     return folder
 
 
@@ -48,7 +47,7 @@ def plan_folder(plan, tmp_path_factory):
 def release_folder(release, tmp_path_factory):
     """A folder with the report on the release, report.html, at level 0.9."""
     folder = tmp_path_factory.mktemp("release")
-    write_report(release, folder / "report.html", level=0.9)
+    rp.publish.write_report(release, folder / "report.html", level=0.9)
     return folder
 
 
@@ -56,5 +55,5 @@ def release_folder(release, tmp_path_factory):
 def many_report(many, tmp_path_factory):
     """The report on the plan for many tables, and how long it took to write, in seconds."""
     path, start = tmp_path_factory.mktemp("many") / "report.html", time.perf_counter()
-    write_report(many, path)
+    rp.publish.write_report(many, path)
     return path, time.perf_counter() - start

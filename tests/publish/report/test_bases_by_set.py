@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
 from residualplanner import Identity, Range, load_tables
-from residualplanner.publish.report import write_report
 from residualplanner.publish.report.figures import fairness_of
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.shell.cli.words import bases_text
@@ -33,7 +33,7 @@ def test_a_plan_is_summed_up_in_plain_words():
 def test_reports_of_plan_release_and_folder_say_the_same_of_bases(saved, tmp_path):
     for subject in (PLAN, any_release(PLAN), saved):
         page = tmp_path / f"{type(subject).__name__}.html"
-        write_report(subject, page)
+        rp.publish.write_report(subject, page)
         text = read_page(page).one("body").text
         assert "Bases: optimal by set for 2 attributes, subtraction for 2 attributes." in text
         assert "Other weightings were not planned here: that would take long" in text

@@ -6,7 +6,6 @@ import shutil
 import pytest
 
 import residualplanner as rp
-from residualplanner.publish.report import write_report
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -246,7 +245,7 @@ def published(release, tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
     about = rp.publish.Publication(title='Ages <in> "2026"', author="An office")
     release.save(folder / "release", "csv", quality=rp.publish.Quality(), publication=about)
-    write_report(folder / "release", folder / "report.html", cells=560)
+    rp.publish.write_report(folder / "release", folder / "report.html", cells=560)
     return folder / "report.html"
 
 
@@ -331,7 +330,7 @@ def test_every_printed_page_has_the_title_and_its_number(tables, tmp_path):
 def test_the_page_of_a_ledger_fits_a_narrow_window_and_runs_no_script(browser, tmp_path):
     ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="<script>alert(1)</script>", budget=rp.zcdp(1))
     ledger.charge(1, plan_sha256="0" * 64, label="x" * 70 + "<b>", neighbors="add-remove")
-    write_report(ledger, tmp_path / "page.html")
+    rp.publish.write_report(ledger, tmp_path / "page.html")
     context = browser.new_context(viewport={"width": 400, "height": 800})
     page = context.new_page()
     page.goto((tmp_path / "page.html").as_uri())

@@ -8,7 +8,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.publish.report.estimates import maps_of
 from residualplanner.publish.report.subject import subject_of
 
@@ -85,7 +84,7 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
     release = released(some, {"town": PLACES, "sex": rp.Identity()})
     found = drawn(release, shapes(CODES))["map-1-estimate"]["estimate"].to_numpy()
     assert found == pytest.approx(release[TOWNS].estimate[3:])
-    with pytest.raises(WorkloadError, match="maps: no table of 'town' has areas with a shape"):
+    with pytest.raises(rp.errors.WorkloadError, match="maps: no table of 'town' has areas with a shape"):
         drawn(released(some), shapes(CODES))
     assert rp.publish.choropleth(release[some], shapes(CODES)).title == "estimate by town"
 
@@ -100,9 +99,9 @@ def test_plain_labels_are_codes_too():
 @pytest.mark.parametrize(
     ("maps", "error", "message"),
     [
-        ({"city": shapes(CODES)}, DomainError, "maps: the domain has no attribute 'city'"),
-        ({"town": shapes(["99"])}, WorkloadError, "maps: no table of 'town' has areas with a shape"),
-        ({"age": shapes(CODES)}, WorkloadError, "maps: no table of 'age' has areas with a shape"),
+        ({"city": shapes(CODES)}, rp.errors.DomainError, "maps: the domain has no attribute 'city'"),
+        ({"town": shapes(["99"])}, rp.errors.WorkloadError, "maps: no table of 'town' has areas with a shape"),
+        ({"age": shapes(CODES)}, rp.errors.WorkloadError, "maps: no table of 'age' has areas with a shape"),
     ],
 )
 def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_path, maps, error, message):
@@ -112,7 +111,7 @@ def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_pa
 
 
 def test_maps_of_a_plan_are_refused(tmp_path):
-    with pytest.raises(WorkloadError, match="maps are for the report on a release, not on a plan"):
+    with pytest.raises(rp.errors.WorkloadError, match="maps are for the report on a release, not on a plan"):
         rp.publish.write_report(released(TOWNS).plan, tmp_path / "r.html", maps={"town": shapes(CODES)})
 
 
@@ -136,15 +135,19 @@ def test_the_classes_of_a_map_of_variation_are_those_of_a_given_quality(tmp_path
 def test_maps_of_nothing_are_refused():
     release = released(TOWNS, {"town": PLACES, "sex": rp.Identity()})
     table = release[TOWNS]
-    with pytest.raises(WorkloadError, match=r"no area has a shape: the codes of the table are '00', .*'99'; choose"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"no area has a shape: the codes of the table are '00', .*'99'; choose"
+    ):
         rp.publish.choropleth(table, shapes(["99"]))
-    with pytest.raises(WorkloadError, match=r"no area of the level 'side' has a shape"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"no area of the level 'side' has a shape"):
         rp.publish.choropleth(table, shapes(CODES), level="side")
-    with pytest.raises(WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
         rp.publish.choropleth(table, shapes(CODES), level="county")
-    with pytest.raises(WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
+    with pytest.raises(rp.errors.WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
         rp.publish.choropleth(table, shapes(CODES), "moe")
-    with pytest.raises(WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"
+    ):
         rp.publish.choropleth(release[{"town": PLACES, "sex": rp.Identity()}], shapes(CODES))
     with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
         rp.publish.choropleth(table, {})

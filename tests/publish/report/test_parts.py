@@ -13,11 +13,10 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
-from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.publish.pictures.drawing import inline_svg, svg_of
 from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks
 from residualplanner.publish.pictures.shown_table import rows_to_show
-from residualplanner.publish.report import fairness_data, write_report
+from residualplanner.publish.report import fairness_data
 from residualplanner.publish.report.estimates import rows_of_tables
 from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
 from residualplanner.publish.report.privacy import promise_of
@@ -58,7 +57,7 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     plan = rp.select(rp.Workload(domain, [("a",), ("b",)]), budget=rp.zcdp(1))
     free = rp.Plan(
         workload=workload,
-        strategy=subtraction_strategy(workload),
+        strategy=rp.strategies.subtraction_strategy(workload),
         noise_variances=plan.noise_variances,
         budget=plan.budget,
         loss=rp.losses.DescribedLoss("other"),
@@ -89,7 +88,7 @@ def with_targets():
 
 
 def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
-    write_report(with_targets, tmp_path / "report.html")
+    rp.publish.write_report(with_targets, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     caption = page.one("figure", id="targets").one("figcaption").text
     assert "1 of 2 tables with a target meet it: the 90% margin of error of the worst cell" in caption
@@ -151,7 +150,7 @@ def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept()
 
 def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path, monkeypatch):
     monkeypatch.setattr("residualplanner.publish.report.report.error_rows", partial(error_rows, limit=4))
-    write_report(plan, tmp_path / "report.html")
+    rp.publish.write_report(plan, tmp_path / "report.html")
     section = read_page(tmp_path / "report.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
     assert section.all("a")[0].attributes["href"] == "./report-figures/errors.csv"
@@ -190,7 +189,7 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     orders = sorted({len(query) for query in release if release.part_of(query) == last})
     assert [subject.errors["order"].iloc[row] for row in rows_of_tables(subject)] == orders
     assert total_texts(subject) is None
-    write_report(tmp_path / "some", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "some", tmp_path / "report.html")
     assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
 
 
@@ -252,6 +251,6 @@ def test_where_records_are_replaced_the_public_total_is_not_compared():
 @pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
 def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
     plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.privacy.gdp("0.1"))
-    write_report(plan, tmp_path / "report.html")
+    rp.publish.write_report(plan, tmp_path / "report.html")
     data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
     assert data["values"]["cells"] == plan.workload.cells.tolist()

@@ -10,7 +10,6 @@ import pytest
 import residualplanner as rp
 from exact_privacy import exact_delta
 from html_pages import read_page
-from residualplanner.publish.report import write_report
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
 from slowness import slow
@@ -32,7 +31,7 @@ def test_a_plan_and_its_exact_release_claim_no_more_than_a_total_with_discrete_n
     release.save(tmp_path / "tables")
     for number, source in enumerate((plan, release, tmp_path / "tables")):
         path = tmp_path / f"{number}.html"
-        write_report(source, path)
+        rp.publish.write_report(source, path)
         assert not re.search(r"\bmu\b|GDP|\bcontinuous", words_of(path))
         (rows,) = (
             table.all("tr")[1:] for table in read_page(path).all("table") if "epsilon" in table.one("thead").text
@@ -55,7 +54,7 @@ def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, m
     assert promise.notions[0][1].endswith("for continuous noise")
     assert all("continuous" in remark for _, _, remark in promise.notions[1:])
     assert promise.terms == "rho-zCDP, mu-GDP, (epsilon, delta)-DP"
-    write_report(plan, tmp_path / "report.html")
+    rp.publish.write_report(plan, tmp_path / "report.html")
     assert "(epsilon, delta)-DP of continuous Gaussian noise in real numbers" in words_of(tmp_path / "report.html")
 
 
@@ -69,7 +68,7 @@ def test_an_older_release_with_such_a_budget_is_told_in_zcdp(marginals_plan, tmp
     rp.measure(plan, np.zeros((5, 4), dtype=np.int64)).save(tmp_path / "m")
     monkeypatch.undo()
     rp.reconstruct(rp.load_measurement(tmp_path / "m")).save(tmp_path / "tables")
-    write_report(tmp_path / "tables", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "tables", tmp_path / "report.html")
     assert not re.search(r"\bmu\b|GDP|continuous", words_of(tmp_path / "report.html"))
     promise = promise_of(subject_of(tmp_path / "tables", level=0.95))
     assert promise.notions[0] == ("Budget", "0.5-zCDP", "")

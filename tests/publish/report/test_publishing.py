@@ -9,7 +9,6 @@ import pytest
 
 import residualplanner as rp
 from html_pages import read_page
-from residualplanner.publish.report import write_report
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.publish.report.tables import page_tables
 
@@ -25,7 +24,7 @@ def tables_in(page):
 @pytest.mark.slow
 def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
     release.save(tmp_path / "out", publication=ABOUT)
-    write_report(tmp_path / "out", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     assert page.all("title")[0].text == page.one("h1").text == "Ages <2026>"
     about = page.all("dl")[0]
@@ -39,14 +38,16 @@ def test_title_author_date_contact_and_source_stand_on_top(release, tmp_path):
 @pytest.mark.slow
 def test_a_publication_that_is_given_goes_before_that_of_the_folder(release, tmp_path):
     release.save(tmp_path / "out", publication=ABOUT)
-    write_report(tmp_path / "out", tmp_path / "report.html", publication=rp.publish.Publication(title="Another"))
+    rp.publish.write_report(
+        tmp_path / "out", tmp_path / "report.html", publication=rp.publish.Publication(title="Another")
+    )
     assert read_page(tmp_path / "report.html").one("h1").text == "Another"
     assert "office" not in (tmp_path / "report.html").read_text()
 
 
 def test_no_title_can_end_the_style_of_the_page(plan, tmp_path):
     title = 'x"; } </style><script>alert(1)</script> \\ \n @import'
-    write_report(plan, tmp_path / "report.html", publication=rp.publish.Publication(title=title))
+    rp.publish.write_report(plan, tmp_path / "report.html", publication=rp.publish.Publication(title=title))
     page = read_page(tmp_path / "report.html")
     assert page.one("h1").text == title
     assert "@import" not in page.one("style").text
@@ -59,7 +60,7 @@ def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_forma
     (tmp_path / "pages").mkdir()
     folder, path = tmp_path / "a folder #1", tmp_path / "pages" / "report.html"
     release.save(folder, file_format)
-    write_report(folder, path)
+    rp.publish.write_report(folder, path)
     page = read_page(path)
     links = json.loads(page.one("script", id="data").text)["links"]
     files = [path.parent / unquote(link) for link in links]
@@ -72,7 +73,7 @@ def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_forma
 
 @pytest.mark.slow
 def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release, tmp_path):
-    write_report(release, tmp_path / "report.html", cells=100)
+    rp.publish.write_report(release, tmp_path / "report.html", cells=100)
     page = read_page(tmp_path / "report.html")
     found, cells = tables_in(page), dict(zip(release, (release[query].estimate.size for query in release), strict=True))
     assert sum(cells.values()) > 100
@@ -84,8 +85,8 @@ def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release,
 
 @pytest.mark.slow
 def test_a_page_without_cells_has_no_section_of_tables(release, plan, tmp_path):
-    write_report(release, tmp_path / "none.html", cells=0)
-    write_report(plan, tmp_path / "plan.html")
+    rp.publish.write_report(release, tmp_path / "none.html", cells=0)
+    rp.publish.write_report(plan, tmp_path / "plan.html")
     for name in ("none", "plan"):
         assert not read_page(tmp_path / f"{name}.html").all("section", id="tables")
 
@@ -106,7 +107,7 @@ def test_tables_in_a_page_have_the_numbers_of_the_release(release):
 def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
     quality = rp.publish.Quality(reliable=0.5, usable=0.9, suppress=True)
     release.save(tmp_path / "out", "csv", quality=quality)
-    write_report(tmp_path / "out", tmp_path / "report.html")
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     (table,) = [table for table in tables_in(page)["tables"] if table["name"] == "age × region"]
     frame = rp.load_tables(tmp_path / "out").numbers.frame(("age", "region"))
@@ -130,7 +131,7 @@ def test_both_errors_stand_in_the_table_of_errors(release, tmp_path):
     made.save(tmp_path / "out", "csv", errors=rp.fits.published_errors(made, simulations=10))
     loaded = rp.load_tables(tmp_path / "out")
     errors = loaded.numbers.published_errors
-    write_report(loaded, tmp_path / "report.html")
+    rp.publish.write_report(loaded, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     data = json.loads(page.one("script", id="data").text)
     for name in ("rmse", "bias"):
@@ -148,7 +149,7 @@ def test_tables_that_are_not_unbiased_have_intervals_that_the_known_facts_cut(re
     made = rp.rounded(rp.nonnegative(release, known={(): 20_000}))
     made.save(tmp_path / "out", "csv")
     source = rp.load_tables(tmp_path / "out") if is_saved else made
-    write_report(source, tmp_path / "report.html")
+    rp.publish.write_report(source, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     found = {table["name"]: table["values"] for table in tables_in(page)["tables"]}
     assert (found["(total)"]["low"], found["(total)"]["high"]) == ([20_000], [20_000])
@@ -165,8 +166,8 @@ def test_a_known_number_of_records_is_never_called_an_estimate(release, tmp_path
     known = rp.nonnegative(release, known={(): 20_003})
     rp.rounded(known, base=5).save(tmp_path / "fives", "csv")
     known.save(tmp_path / "acs", "csv", profile="acs")
-    write_report(tmp_path / "fives", tmp_path / "fives.html")
-    write_report(tmp_path / "acs", tmp_path / "acs.html")
+    rp.publish.write_report(tmp_path / "fives", tmp_path / "fives.html")
+    rp.publish.write_report(tmp_path / "acs", tmp_path / "acs.html")
     pages = (read_page(tmp_path / name).all("dl")[0] for name in ("fives.html", "acs.html"))
     facts = [next(fact for fact in page.all("div") if "Records" in fact.text) for page in pages]
     assert [fact.one("dt").text for fact in facts] == ["Records (known)", "Records"]
@@ -177,7 +178,7 @@ def test_a_known_number_of_records_is_never_called_an_estimate(release, tmp_path
 @pytest.mark.slow
 def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_path):
     rp.nonnegative(release).save(tmp_path / "out", "csv")
-    write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)
+    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html", level=0.9)
     columns = {column["key"] for column in tables_in(read_page(tmp_path / "report.html"))["columns"]}
     assert not columns & {"low", "high"}
 
@@ -186,7 +187,7 @@ def test_intervals_of_another_level_than_the_files_are_not_shown(release, tmp_pa
 def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_path):
     age = rp.Attribute("age", 3, about=rp.About(title="Age at <admission>", unit="years"))
     plan = rp.select(rp.marginals(rp.Domain({"age": age, "sex": 2}), order=2), budget=rp.zcdp(1))
-    write_report(rp.reconstruct(rp.measure(plan, np.zeros((9, 2), int))), tmp_path / "report.html")
+    rp.publish.write_report(rp.reconstruct(rp.measure(plan, np.zeros((9, 2), int))), tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     table = page.one("table", id="cells")
     assert [head.text for head in table.all("th", scope="col")][:2] == ["Age at <admission>, years", "sex"]
@@ -196,7 +197,7 @@ def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_pat
 @pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])
 def test_a_number_of_cells_that_is_none_is_refused(plan, tmp_path, cells):
     with pytest.raises(rp.errors.WorkloadError, match="cells must be how many cells a page holds"):
-        write_report(plan, tmp_path / "report.html", cells=cells)
+        rp.publish.write_report(plan, tmp_path / "report.html", cells=cells)
 
 
 @pytest.fixture
@@ -208,7 +209,7 @@ def ledger(tmp_path):
 
 
 def test_the_page_on_a_ledger_has_every_charge_and_what_is_left(ledger, tmp_path):
-    write_report(ledger, tmp_path / "page.html")
+    rp.publish.write_report(ledger, tmp_path / "page.html")
     page = read_page(tmp_path / "page.html")
     rows = [[cell.text for cell in row.all("*") if cell.tag in ("th", "td")] for row in page.all("tbody")[1].all("tr")]
     assert [row[:3] for row in rows] == [["1", "first", "3" * 12], ["2", "<script>alert(1)</script>", "4" * 12]]
@@ -227,20 +228,20 @@ def test_the_page_on_a_ledger_has_every_charge_and_what_is_left(ledger, tmp_path
 
 
 def test_a_ledger_is_named_by_its_file_too_and_its_page_replaces_a_page_only(ledger, tmp_path):
-    write_report(ledger, tmp_path / "one.html")
-    write_report(tmp_path / "a.ledger", tmp_path / "two.html")
+    rp.publish.write_report(ledger, tmp_path / "one.html")
+    rp.publish.write_report(tmp_path / "a.ledger", tmp_path / "two.html")
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
     with pytest.raises(FileExistsError, match="is not overwritten"):
-        write_report(ledger, tmp_path / "one.html")
-    write_report(ledger, tmp_path / "one.html", replace=True)
+        rp.publish.write_report(ledger, tmp_path / "one.html")
+    rp.publish.write_report(ledger, tmp_path / "one.html", replace=True)
     (tmp_path / "other.html").write_text("mine")
     with pytest.raises(FileExistsError, match="is not a report"):
-        write_report(ledger, tmp_path / "other.html", replace=True)
+        rp.publish.write_report(ledger, tmp_path / "other.html", replace=True)
 
 
 def test_a_ledger_without_limit_or_charges_has_a_page(tmp_path):
     ledger = rp.Ledger.unlimited("a test", data_set="people", neighbors="replace")
-    write_report(ledger, tmp_path / "page.html")
+    rp.publish.write_report(ledger, tmp_path / "page.html")
     text = read_page(tmp_path / "page.html").text
     assert "unlimited" in text
     assert "Nothing has been charged." in text

@@ -15,7 +15,6 @@ from made_releases import any_release
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.pictures.drawing import svg_of
-from residualplanner.publish.report import write_report
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.publish.report.tables import error_rows, rows_json
@@ -30,7 +29,7 @@ NASTY = [
 
 
 def written(source, folder, **options):
-    write_report(source, folder / "report.html", **options)
+    rp.publish.write_report(source, folder / "report.html", **options)
     return read_page(folder / "report.html")
 
 
@@ -204,7 +203,7 @@ def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
 @pytest.mark.slow
 def test_a_folder_says_what_its_release_says(release, release_folder, tmp_path):
     release.save(tmp_path / "tables")
-    write_report(tmp_path / "tables", tmp_path / "report.html", level=0.9)
+    rp.publish.write_report(tmp_path / "tables", tmp_path / "report.html", level=0.9)
     pages = [(folder / "report.html").read_text() for folder in (release_folder, tmp_path)]
     mine, theirs = (re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL) for page in pages)  # rounding moves them a bit
     links = (
@@ -234,7 +233,7 @@ def test_a_folder_that_was_altered_is_refused(release, file, tmp_path):
     with open(tmp_path / "tables" / file, "a") as altered:
         altered.write("x")
     with pytest.raises(rp.errors.FileFormatError, match=file.replace("/", ".")):
-        write_report(tmp_path / "tables", tmp_path / "report.html")
+        rp.publish.write_report(tmp_path / "tables", tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
 
@@ -258,7 +257,7 @@ def test_a_manifest_of_another_form_is_refused(release, change, tmp_path):
 
 @pytest.mark.slow
 def test_equal_input_gives_equal_bytes(release, release_folder, tmp_path):
-    write_report(release, tmp_path / "report.html", level=0.9)
+    rp.publish.write_report(release, tmp_path / "report.html", level=0.9)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file())
     assert len(files) == 14
     for file in files:
@@ -282,12 +281,12 @@ def test_pictures_do_not_depend_on_the_settings_of_the_user(plan, tmp_path):
 def test_nothing_is_overwritten(plan, plan_folder, tmp_path):
     before = (plan_folder / "report.html").read_bytes()
     with pytest.raises(FileExistsError, match=r"report\.html exists already and is not overwritten"):
-        write_report(plan, plan_folder / "report.html")
+        rp.publish.write_report(plan, plan_folder / "report.html")
     assert (plan_folder / "report.html").read_bytes() == before
     (tmp_path / "report-figures").mkdir()
     (tmp_path / "report-figures" / "mine").write_text("x")
     with pytest.raises(FileExistsError, match="report-figures is not empty"):
-        write_report(plan, tmp_path / "report.html")
+        rp.publish.write_report(plan, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report-figures"]
 
 
@@ -297,7 +296,7 @@ def test_a_report_that_fails_leaves_nothing(plan, tmp_path, monkeypatch):
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
     with pytest.raises(OSError, match="No space left"):
-        write_report(plan, tmp_path / "report.html")
+        rp.publish.write_report(plan, tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -306,18 +305,18 @@ def test_levels_that_are_none_are_refused(plan, release, level, tmp_path):
     release.save(tmp_path / "tables")
     for source in (tmp_path / "tables", release):
         with pytest.raises((rp.errors.BudgetError, TypeError)):
-            write_report(source, tmp_path / "report.html", level=level)
+            rp.publish.write_report(source, tmp_path / "report.html", level=level)
     assert [path.name for path in tmp_path.iterdir()] == ["tables"]
 
 
 def test_sources_of_other_kinds_are_refused(plan, tmp_path):
     with pytest.raises(rp.errors.WorkloadError, match="a Plan, a Release, a Ledger or the path of one, got int"):
-        write_report(3, tmp_path / "report.html")
+        rp.publish.write_report(3, tmp_path / "report.html")
     with pytest.raises(rp.errors.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
-        write_report(tmp_path, tmp_path / "report.html")
+        rp.publish.write_report(tmp_path, tmp_path / "report.html")
     (tmp_path / "other").write_text("x")
     with pytest.raises(rp.errors.FileFormatError, match="this is not a residualplanner file"):
-        write_report(tmp_path / "other", tmp_path / "report.html")
+        rp.publish.write_report(tmp_path / "other", tmp_path / "report.html")
 
 
 def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
@@ -327,6 +326,6 @@ def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
             with pytest.raises(
                 rp.errors.MissingExtraError, match=rf"needs {package}, .*residualplanner\[report\]"
             ) as caught:
-                write_report(plan, tmp_path / "report.html")
+                rp.publish.write_report(plan, tmp_path / "report.html")
             assert caught.value.extra == "report"
     assert list(tmp_path.iterdir()) == []

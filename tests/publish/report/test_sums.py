@@ -4,16 +4,9 @@ import re
 
 import numpy as np
 
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.publish.report import fairness_data, write_report
+import residualplanner as rp
+from residualplanner import About, Attribute, Domain, Identity, Numeric, Sum, Workload, pcost, select
+from residualplanner.publish.report import fairness_data
 
 PAY = Attribute("pay", numeric=Numeric(0, 100_000, bins=[20_000], outside="clip"), about=About(unit="EUR"))
 TOTAL = {"sex": Identity(), "pay": Sum()}
@@ -26,7 +19,7 @@ def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
 
 
 def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_path):
-    write_report(PLAN, tmp_path / "page.html")
+    rp.publish.write_report(PLAN, tmp_path / "page.html")
     page = " ".join(re.sub(r"<[^>]+>", "", (tmp_path / "page.html").read_text()).split())
     assert "[0, 20000), [20000, 100000]" in page
     assert "low end" not in page

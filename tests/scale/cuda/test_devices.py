@@ -24,13 +24,10 @@ from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_differenc
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from random_plans import parts_of, planned, plans, plans_by_set
-from residualplanner import load_tables
+from residualplanner import load_measurement, load_tables, reconstruct
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import ArgumentError, DeviceError, MissingExtraError
 from residualplanner.release import batches, stacks
 from residualplanner.release.devices import HOST, Device, cuda_device, device_of
-from residualplanner.release.reconstruct import reconstruct
 
 DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()
@@ -198,20 +195,20 @@ def test_a_release_says_where_it_is_computed_and_saves_what_it_computes(tmp_path
 
 
 def test_a_release_on_a_device_is_not_written_in_parts_by_the_host(tmp_path):
-    with pytest.raises(ArgumentError, match=r"parts are computed by NumPy.*without device"):
+    with pytest.raises(rp.errors.ArgumentError, match=r"parts are computed by NumPy.*without device"):
         reconstruct(CASES["marginals, discrete"], device=KEEPING).save(tmp_path / "parts", "parts")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("device", ["gpu", "CUDA", 0, np, DEVICE])
 def test_other_words_for_a_device_are_refused(device):
-    with pytest.raises(ArgumentError, match=r'device must be None \(NumPy\), "cuda" or a Device'):
+    with pytest.raises(rp.errors.ArgumentError, match=r'device must be None \(NumPy\), "cuda" or a Device'):
         reconstruct(CASES["marginals, discrete"], device=device)
 
 
 def test_without_cupy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(MissingExtraError, match=r"pip install residualplanner\[gpu\]") as caught:
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install residualplanner\[gpu\]") as caught:
         reconstruct(CASES["marginals, discrete"], device="cuda")
     assert caught.value.extra == "gpu"
 
@@ -236,7 +233,7 @@ def test_with_cupy_and_no_device_another_error_says_so_and_nothing_is_computed(m
 
     cupy_with(monkeypatch, unit)
     with pytest.raises(
-        DeviceError, match=r"CuPy finds none \(cudaErrorNoDevice.*leave device out to compute with NumPy"
+        rp.errors.DeviceError, match=r"CuPy finds none \(cudaErrorNoDevice.*leave device out to compute with NumPy"
     ):
         reconstruct(CASES["marginals, discrete"], device="cuda")
 

@@ -11,7 +11,6 @@ import residualplanner as rp
 from benchmarks.kernel_twin import COMPILER
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
 from host_cupy import HostCupy
-from residualplanner.ground.errors import MissingExtraError
 from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
 from residualplanner.release.devices import HOST
 from residualplanner.scale.cuda import fit_on_device, fused, fused_tables, kernel_source, tables_on_cuda
@@ -113,7 +112,7 @@ def test_answers_that_the_kernel_cannot_read_are_refused(cupy):
 
 def test_without_cupy_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(MissingExtraError, match=re.escape("pip install residualplanner[gpu]")) as refused:
+    with pytest.raises(rp.errors.MissingExtraError, match=re.escape("pip install residualplanner[gpu]")) as refused:
         fused_tables([np.zeros(1)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
     assert refused.value.extra == "gpu"
 

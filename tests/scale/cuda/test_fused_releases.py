@@ -17,8 +17,8 @@ from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_differenc
 from benchmarks.kernel_twin import COMPILER
 from host_cupy import ATTRIBUTES, HostCupy
 from random_plans import planned, plans, plans_by_set
+from residualplanner import reconstruct
 from residualplanner.release.devices import cuda_device
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.scale.cuda import fused
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the twin of the kernel is built by g++, which is not there")

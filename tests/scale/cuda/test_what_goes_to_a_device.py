@@ -10,11 +10,11 @@ import pytest
 import residualplanner as rp
 from benchmarks.gpu_cases import WIDE, cases
 from benchmarks.strict_device import DEVICES, KEEPING
+from residualplanner import reconstruct
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.method.kron import arrays
 from residualplanner.release import reference_answers
 from residualplanner.release.devices import Device
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.stacks import DeviceAnswers
 
 ROOT = Path(rp.__file__).parent

@@ -15,12 +15,10 @@ from distributed import Client
 
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, columns_of, naive_tables
-from residualplanner.ground.errors import DataError, ResourceError
-from residualplanner.method.domain.domain import Domain
+from residualplanner import Domain
 from residualplanner.scale.engines.engines import open_cluster
 from residualplanner.scale.engines.frames import DaskRecords
 from residualplanner.scale.engines.partitions import PROBLEMS, CountingTask
-from residualplanner.scale.workers import DaskWorkers
 from residualplanner.scale.workers.workers import python_version, require_equal_versions
 
 TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
@@ -92,7 +90,7 @@ def test_some_of_the_tasks_can_be_drawn_and_none(records_in):
 def test_where_records_break_a_rule_nothing_is_drawn(records_in, tmp_path):
     note = tmp_path / "note"
     cluster = open_cluster(records_in(pd.DataFrame({"a": [0] * 40 + [9]})), Domain({"a": 2}))
-    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+    with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
         cluster.draw([CountingTask(0, (np.array([[0]]),))], partial(noting, str(note)))
     assert not note.exists()
 
@@ -126,7 +124,7 @@ def test_what_is_measured_into_a_store_is_about_these_records(records_in, tmp_pa
 def test_records_that_do_not_fit_are_found_at_the_workers_before_the_charge(client, options, entries, tmp_path):
     plan, ledger = rp.select(rp.marginals(rp.Domain({"a": 2}), up_to=1), budget=rp.pcost(1)), rp.Ledger(rp.pcost(1))
     frame = dd.from_pandas(pd.DataFrame({"a": [0] * 40 + [9]}), npartitions=3)
-    with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+    with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
         rp.scale.measure_in_store(plan, frame, tmp_path / "store", ledger=ledger, **options)
     assert len(ledger.entries) == entries
     assert (tmp_path / "store" / "release.json").exists() == bool(entries)
@@ -141,7 +139,7 @@ def test_a_run_that_is_resumed_before_anything_was_drawn_checks_the_records_befo
         patch.setattr(rp.Ledger, "charge", interrupted)
         with pytest.raises(KeyboardInterrupt):
             rp.scale.measure_in_store(plan, fits, tmp_path / "store", ledger=begun)
-    with pytest.raises(DataError):
+    with pytest.raises(rp.errors.DataError):
         rp.scale.resume_measuring(tmp_path / "store", misfits, ledger=ledger)
     assert ledger.entries == begun.entries == ()
     assert rp.scale.resume_measuring(tmp_path / "store", fits, ledger=ledger).noise.pcost == ledger.spent
@@ -161,14 +159,14 @@ def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatc
 
     monkeypatch.setattr(DaskRecords, "rows", spy)
     frame = dd.from_pandas(pd.DataFrame({"a": [0, 1, 0, last]}), npartitions=3)
-    with nullcontext() if last == 1 else pytest.raises(DataError):
+    with nullcontext() if last == 1 else pytest.raises(rp.errors.DataError):
         open_cluster(frame, Domain({"a": 2})).check(TASKS)
     assert [row.piece for row in sent] == pieces
 
 
 def test_a_function_that_fails_is_an_error_of_the_engine():
-    with pytest.raises(ResourceError, match="Dask failed: ValueError"):
-        DaskWorkers().map(double, [1, 200])
+    with pytest.raises(rp.errors.ResourceError, match="Dask failed: ValueError"):
+        rp.scale.DaskWorkers().map(double, [1, 200])
 
 
 def answers_of(**workers):
@@ -185,14 +183,16 @@ OWN = (python_version(), rp.__version__)
 
 def test_workers_of_other_versions_are_refused():
     require_equal_versions([OWN] * 2, "Dask")
-    with pytest.raises(ResourceError, match=r"Dask's workers have Python 2\.7 with residualplanner 0\.1; this process"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"Dask's workers have Python 2\.7 with residualplanner 0\.1; this process"
+    ):
         require_equal_versions([OWN, ("2.7", "0.1")], "Dask")
 
 
 def test_a_client_one_of_whose_workers_has_another_version_is_refused(client, monkeypatch):
     monkeypatch.setattr(client, "run", answers_of(one=OWN, other=("3.10", "0.0")))
-    with pytest.raises(ResourceError, match=r"Python 3\.10 with residualplanner 0\.0"):
-        DaskWorkers().require_ready()
+    with pytest.raises(rp.errors.ResourceError, match=r"Python 3\.10 with residualplanner 0\.0"):
+        rp.scale.DaskWorkers().require_ready()
 
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2}), up_to=1)
@@ -215,7 +215,7 @@ def test_workers_of_another_version_are_refused_before_the_charge(client, monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(client, "run", answers_of(other=("3.10", "0.0")))
     ledger, frame = rp.Ledger(rp.pcost(9)), dd.from_pandas(pd.DataFrame({"a": [0, 1]}), npartitions=1)
-    with pytest.raises(ResourceError, match=r"residualplanner 0\.0; .*Nothing was charged or read"):
+    with pytest.raises(rp.errors.ResourceError, match=r"residualplanner 0\.0; .*Nothing was charged or read"):
         measure(frame, ledger=ledger)
     assert ledger.entries == ()
 
@@ -226,5 +226,5 @@ def test_workers_of_another_version_are_refused_before_the_charge(client, monkey
 )
 def test_a_client_whose_workers_do_not_answer_is_refused(client, monkeypatch, answer, message):
     monkeypatch.setattr(client, "run", lambda function, on_error: answer)
-    with pytest.raises(ResourceError, match=message):
-        DaskWorkers().require_ready()
+    with pytest.raises(rp.errors.ResourceError, match=message):
+        rp.scale.DaskWorkers().require_ready()

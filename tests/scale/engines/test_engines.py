@@ -13,11 +13,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
+from residualplanner import Attribute, Domain
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.workers.spark import unlogged
 
 few = settings(derandomize=True, deadline=None, max_examples=15)
@@ -122,16 +121,16 @@ def test_columns_are_told_apart_by_exact_name():
     domain = Domain({'q"': 2, "a.b": 2, "a": 2})
     assert open_source(frame, domain).count([np.array([[0], [1], [2]])])[0].tolist() == [[2, 1], [0, 3], [1, 2]]
     for data in (dd.from_pandas(pd.DataFrame({"A": [0]}), npartitions=1), ibis.memtable(pa.table({"A": [0]}))):
-        with pytest.raises(DataError, match=r"column 'a' is missing"):
+        with pytest.raises(rp.errors.DataError, match=r"column 'a' is missing"):
             open_source(data, Domain({"a": 2}))
 
 
 def test_all_rules_that_any_part_breaks_are_named():
     frame = pd.DataFrame({"a": [0, 1, 0, 9], "b": [None, 1.0, 2.0, 1.0], "c": [0, 0, 0, 0]})
     domain = Domain({"c": 1, "b": Attribute("b", 3), "a": 2})
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         open_source(dd.from_pandas(frame, npartitions=4), domain).count([TOTAL])
-    with pytest.raises(DataError) as expected:
+    with pytest.raises(rp.errors.DataError) as expected:
         open_source(frame, domain).count([TOTAL])
     assert str(caught.value) == str(expected.value)
     assert caught.value.column == expected.value.column == "b"

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
-from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+from residualplanner import Bins, Domain
 from residualplanner.scale.engines import cluster, partitions
 from residualplanner.scale.engines.partitions import (
     PROBLEMS,
@@ -98,7 +97,7 @@ def test_a_worker_with_another_version_is_refused():
     work = Work(Domain({"a": 2}), (CountingTask(0, (TOTAL,)), CountingTask(1, (TOTAL,))), version="0.0.0")
     rows = [*rows_of_pandas(work, pd.DataFrame({"a": [0, 1]}))]
     assert [(row.task, row.piece) for row in rows] == [(0, PROBLEMS), (1, PROBLEMS)]
-    with pytest.raises(DataError, match="workers have another version of residualplanner; install"):
+    with pytest.raises(rp.errors.DataError, match="workers have another version of residualplanner; install"):
         raise error_of_problems(work.domain, rows[0].content)
 
 

@@ -21,20 +21,11 @@ import amounts_by_hand as by_hand
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
-from residualplanner.gate.measurement.measure import measure
+from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
 from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import Bucket, Folder
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from residualplanner.scale.engines.engines import open_cluster
 from residualplanner.scale.engines.partitions import CountingTask
-from residualplanner.scale.workers import SparkWorkers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -131,7 +122,7 @@ def test_names_and_types_are_matched_exactly(session):
     )
     stacks = open_source(session.createDataFrame(table), domain).count([np.array([[0], [1]]), np.array([[2]])])
     assert [stack.tolist() for stack in stacks] == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
-    with pytest.raises(DataError, match=r"column 'B' is missing from the data"):
+    with pytest.raises(rp.errors.DataError, match=r"column 'B' is missing from the data"):
         open_source(session.createDataFrame(table), Domain({"B": 2}))
 
 
@@ -142,7 +133,7 @@ def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session
         ("list", 3, "of a type that holds dates, bytes, lists"),
         ("x", [1, 2**60], r"holds floats, .* from 2\*\*53 on"),
     ):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(rp.errors.DataError, match=message):
             open_source(frame, Domain({name: attribute}))
 
 
@@ -155,7 +146,7 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
     for name in ("text", "date", "time"):
         domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
         assert open_source(frame, domain).count([np.array([[0]])])[0].tolist() == [[2, 2, 1]], name
-    with pytest.raises(DataError, match="column 'moment' holds moments with a time zone"):
+    with pytest.raises(rp.errors.DataError, match="column 'moment' holds moments with a time zone"):
         open_source(frame, Domain({"moment": bins}))
 
 
@@ -190,7 +181,7 @@ def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
     source = open_source(frame, Domain({"name": ["x", "y"]}))
     caplog.clear()
     capfd.readouterr()
-    with pytest.raises(DataError, match=message) as caught:
+    with pytest.raises(rp.errors.DataError, match=message) as caught:
         source.count([np.array([[0]])])
     error = caught.value
     assert CANARY not in str(error) + caplog.text + "".join(capfd.readouterr())
@@ -222,7 +213,7 @@ def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
 def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
     plan = select(Workload(Domain({"a": 1500, "b": 1500}), [("a", "b")]), budget=pcost(1))
     frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
-    with pytest.raises(ResourceError, match="sends at most 16,777,216"):
+    with pytest.raises(rp.errors.ResourceError, match="sends at most 16,777,216"):
         measure(plan, frame, ledger=ledger)
     assert ledger.spent == 0
 
@@ -266,7 +257,7 @@ def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
     frame = session.range(100).selectExpr("id % 3 as a").repartition(4)
     tasks = [CountingTask(number, (np.array([[0]]),)) for number in range(3)]
     for step in (lambda cluster: cluster.check(tasks), lambda cluster: cluster.draw(tasks, noting)):
-        with pytest.raises(DataError, match="column 'a' has values outside its schema"):
+        with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
             step(open_cluster(frame, Domain({"a": 2})))
     open_cluster(frame, Domain({"a": 3})).check(tasks)
     assert not Path(note).exists()
@@ -288,10 +279,10 @@ def test_noise_is_drawn_in_the_last_of_two_stages(sessions):
 
 
 def test_a_function_is_called_at_workers_with_each_number(session):
-    workers = SparkWorkers(session)
+    workers = rp.scale.SparkWorkers(session)
     assert list(workers.map(lambda number: bytes([2 * number]), [4, 0, 9])) == [bytes([8]), bytes([0]), bytes([18])]
     assert list(workers.map(lambda number: b"", [])) == []
-    with pytest.raises(ResourceError, match="Spark failed"):
+    with pytest.raises(rp.errors.ResourceError, match="Spark failed"):
         workers.map(lambda number: bytes([2 * number]), [200])
 
 
@@ -301,7 +292,7 @@ def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path
     measurement.save(tmp_path / "some.measurement")
     release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement", mapped=True))
     release.save(tmp_path / "one", "parts")
-    release.save(tmp_path / "workers", "parts", workers=SparkWorkers(session))
+    release.save(tmp_path / "workers", "parts", workers=rp.scale.SparkWorkers(session))
     found, expected = (
         {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*") if path.is_file()}
         for name in ("workers", "one")
@@ -325,7 +316,7 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
     session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
     session.conf.set("spark.speculation", "true")
     try:
-        with pytest.raises(ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
+        with pytest.raises(rp.errors.ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
             rp.scale.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
     finally:
         session.conf.unset("spark.speculation")
@@ -343,7 +334,7 @@ PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
 
 def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
     ledger = rp.Ledger(pcost(1))
-    with pytest.raises(ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
+    with pytest.raises(rp.errors.ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
         rp.scale.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
     assert ledger.entries == ()
 
@@ -352,7 +343,9 @@ def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_p
 def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ledger = rp.Ledger(pcost(1))
-    with pytest.raises(ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"):
+    with pytest.raises(
+        rp.errors.ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"
+    ):
         rp.scale.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
     assert ledger.entries == ()
 
@@ -366,7 +359,7 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
         settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
         store = Bucket("s3://curator/store", tuple(settings.items()))
         with pytest.raises(
-            ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
+            rp.errors.ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
         ) as found:
             rp.scale.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
         assert bucket("store").names("") == []
@@ -430,7 +423,7 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     )
     assert found[0].tolist() == expected[0].tolist()
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
-    with pytest.raises(DataError, match="the column of persons does not say whose each record is"):
+    with pytest.raises(rp.errors.DataError, match="the column of persons does not say whose each record is"):
         open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
 
 
@@ -449,7 +442,7 @@ def test_amounts_of_the_first_records_of_each_person_are_drawn_from_like_those_o
 def test_columns_that_are_no_amounts_are_told_by_name(session):
     frame = session.createDataFrame(by_hand.RECORDS)
     wrong = frame.selectExpr("sex", "if(cents > 0, pay, double('inf')) as pay", "hours")
-    with pytest.raises(DataError, match="column 'pay' has entries that are not finite numbers"):
+    with pytest.raises(rp.errors.DataError, match="column 'pay' has entries that are not finite numbers"):
         open_source(wrong, by_hand.DOMAIN).count(by_hand.GROUPS)
-    with pytest.raises(DataError, match="column 'pay' is of a type that holds truth values"):
+    with pytest.raises(rp.errors.DataError, match="column 'pay' is of a type that holds truth values"):
         open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), by_hand.DOMAIN)

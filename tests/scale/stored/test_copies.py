@@ -9,7 +9,6 @@ import pytest
 import residualplanner as rp
 from residualplanner.gate.ledger.lines import LedgerStage
 from residualplanner.gate.spend import WatchedProgress
-from residualplanner.ground.errors import FileFormatError, StoreError
 from residualplanner.scale.stored.measuring import Options, begun, resumed
 
 PLAN = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 4}), up_to=2), budget=rp.pcost(1))
@@ -58,7 +57,7 @@ def test_of_a_store_and_its_snapshot_the_second_to_resume_is_refused(ledger, tmp
         with pytest.raises(rp.errors.BudgetError, match=COPY.format("(generation 1|answers)")):
             rp.scale.resume_measuring(tmp_path / second, RECORDS, ledger=ledger)
         assert answers(tmp_path / second) == before
-        with pytest.raises(FileFormatError, match="is not complete"):
+        with pytest.raises(rp.errors.FileFormatError, match="is not complete"):
             rp.scale.load_stored_measurement(tmp_path / second)
     assert ledger.spent == measured.noise.pcost
     again = rp.scale.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
@@ -96,7 +95,7 @@ def test_a_ledger_that_cannot_be_written_lets_nothing_be_drawn(tmp_path):
     begin(tmp_path / "store", ledger, 0)
     before = answers(tmp_path / "store")
     (tmp_path / "l").rename(tmp_path / "elsewhere")
-    with pytest.raises((FileNotFoundError, StoreError)):
+    with pytest.raises((FileNotFoundError, rp.errors.StoreError)):
         resumed(tmp_path / "store", RECORDS, Options(ledger))
     assert answers(tmp_path / "store") == before
 
@@ -137,7 +136,7 @@ def test_a_stage_that_was_edited_is_refused(tmp_path, old, new, message):
     text = (tmp_path / "l").read_text()
     assert old in text
     (tmp_path / "l").write_text(text.replace(old, new))
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         rp.Ledger.open(tmp_path / "l")
 
 
@@ -147,7 +146,7 @@ def test_a_stage_that_was_removed_is_noticed(tmp_path):
     ledger.charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
     lines = (tmp_path / "l").read_text().splitlines(keepends=True)
     (tmp_path / "l").write_text("".join([lines[0], lines[2]]))
-    with pytest.raises(FileFormatError, match="line 2 was edited, or one before it was"):
+    with pytest.raises(rp.errors.FileFormatError, match="line 2 was edited, or one before it was"):
         rp.Ledger.open(tmp_path / "l")
 
 

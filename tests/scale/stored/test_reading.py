@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
 from residualplanner.gate.measurement import blocks
-from residualplanner.ground.errors import FileFormatError, ResidualPlannerError, ResourceError
 from residualplanner.scale.stored import measuring
 from residualplanner.scale.stored.answer_objects import Outcome, Receipt, receipt_of_bytes
 from residualplanner.scale.stored.release import ANSWERS, MANIFEST, RELEASE
@@ -50,7 +49,7 @@ def test_a_byte_that_was_changed_anywhere_changes_no_answer(name, place, by):
     content[int(place * len(content))] ^= by
     try:
         found = rp.scale.load_stored_measurement(copy({name: bytes(content)}))
-    except ResidualPlannerError:
+    except rp.errors.ResidualPlannerError:
         return
     assert (found.residuals.integers == INTEGERS).all()
 
@@ -60,13 +59,13 @@ def test_an_object_that_was_removed_cut_off_or_replaced_is_refused(name):
     other, _ = new_store(OTHER)
     twin = name if name in other.names("") else other.names("plans/")[0]
     for content in (None, b"", STORE.read(name)[:-1], b"closed", other.read(twin), b"\xff" * 100, b"[" * 10**5):
-        with pytest.raises((FileFormatError, rp.errors.StoreError)):
+        with pytest.raises((rp.errors.FileFormatError, rp.errors.StoreError)):
             rp.scale.load_stored_measurement(copy({name: content}))
 
 
 def test_answers_of_one_task_are_not_read_as_those_of_another():
     first, second = STORE.names(ANSWERS)[:2]
-    with pytest.raises(FileFormatError, match="belong to another release or task"):
+    with pytest.raises(rp.errors.FileFormatError, match="belong to another release or task"):
         rp.scale.load_stored_measurement(copy({first: STORE.read(second), second: STORE.read(first)}))
 
 
@@ -97,7 +96,7 @@ def test_a_manifest_that_says_something_else_is_refused(change):
     for word in path:
         inner = inner[word]
     inner[last] = value
-    with pytest.raises(ResidualPlannerError):
+    with pytest.raises(rp.errors.ResidualPlannerError):
         rp.scale.load_stored_measurement(copy({MANIFEST: json.dumps(stated).encode()}))
 
 
@@ -111,7 +110,7 @@ def test_a_manifest_that_says_something_else_is_refused(change):
 def test_terms_that_this_library_never_writes_are_refused(field, value):
     stated = json.loads(STORE.read(RELEASE)) | {field: value}
     message = "of this version|missing or unknown fields|never writes"
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         rp.scale.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
 
 
@@ -121,7 +120,7 @@ def test_an_empty_store_holds_no_release():
         rp.scale.abort_measuring,
         lambda store: rp.scale.resume_measuring(store, RECORDS),
     ):
-        with pytest.raises(FileFormatError, match="holds no release"):
+        with pytest.raises(rp.errors.FileFormatError, match="holds no release"):
             use(MemoryStore())
 
 
@@ -135,7 +134,7 @@ def test_answers_that_were_damaged_before_the_manifest_end_the_run(monkeypatch):
     content = store.read(name)
     store.remove(name)
     store.create_if_absent(name, content[:-5])
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         rp.scale.resume_measuring(store, RECORDS)
     assert store.names(MANIFEST) == []
 
@@ -145,7 +144,7 @@ def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path, monk
     assert os.listdir(tmp_path) == []
     assert (found.residuals.integers == INTEGERS).all()
     monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10}))
-    with pytest.raises(ResourceError, match="too little room"):
+    with pytest.raises(rp.errors.ResourceError, match="too little room"):
         rp.scale.load_stored_measurement(STORE, scratch=tmp_path)
 
 
@@ -156,7 +155,7 @@ RECEIPT = Receipt(3, Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
 def test_a_receipt_is_read_back_and_nothing_else_is(content):
     assert receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
     assert receipt_of_bytes(Receipt(0, Outcome.LOST).to_bytes()).outcome is Outcome.LOST
-    with pytest.raises(FileFormatError):
+    with pytest.raises(rp.errors.FileFormatError):
         receipt_of_bytes(content)
 
 
@@ -164,5 +163,5 @@ def test_a_receipt_is_read_back_and_nothing_else_is(content):
     "change", [{"task": "3"}, {"sha256": 1}, {"sha256": "a"}, {"generation": -1}, {"outcome": "good"}, {"more": 1}]
 )
 def test_a_receipt_with_a_field_that_is_wrong_is_refused(change):
-    with pytest.raises(FileFormatError, match="a worker sent"):
+    with pytest.raises(rp.errors.FileFormatError, match="a worker sent"):
         receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())

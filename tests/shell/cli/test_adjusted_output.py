@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from residualplanner import Ledger
 from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.nonnegative import nonnegative
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
-from residualplanner.gate.ledger import Ledger
 
 SPEC = """
 budget = {{ zcdp = "0.1" }}

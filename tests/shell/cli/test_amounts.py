@@ -7,22 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner import load_tables
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.amounts.statistics import Mean, Quantiles
-from residualplanner.publish.report import write_report
-from residualplanner.release.reconstruct import reconstruct
+import residualplanner as rp
+from residualplanner import (
+    About,
+    Attribute,
+    Domain,
+    Identity,
+    Mean,
+    Numeric,
+    Quantiles,
+    Sum,
+    Workload,
+    load_plan,
+    load_tables,
+    measure,
+    reconstruct,
+    select,
+    zcdp,
+)
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.starting import spec_text
@@ -88,7 +90,7 @@ def test_a_starting_spec_has_the_amounts_of_a_domain(folder):
 def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
     text = 'budget = { zcdp = "0.5" }\n[domain.pay]\n' + wrong + '\n[[workload]]\nqueries = [{ pay = "sum" }]\n'
     (folder / "wrong.toml").write_text(text)
-    with pytest.raises((DomainError, FileFormatError), match=message):
+    with pytest.raises((rp.errors.DomainError, rp.errors.FileFormatError), match=message):
         domain_of_spec(read_spec(folder / "wrong.toml"))
 
 
@@ -144,7 +146,7 @@ def test_tables_say_their_unit_wherever_they_are_shown(release, tmp_path):
     assert "in US dollars" in table._repr_html_()
     assert table.to_xarray().attrs["units"] == "US dollars"
     assert repr(release["sex", "pay"]).startswith("sex × pay: 6 cells\n")
-    write_report(release, tmp_path / "report.html")
+    rp.publish.write_report(release, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "US dollars" in page
     assert "sums in units of the largest amount" in page
@@ -203,7 +205,7 @@ def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
 )
 def test_a_statistic_that_is_none_is_refused_with_its_place(folder, kind, message):
     (folder / "pay.toml").write_text(STATISTICS.replace('kinds = { pay = "mean" }', f"kinds = {{ pay = {kind} }}"))
-    with pytest.raises((FileFormatError, WorkloadError), match=message):
+    with pytest.raises((rp.errors.FileFormatError, rp.errors.WorkloadError), match=message):
         workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN)
 
 

@@ -12,14 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.release.reconstruct import reconstruct
+import residualplanner as rp
+from residualplanner import Bins, Domain, load_measurement, load_plan, marginals, reconstruct, select, zcdp
 from residualplanner.shell.cli import output as output_module
 from residualplanner.shell.cli.output import Output
 
@@ -52,7 +46,7 @@ def test_plan_tells_which_change_its_numbers_are_about(run, spec, records, folde
         "replacing up to 3 records changes the probability of any set of outcomes by at most a factor of e^5.222"
         in told
     )
-    assert load_plan(folder / "p").neighbors == Neighbors("replace", 3)
+    assert load_plan(folder / "p").neighbors == rp.privacy.Neighbors("replace", 3)
     told = run("release", spec, records, "-o", "out").stdout
     assert "under replacing up to 3 records; measuring again spends it again" in told
     manifest = json.loads((folder / "out" / "manifest.json").read_text())

@@ -9,21 +9,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner import load_tables
-from residualplanner.gate.measurement.measurement import load_measurement
+import residualplanner as rp
+from residualplanner import (
+    Domain,
+    Hierarchy,
+    Identity,
+    Prefix,
+    Range,
+    Workload,
+    load_measurement,
+    load_plan,
+    load_tables,
+    marginals,
+    reconstruct,
+    select,
+    zcdp,
+)
 from residualplanner.gate.measurement.precision import PRECISION_RULE_VARYING
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan, plan_hash
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.report import figures_folder
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli import sizes
 from residualplanner.shell.cli.sizes import require_writable
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
@@ -225,7 +229,7 @@ def test_a_table_at_the_limit_can_be_written(monkeypatch):
     monkeypatch.setattr(sizes, "TABLE_LIMIT", 15)
     require_writable(workload)
     monkeypatch.setattr(sizes, "TABLE_LIMIT", 14)
-    with pytest.raises(WorkloadError, match="the table of age has 15 cells; no more than 14 can be written"):
+    with pytest.raises(rp.errors.WorkloadError, match="the table of age has 15 cells; no more than 14 can be written"):
         require_writable(workload)
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.method.plan.files import load_plan
+from residualplanner import load_plan
 
 
 @pytest.fixture

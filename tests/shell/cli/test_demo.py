@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
+from residualplanner import load_plan, marginals
 from residualplanner.datasets import adult
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.workload.families import marginals
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
 

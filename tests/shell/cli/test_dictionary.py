@@ -6,12 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import residualplanner as rp
+from residualplanner import About, Attribute, Bins, Domain
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.ground.errors import DomainError, FileFormatError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
 from residualplanner.shell.cli.spec.declared import of_values
 from residualplanner.shell.cli.spec.described import HEADERS, is_dictionary_header, read_dictionary
 from residualplanner.shell.cli.spec.file import read_spec
@@ -174,7 +171,9 @@ def test_a_value_that_is_listed_twice_keeps_its_meaning(tmp_path):
 
 def test_records_are_not_read_as_a_dictionary(tmp_path):
     (tmp_path / "records.csv").write_text(RECORDS)
-    with pytest.raises(FileFormatError, match="a data dictionary needs a first line that names its columns") as told:
+    with pytest.raises(
+        rp.errors.FileFormatError, match="a data dictionary needs a first line that names its columns"
+    ) as told:
         starting_spec(tmp_path / "records.csv", is_dictionary=True)
     assert CANARY not in str(told.value)
 
@@ -182,7 +181,7 @@ def test_records_are_not_read_as_a_dictionary(tmp_path):
 @pytest.mark.parametrize("text", [f"{CANARY},1\n{CANARY},2\n", f"name,{CANARY}\nx,y\n", "", f'name,value\n"{CANARY}'])
 def test_what_is_no_dictionary_is_refused_and_not_shown(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(FileFormatError) as told:
+    with pytest.raises(rp.errors.FileFormatError) as told:
         read_dictionary(tmp_path / "a.csv")
     assert CANARY not in str(told.value)
 
@@ -214,17 +213,17 @@ def test_every_declared_header_is_known(tmp_path, word, value):
 @pytest.mark.parametrize(
     ("text", "error", "told"),
     [
-        ("variable,value\n,1\n", FileFormatError, "a.csv, line 2: there is no name, nor one above it"),
-        ("variable,min,max\nage,low,9\n", FileFormatError, "a.csv, line 2: min must be a number, got 'low'"),
-        ("variable,min,max\n,1,9\n", FileFormatError, "a.csv, line 2: there is no name"),
-        ("variable,bins\nage,9;3\n", DomainError, "a.csv, age: "),
-        ("variable,value\n", FileFormatError, "a.csv: there is no row below its first line"),
+        ("variable,value\n,1\n", rp.errors.FileFormatError, "a.csv, line 2: there is no name, nor one above it"),
+        ("variable,min,max\nage,low,9\n", rp.errors.FileFormatError, "a.csv, line 2: min must be a number, got 'low'"),
+        ("variable,min,max\n,1,9\n", rp.errors.FileFormatError, "a.csv, line 2: there is no name"),
+        ("variable,bins\nage,9;3\n", rp.errors.DomainError, "a.csv, age: "),
+        ("variable,value\n", rp.errors.FileFormatError, "a.csv: there is no row below its first line"),
         (
             "variable,value,label\nsex,1,female\nsex,2,male\nsex,1,women\n",
-            FileFormatError,
+            rp.errors.FileFormatError,
             "a.csv, sex: the value '1' has two meanings, 'female' and 'women'; leave one of them out",
         ),
-        ("variable,size\nage,0\n", DomainError, "a.csv, age: "),
+        ("variable,size\nage,0\n", rp.errors.DomainError, "a.csv, age: "),
     ],
 )
 def test_a_row_that_does_not_fit_is_named(tmp_path, text, error, told):
@@ -390,7 +389,7 @@ def test_whatever_stands_in_a_schema_ends_in_a_spec_or_a_clean_refusal(value, tm
     path.write_text(json.dumps(value))
     try:
         start = starting_spec(path)
-    except (FileFormatError, DomainError):
+    except (rp.errors.FileFormatError, rp.errors.DomainError):
         return
     path.with_name("made.toml").write_text(start.text, encoding="utf-8")
     read_spec(path.with_name("made.toml"))

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.method.plan.files import load_plan
+from residualplanner import Ledger, load_plan
 from residualplanner.shell.cli import measuring
 from residualplanner.shell.cli.sizes import measurement_bytes
 

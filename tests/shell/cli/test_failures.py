@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import residualplanner as rp
+from residualplanner import load_measurement
 from residualplanner.datasets import adult
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.ground.errors import MissingExtraError, SolverError
 from residualplanner.method.plan import files as plan_files
 from residualplanner.method.plan import plan as plan_layer
 from residualplanner.release import release as reconstruction
@@ -260,8 +260,8 @@ def test_what_cannot_be_a_command_has_status_2(run, arguments):
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
-        (SolverError("the solver stopped", status="x"), 1, "the solver stopped"),
-        (MissingExtraError("install it", extra="x"), 1, "install it"),
+        (rp.errors.SolverError("the solver stopped", status="x"), 1, "the solver stopped"),
+        (rp.errors.MissingExtraError("install it", extra="x"), 1, "install it"),
         (OSError(28, "No space left on device", "out"), 1, "out: No space left on device\nNothing was written."),
         (OSError("odd"), 1, "odd\nNothing was written."),
         (MemoryError(), 1, "out of memory; ask for fewer or smaller tables"),

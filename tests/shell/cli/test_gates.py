@@ -12,13 +12,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import Measurement, load_measurement
-from residualplanner.ground.errors import ResourceError
-from residualplanner.method.plan.files import load_plan
-from residualplanner.scale.stored import abort_measuring, load_stored_measurement
+from residualplanner import Ledger, Measurement, load_measurement, load_plan, measure
 
 #: Bytes that are enough for the largest table, and not for all.
 SEVERAL_BLOCKS = 2200
@@ -74,7 +70,7 @@ def test_whatever_measures_the_charge_is_the_plans_and_so_is_what_is_stated(run,
 def test_in_several_blocks_the_charge_and_what_is_stated_are_the_same(run, folder, command, records):
     """The library says of a stream, which can be read once, that it would be read once for each of several blocks."""
     stream = pa.csv.open_csv(records)
-    with pytest.raises(ResourceError, match=r"would be [2-9] times, once for each block"):
+    with pytest.raises(rp.errors.ResourceError, match=r"would be [2-9] times, once for each block"):
         measure(load_plan(folder / "p"), stream, memory=SEVERAL_BLOCKS, ledger=Ledger.open("l"))
     run("measure", "p", records, "-o", "at-once")
     rehearsed = told(run(*command, "--memory", SEVERAL_BLOCKS, "--scratch", ".", "--dry-run", "--json"))
@@ -169,7 +165,7 @@ def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, k
             refused = run(*arguments, *dry)
             assert (refused.exit_code, words in refused.stderr) == (2, True), refused.output
     assert Ledger.open("other").entries == ()
-    abort_measuring("s")
+    rp.scale.abort_measuring("s")
     refused = run(*killed)
     assert (refused.exit_code, "was given up; its charge stays" in refused.stderr) == (2, True)
     assert "Name another store" in refused.stderr
@@ -223,6 +219,6 @@ def test_an_address_is_a_store(run, folder, command, monkeypatch):
         rehearsed = run(*command, "--store", address, "--dry-run")
         assert f"Would write {address}: the noisy answers of 1 task" in rehearsed.stdout, rehearsed.output
         run(*command, "--store", address, status=0)
-        stored = load_stored_measurement(address)
+        stored = rp.scale.load_stored_measurement(address)
     assert stored.residuals.integers.tolist() == numbers(folder)
     assert len(entries()) == 1

@@ -7,7 +7,6 @@ import pytest
 
 import residualplanner as rp
 from geographies import COUNTIES, csv_text, item_rows, leaf_rows
-from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
 
@@ -109,17 +108,17 @@ def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
 @pytest.mark.parametrize(
     ("domain", "kind", "error", "message"),
     [
-        ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"', WorkloadError,
+        ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"', rp.errors.WorkloadError,
          r"\[domain\] county: there is no file .*no.csv; it is looked for beside the spec"),
-        (DOMAIN.replace('"state", ', '"town", '), '"prefix"', WorkloadError,
+        (DOMAIN.replace('"state", ', '"town", '), '"prefix"', rp.errors.WorkloadError,
          r"\[domain\] county: counties.csv lacks the level 'town'"),
-        (DOMAIN.replace(" }", ', encoding = "utf-32" }'), '"prefix"', FileFormatError,
+        (DOMAIN.replace(" }", ', encoding = "utf-32" }'), '"prefix"', rp.errors.FileFormatError,
          r"\[domain\] county: counties.csv, line 1: not text in utf-32"),
-        ('county = ["01001"]', '"hierarchy"', WorkloadError,
+        ('county = ["01001"]', '"hierarchy"', rp.errors.WorkloadError,
          r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
-        (DOMAIN, DISTRICTS.replace('"cd" }', '"dc" }'), WorkloadError,
+        (DOMAIN, DISTRICTS.replace('"cd" }', '"dc" }'), rp.errors.WorkloadError,
          r"number 1, kinds, county: cd.csv has no column 'dc'"),
-        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), WorkloadError, r"kinds, county: there is no file .*no.csv"),
+        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), rp.errors.WorkloadError, r"kinds, county: there is no file .*no."),
     ],
 )  # fmt: skip
 def test_files_that_are_not_there_or_wrong_are_refused_with_their_place(write, domain, kind, error, message):
@@ -141,7 +140,7 @@ def test_files_that_are_not_there_or_wrong_are_refused_with_their_place(write, d
     ],
 )  # fmt: skip
 def test_entries_that_do_not_go_together_are_refused(write, domain, kind, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         read_spec(write(domain, kind))
 
 

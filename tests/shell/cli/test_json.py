@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.method.plan.files import load_plan
+from residualplanner import Ledger, load_plan
 from residualplanner.shell.cli import output as events
 from residualplanner.shell.cli.output import Output
 

@@ -16,9 +16,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from residualplanner import Ledger, load_measurement
 from residualplanner.datasets import adult
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.shell.cli.measuring import measurement_beside
 from slowness import slow

@@ -8,8 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from html_pages import read_page
-from residualplanner import load_tables
-from residualplanner.method.plan.files import load_plan
+from residualplanner import load_plan, load_tables
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 

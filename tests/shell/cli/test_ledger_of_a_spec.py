@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.method.privacy import approx_dp, zcdp
+from residualplanner import Ledger, approx_dp, zcdp
 from residualplanner.shell.cli.spec.file import read_spec
 
 LEDGER = 'ledger = { file = "census.ledger", budget = { zcdp = "0.8" } }\n'

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.method.plan.files import load_plan, plan_hash
-from residualplanner.method.privacy import approx_dp, pcost, zcdp
+from residualplanner import Ledger, approx_dp, load_plan, pcost, zcdp
+from residualplanner.method.plan.files import plan_hash
 
 
 @pytest.fixture

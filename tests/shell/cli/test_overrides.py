@@ -6,11 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.method.losses import MaxVariance, SumOfVariances
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
+import residualplanner as rp
+from residualplanner import approx_dp, load_plan, marginals, pcost, select, zcdp
 
 
 @pytest.mark.parametrize(
@@ -21,9 +18,9 @@ from residualplanner.method.workload.families import marginals
         (("--budget", "epsilon=1, delta=1e-9"), {"budget": approx_dp("1", "1e-9")}),
         (("--at-most", "25"), {"at_most": 25.0}),
         (("--loss", "sum"), {"budget": zcdp("0.5")}),
-        (("--loss", "max"), {"budget": zcdp("0.5"), "loss": MaxVariance()}),
-        (("--loss", "sqrt"), {"budget": zcdp("0.5"), "loss": SumOfVariances("sqrt")}),
-        (("--loss", "equal", "--at-most", "9"), {"at_most": 9.0, "loss": SumOfVariances("equal")}),
+        (("--loss", "max"), {"budget": zcdp("0.5"), "loss": rp.losses.MaxVariance()}),
+        (("--loss", "sqrt"), {"budget": zcdp("0.5"), "loss": rp.losses.SumOfVariances("sqrt")}),
+        (("--loss", "equal", "--at-most", "9"), {"at_most": 9.0, "loss": rp.losses.SumOfVariances("equal")}),
     ],
 )
 def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options):

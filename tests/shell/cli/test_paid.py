@@ -11,18 +11,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure
-from residualplanner.gate.measurement.measurement import Measurement, load_measurement
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import zcdp
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
+from residualplanner import (
+    Domain,
+    Ledger,
+    Measurement,
+    Prefix,
+    Workload,
+    load_measurement,
+    load_plan,
+    marginals,
+    measure,
+    reconstruct,
+    select,
+    zcdp,
+)
 from residualplanner.release import release as reconstruction
-from residualplanner.release.reconstruct import reconstruct
 from residualplanner.shell.cli import measuring, sizes
 
 

@@ -7,19 +7,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.ground.errors import BudgetError, DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+import residualplanner as rp
+from residualplanner import (
+    About,
+    Attribute,
+    Bins,
+    Domain,
+    Identity,
+    Prefix,
+    Workload,
+    approx_dp,
+    marginals,
+    pcost,
+    select,
+    zcdp,
+)
 from residualplanner.method.domain.labels import Into
-from residualplanner.method.losses import MaxVariance, SumOfVariances, Targets
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, pcost, zcdp
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
 from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, plan_of_spec, workload_of_spec
 
@@ -102,12 +105,12 @@ def test_a_budget_is_the_librarys_own(read, text, budget):
 )
 def test_a_sum_is_the_librarys_own(read, text, weights):
     loss = read(f"loss = {text}\n{BUDGET}{DOMAIN}{WORKLOAD}").loss
-    assert isinstance(loss, SumOfVariances)
+    assert isinstance(loss, rp.losses.SumOfVariances)
     assert loss.weights == weights
 
 
 def test_the_maximum_is_the_librarys_own(read):
-    assert isinstance(read(f'loss = "max"\n{BUDGET}{DOMAIN}{WORKLOAD}').loss, MaxVariance)
+    assert isinstance(read(f'loss = "max"\n{BUDGET}{DOMAIN}{WORKLOAD}').loss, rp.losses.MaxVariance)
 
 
 def test_tables_of_several_entries_are_joined_with_their_weights(read):
@@ -149,7 +152,7 @@ def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
     )
     targets = '[[targets]]\nqueries = [["b"], ["a"]]\nmoe = 5\n'
     targets += '[[targets]]\nqueries = [{ a = "prefix", b = "identity" }]\nmoe = 9.5\n'
-    loss = Targets([(("a",), 5), (("b",), 5), ({"a": Prefix(), "b": Identity()}, 9.5)], 0.9, 0.05)
+    loss = rp.losses.Targets([(("a",), 5), (("b",), 5), ({"a": Prefix(), "b": Identity()}, 9.5)], 0.9, 0.05)
     for budget, expected in (("", select(workload, loss=loss)), (BUDGET, select(workload, loss=loss, budget=zcdp(1)))):
         spec = read(f"reserve = 0.05\n{budget}{DOMAIN}{text}{targets}")
         plan = plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
@@ -159,7 +162,9 @@ def test_targets_are_the_librarys_own_at_the_level_of_the_output(read):
 
 def test_a_target_for_another_table_is_refused(read):
     spec = read(DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["b", "a"]]\nmoe = 5\n')
-    with pytest.raises(WorkloadError, match=r"the target of \('b', 'a'\) is for a query that is not in the workload"):
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"the target of \('b', 'a'\) is for a query that is not in the workload"
+    ):
         plan_of_spec(spec, workload_of_spec(spec, domain_of_spec(spec)))
 
 
@@ -277,12 +282,12 @@ TARGETS = DOMAIN + WORKLOAD + '[[targets]]\nqueries = [["a"]]\nmoe = 5\n'
     ],
 )
 def test_a_wrong_spec_is_refused_with_its_place(read, text, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         read(text)
 
 
 def test_everything_that_is_wrong_is_told_a_line_each(read):
-    with pytest.raises(FileFormatError) as told:
+    with pytest.raises(rp.errors.FileFormatError) as told:
         read("loss = 'mx'\nbudgt = 1\n" + DOMAIN + "c = 'x'\n" + WORKLOAD)
     assert len(str(told.value).splitlines()) == 3
     assert all("spec.toml: " in line for line in str(told.value).splitlines())
@@ -291,33 +296,61 @@ def test_everything_that_is_wrong_is_told_a_line_each(read):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        (BUDGET + "[domain]\na = '?'\nb = 2\nc = '?'\n" + WORKLOAD, DomainError, "still to be declared: a, c; write"),
-        (BUDGET + "[domain]\na = ['x', 'x']\n" + WORKLOAD, DomainError, "'a' has a label twice"),
-        (BUDGET + "[domain]\na = { bins = [1, 0] }\n" + WORKLOAD, DomainError, r"\[domain\] a: bin edges must be"),
-        (BUDGET + "[domain]\na = [[1, 'x'], [1, 'y']]\n" + WORKLOAD, DomainError, "'a' has a label twice"),
-        (BUDGET + "[domain]\na = { months = ['x', 'y'] }\n" + WORKLOAD, DomainError, r"\[domain\] a: a month is"),
-        (BUDGET + "[domain]\na = { bins = [1, 2020-01-01] }\n" + WORKLOAD, DomainError, "must be numbers, or else all"),
+        (
+            BUDGET + "[domain]\na = '?'\nb = 2\nc = '?'\n" + WORKLOAD,
+            rp.errors.DomainError,
+            "still to be declared: a, c; write",
+        ),
+        (BUDGET + "[domain]\na = ['x', 'x']\n" + WORKLOAD, rp.errors.DomainError, "'a' has a label twice"),
+        (
+            BUDGET + "[domain]\na = { bins = [1, 0] }\n" + WORKLOAD,
+            rp.errors.DomainError,
+            r"\[domain\] a: bin edges must be",
+        ),
+        (BUDGET + "[domain]\na = [[1, 'x'], [1, 'y']]\n" + WORKLOAD, rp.errors.DomainError, "'a' has a label twice"),
+        (
+            BUDGET + "[domain]\na = { months = ['x', 'y'] }\n" + WORKLOAD,
+            rp.errors.DomainError,
+            r"\[domain\] a: a month is",
+        ),
+        (
+            BUDGET + "[domain]\na = { bins = [1, 2020-01-01] }\n" + WORKLOAD,
+            rp.errors.DomainError,
+            "must be numbers, or else all",
+        ),
         (
             BUDGET + "[domain]\na = { labels = ['Other'], unknown = 'Othr' }\n" + WORKLOAD,
-            DomainError,
+            rp.errors.DomainError,
             "hard to tell from",
         ),
-        (BUDGET + "[domain]\na = { size = 2, unknown = 7 }\n" + WORKLOAD, DomainError, "'a' has unknown=7; write"),
+        (
+            BUDGET + "[domain]\na = { size = 2, unknown = 7 }\n" + WORKLOAD,
+            rp.errors.DomainError,
+            "'a' has unknown=7; write",
+        ),
         (
             BUDGET + DOMAIN + "[[workload]]\nqueries = [['z']]\n",
-            DomainError,
+            rp.errors.DomainError,
             r"^\[\[workload\]\] number 1: unknown attribute 'z'",
         ),
-        (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", WorkloadError, "only 2 attributes"),
-        (BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = -1\n", WorkloadError, "weights must be finite and at"),
-        (BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = nan\n", WorkloadError, "weights must be finite and at"),
-        ("budget = { zcdp = 0 }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
-        ("budget = { zcdp = nan }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
-        ("budget = { zcdp = 'much' }\n" + DOMAIN + WORKLOAD, BudgetError, "rho must be positive and finite"),
-        ("budget = { pcost = inf }\n" + DOMAIN + WORKLOAD, BudgetError, "pcost must be positive and finite"),
-        ("budget = { approx_dp = { epsilon = 1, delta = 1 } }\n" + DOMAIN + WORKLOAD, BudgetError, "delta"),
-        ("at_most = -1\n" + DOMAIN + WORKLOAD, BudgetError, "at_most must be positive and finite"),
-        ("gap = nan\n" + GOOD, BudgetError, "gap must be positive and finite"),
+        (BUDGET + DOMAIN + "[[workload]]\norder = 3\n", rp.errors.WorkloadError, "only 2 attributes"),
+        (
+            BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = -1\n",
+            rp.errors.WorkloadError,
+            "weights must be finite and at",
+        ),
+        (
+            BUDGET + DOMAIN + "[[workload]]\nup_to = 1\nweight = nan\n",
+            rp.errors.WorkloadError,
+            "weights must be finite and at",
+        ),
+        ("budget = { zcdp = 0 }\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "rho must be positive and finite"),
+        ("budget = { zcdp = nan }\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "rho must be positive and finite"),
+        ("budget = { zcdp = 'much' }\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "rho must be positive and finite"),
+        ("budget = { pcost = inf }\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "pcost must be positive and finite"),
+        ("budget = { approx_dp = { epsilon = 1, delta = 1 } }\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "delta"),
+        ("at_most = -1\n" + DOMAIN + WORKLOAD, rp.errors.BudgetError, "at_most must be positive and finite"),
+        ("gap = nan\n" + GOOD, rp.errors.BudgetError, "gap must be positive and finite"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(read, text, error, message):

@@ -6,15 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.more.classifications.hierarchy import Hierarchy
-from residualplanner.more.queries.thresholds import Threshold
+import residualplanner as rp
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Threshold, Workload, marginals
 from residualplanner.shell.cli.spec.file import read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.starting import spec_text
@@ -156,59 +149,63 @@ def test_weights_go_with_queries_of_every_kind(workload_of):
     ],
 )
 def test_a_wrong_kind_is_refused_with_its_place(workload_of, text, message):
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         workload_of(f"order = 1\n{text}\n")
     query = text.replace("kinds = {", "queries = [{", 1).removesuffix("}") + "}]"
     if text != 'kinds = "prefix"':
         told = message.replace("kinds, age", "queries, entry 1, age")
-        with pytest.raises(FileFormatError, match=told):
+        with pytest.raises(rp.errors.FileFormatError, match=told):
             workload_of(query + "\n")
 
 
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('order = 1\nkinds = { z = "prefix" }', DomainError, r"unknown attribute 'z'"),
-        ('queries = [{ z = "prefix" }]', DomainError, r"unknown attribute 'z'"),
-        ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', DomainError, r"attribute 'age' occurs twice"),
+        ('order = 1\nkinds = { z = "prefix" }', rp.errors.DomainError, r"unknown attribute 'z'"),
+        ('queries = [{ z = "prefix" }]', rp.errors.DomainError, r"unknown attribute 'z'"),
+        (
+            'queries = [["age", "age"]]\nkinds = { age = "prefix" }',
+            rp.errors.DomainError,
+            r"attribute 'age' occurs twice",
+        ),
         (
             'queries = [["age"]]\nkinds = { sex = "prefix" }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"\[\[workload\]\] number 1, kinds: no query of this table has the attribute 'sex'; add each to a query",
         ),
         (
             'order = 1\n[[workload]]\nqueries = [["age"]]\nkinds = { age = { kind = "hierarchy", levels = [0] } }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"\[\[workload\]\] number 2, kinds, age: level 1 of the hierarchy must be a mapping",
         ),
         (
             'queries = [["sex"], { grade = { kind = "custom", matrix = [[1, nan, 1]] } }]',
-            WorkloadError,
+            rp.errors.WorkloadError,
             "number 1, queries, entry 2, grade: the matrix of a custom query must be finite",
         ),
         (
             'queries = [{ grade = { kind = "custom", matrix = [[1, 1, 1]] } }]',
-            WorkloadError,
+            rp.errors.WorkloadError,
             "gives nothing but the total of 'grade'; leave the attribute out",
         ),
         (
             'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"number 1, kinds: no table of this entry has the attribute 'age': with these kinds .* raise max_cells",
         ),
         (
             'order = 0\nkinds = { grade = "prefix" }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"number 1, kinds: no table of this entry has the attribute 'grade'; include more attributes",
         ),
         (
             'order = 1\nkinds = { age = "hierarchy" }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             r"number 1, kinds, age: give the levels of the hierarchy, .*levels = \[...\]; or in \[domain\] the file",
         ),
         (
             'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',
-            WorkloadError,
+            rp.errors.WorkloadError,
             "the hierarchy on 'state': level 1: the values 'TX' and 'WA' are in no group",
         ),
     ],
@@ -272,13 +269,25 @@ def test_thresholds_are_written_as_tables_of_which_some_attributes_must_match(wo
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("up_to = 2\nat_least = 1", FileFormatError, "at_least goes with order, or with queries"),
-        ('order = 2\nat_least = 1\nkinds = { age = "prefix" }', FileFormatError, "at_least goes with order"),
-        ("order = 2\nat_least = 0", FileFormatError, "expected a number that is at least 1, got 0"),
-        ("order = 2\nat_least = 3", WorkloadError, "at_least must be an integer from 1 to 2"),
-        ('queries = [["age"]]\nat_least = 2', WorkloadError, "entry 1: at_least must be an integer from 1 to 1"),
-        ('queries = [{ age = "matching", sex = "matching" }]', FileFormatError, "give how many attributes of this"),
-        ('kinds = { age = { kind = "prefix", at_least = 1 } }\norder = 1', FileFormatError, "'at_least' does not"),
+        ("up_to = 2\nat_least = 1", rp.errors.FileFormatError, "at_least goes with order, or with queries"),
+        ('order = 2\nat_least = 1\nkinds = { age = "prefix" }', rp.errors.FileFormatError, "at_least goes with order"),
+        ("order = 2\nat_least = 0", rp.errors.FileFormatError, "expected a number that is at least 1, got 0"),
+        ("order = 2\nat_least = 3", rp.errors.WorkloadError, "at_least must be an integer from 1 to 2"),
+        (
+            'queries = [["age"]]\nat_least = 2',
+            rp.errors.WorkloadError,
+            "entry 1: at_least must be an integer from 1 to 1",
+        ),
+        (
+            'queries = [{ age = "matching", sex = "matching" }]',
+            rp.errors.FileFormatError,
+            "give how many attributes of this",
+        ),
+        (
+            'kinds = { age = { kind = "prefix", at_least = 1 } }\norder = 1',
+            rp.errors.FileFormatError,
+            "'at_least' does not",
+        ),
     ],
 )
 def test_thresholds_that_cannot_be_are_refused(workload_of, text, error, message):

@@ -14,13 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import DomainError, FileFormatError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.domain import Domain
+import residualplanner as rp
+from residualplanner import About, Attribute, Bins, Domain, zcdp
 from residualplanner.method.domain.labels import Into
-from residualplanner.method.privacy import zcdp
 from residualplanner.shell.cli.records import require_columns
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
@@ -139,7 +135,7 @@ def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
     (tmp_path / "spec.toml").write_text(start.text)
     assert start.undeclared == ("age", "odd, name")
     assert CANARY not in start.text
-    with pytest.raises(DomainError, match="still to be declared: age, odd, name; write"):
+    with pytest.raises(rp.errors.DomainError, match="still to be declared: age, odd, name; write"):
         domain_of_spec(read_spec(tmp_path / "spec.toml"))
 
 
@@ -154,7 +150,7 @@ def test_a_starting_spec_does_not_depend_on_the_records(tmp_path, other):
 @pytest.mark.parametrize("first", [f"{CANARY},39", f"{CANARY},{CANARY}", f"{CANARY},", "", f'"{CANARY}', "nan,b"])
 def test_a_first_line_that_is_no_header_is_refused_and_not_shown(tmp_path, first):
     (tmp_path / "records.csv").write_text(f"{first}\n")
-    with pytest.raises(FileFormatError, match="first line") as told:
+    with pytest.raises(rp.errors.FileFormatError, match="first line") as told:
         starting_spec(tmp_path / "records.csv", has_header=True)
     assert CANARY not in str(told.value)
 
@@ -165,7 +161,7 @@ def test_a_first_line_that_may_be_a_record_is_neither_written_nor_shown_unless_i
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "records.csv").write_text(f"{first}\n{CANARY},Paris,F\n")
-    with pytest.raises(FileFormatError, match="not the first record, add --header") as told:
+    with pytest.raises(rp.errors.FileFormatError, match="not the first record, add --header") as told:
         starting_spec(tmp_path / "records.csv")
     assert CANARY not in str(told.value)
     assert starting_spec(tmp_path / "records.csv", has_header=True).source == "records"
@@ -183,10 +179,12 @@ def test_a_first_line_that_may_be_a_record_is_neither_written_nor_shown_unless_i
 )
 def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_path, first, word):
     (tmp_path / "records.csv").write_text(f"{first}\n1;2;3\n")
-    with pytest.raises(FileFormatError, match=f"its columns are separated by {word}; .*pandas.read_csv") as told:
+    with pytest.raises(
+        rp.errors.FileFormatError, match=f"its columns are separated by {word}; .*pandas.read_csv"
+    ) as told:
         starting_spec(tmp_path / "records.csv", has_header=True)
     assert CANARY not in str(told.value)
-    with pytest.raises(FileFormatError, match=f"separated by {word}"):
+    with pytest.raises(rp.errors.FileFormatError, match=f"separated by {word}"):
         require_columns(tmp_path / "records.csv", ["sex"])
 
 
@@ -221,13 +219,13 @@ def test_the_advice_on_another_delimiter_works(tmp_path):
 )
 def test_what_is_neither_schema_nor_records_is_refused(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(FileFormatError, match=message):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         starting_spec(tmp_path / name)
 
 
 def test_parquet_columns_of_one_name_are_refused(tmp_path):
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
-    with pytest.raises(FileFormatError, match="its columns must have names, all different"):
+    with pytest.raises(rp.errors.FileFormatError, match="its columns must have names, all different"):
         starting_spec(tmp_path / "a.parquet")
 
 
@@ -237,7 +235,7 @@ def test_parquet_columns_of_one_name_are_refused(tmp_path):
 )
 def test_a_json_schema_that_cannot_be_is_refused(tmp_path, value, message):
     (tmp_path / "domain.json").write_text(json.dumps(value))
-    with pytest.raises(DomainError, match=f"domain.json: .*{message}"):
+    with pytest.raises(rp.errors.DomainError, match=f"domain.json: .*{message}"):
         starting_spec(tmp_path / "domain.json")
 
 

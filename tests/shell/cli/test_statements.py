@@ -6,12 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+import residualplanner as rp
 from exact_privacy import exact_delta
-from residualplanner.gate.ledger import Ledger
+from residualplanner import Ledger, approx_dp, load_plan, select
 from residualplanner.gate.ledger.lines import LedgerTerms
-from residualplanner.method.plan.files import load_plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Neighbors, approx_dp, gdp
 
 TOTAL = """\
 budget = {{ {} }}
@@ -31,7 +29,7 @@ BUDGETS = [
     'approx_dp = { epsilon = "3", delta = "0.01" }',
     'approx_dp = { epsilon = "1", delta = "1/1000000000" }',
 ]
-CONTINUOUS = [gdp("0.3"), approx_dp(3, 0.01, noise="gaussian")]
+CONTINUOUS = [rp.privacy.gdp("0.3"), approx_dp(3, 0.01, noise="gaussian")]
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ def total(folder):
 
 def older_ledger(path, budget):
     """A ledger's file as older versions began it, with any budget."""
-    path.write_bytes(LedgerTerms(budget, "", "census", Neighbors()).line)
+    path.write_bytes(LedgerTerms(budget, "", "census", rp.privacy.Neighbors()).line)
     return path
 
 

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from residualplanner.gate.ledger import Ledger
+from residualplanner import Ledger, load_measurement
 from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.shell.cli import measuring, releasing
 from slowness import slow
 

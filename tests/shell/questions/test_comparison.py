@@ -8,30 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError, WorkloadError
+import residualplanner as rp
+from residualplanner import Custom, Domain, Identity, Prefix, Range, Workload, approx_dp, marginals, pcost, select, zcdp
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance, SumOfVariances, Targets
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.shell.questions import compare, sweep
 from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
 from strategies import cases
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
 WORKLOAD = marginals(ABC, up_to=2)
-BUDGETS = [zcdp("0.5"), gdp("0.3"), approx_dp("1", "1e-9"), pcost("17")]
-losses = st.sampled_from(["sum", "max", SumOfVariances("equal"), MaxVariance("sqrt"), Targets(3.0)])
+BUDGETS = [zcdp("0.5"), rp.privacy.gdp("0.3"), approx_dp("1", "1e-9"), pcost("17")]
+losses = st.sampled_from(
+    ["sum", "max", rp.losses.SumOfVariances("equal"), rp.losses.MaxVariance("sqrt"), rp.losses.Targets(3.0)]
+)
 
 
 def test_totals_are_those_of_the_plans():
-    plans = {"sum": select(WORKLOAD, budget=zcdp(1)), "max": select(WORKLOAD, budget=gdp(1), loss="max")}
-    totals = compare(plans).totals
+    plans = {"sum": select(WORKLOAD, budget=zcdp(1)), "max": select(WORKLOAD, budget=rp.privacy.gdp(1), loss="max")}
+    totals = rp.questions.compare(plans).totals
     assert list(totals.index) == ["sum", "max"]
     for name, plan in plans.items():
         row = totals.loc[name]
@@ -46,7 +39,7 @@ def test_a_query_is_compared_by_every_plan_that_answers_it():
     kinds = {"a": Range(), "b": Identity()}
     first = select(Workload(ABC, [("a", "b"), ("c",)]), budget=zcdp(1))
     second = select(Workload(ABC, [("b",), kinds]), budget=zcdp(1))
-    queries = compare([first, second], level=0.9).queries
+    queries = rp.questions.compare([first, second], level=0.9).queries
     assert list(queries.columns.get_level_values(0).unique()) == ["std_err", "max_std_err", "moe"]
     assert [name[:2] for name in queries.index] == [
         ("b", "identity"),
@@ -68,7 +61,11 @@ def test_a_query_is_compared_by_every_plan_that_answers_it():
 
 
 def test_a_comparison_in_words_has_both_tables():
-    text = str(compare({"mine": select(marginals(Domain({f"x{i}": 2 for i in range(8)}), up_to=2), budget=zcdp(1))}))
+    text = str(
+        rp.questions.compare(
+            {"mine": select(marginals(Domain({f"x{i}": 2 for i in range(8)}), up_to=2), budget=zcdp(1))}
+        )
+    )
     assert "sum of variances, weights cells" in text
     assert "standard error of a cell, 20 of 37 queries" in text
     assert "x0 × x1" in text
@@ -76,7 +73,7 @@ def test_a_comparison_in_words_has_both_tables():
 
 def test_orders_are_those_of_the_queries_whatever_names_contain():
     workload = Workload(Domain({"a × b": 3, "c among d": 2}), [("a × b",), ("c among d", "a × b"), ()])
-    comparison = compare([select(workload, budget=zcdp(1))])
+    comparison = rp.questions.compare([select(workload, budget=zcdp(1))])
     assert list(comparison.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
     assert comparison.orders == (0, 1, 2)
 
@@ -110,14 +107,14 @@ def test_a_kind_that_the_basis_does_not_span_is_not_answered():
 
 @pytest.mark.parametrize("plans", [{}, [], [1], {"a": None}])
 def test_only_plans_are_compared(plans):
-    with pytest.raises(WorkloadError, match="compare takes plans"):
-        compare(plans)
+    with pytest.raises(rp.errors.WorkloadError, match="compare takes plans"):
+        rp.questions.compare(plans)
 
 
 def test_plans_of_other_domains_are_not_compared():
     other = select(marginals(Domain({"a": 4, "b": 2, "c": 4}), order=1), budget=zcdp(1))
-    with pytest.raises(WorkloadError, match="only over the same domain"):
-        compare([other, select(WORKLOAD, budget=zcdp(1))])
+    with pytest.raises(rp.errors.WorkloadError, match="only over the same domain"):
+        rp.questions.compare([other, select(WORKLOAD, budget=zcdp(1))])
 
 
 @settings(max_examples=30, deadline=None)
@@ -125,7 +122,7 @@ def test_plans_of_other_domains_are_not_compared():
 def test_a_sweep_is_what_planning_for_each_budget_gives(case, loss, neighbors):
     if len(case.workload.closure) == 1:
         neighbors = "add-remove"
-    table = sweep(case.workload, BUDGETS, loss, level=0.9, neighbors=neighbors, records_per_person=2)
+    table = rp.questions.sweep(case.workload, BUDGETS, loss, level=0.9, neighbors=neighbors, records_per_person=2)
     for budget, (_, row) in zip(BUDGETS, table.iterrows(), strict=True):
         plan = select(case.workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=2)
         assert row["budget"] == budget.statement
@@ -138,7 +135,7 @@ def test_a_sweep_is_what_planning_for_each_budget_gives(case, loss, neighbors):
         moe = plan.errors(level=0.9)["moe"]
         assert row["median_moe"] == pytest.approx(moe.median(), rel=1e-9)
         assert row["max_moe"] == pytest.approx((1.6448536 + 2**-18) * row["max_std_err"], rel=1e-6)
-        if isinstance(loss, Targets):
+        if isinstance(loss, rp.losses.Targets):
             assert row["meets_targets"] == plan.meets_targets
 
 
@@ -146,7 +143,7 @@ def test_a_sweep_plans_anew_for_functions():
     def loss(variances):
         return cvxpy.norm(variances - 0.001, 4)
 
-    table = sweep(WORKLOAD, [pcost(1), pcost(5)], {"mine": loss, "max": "max"})
+    table = rp.questions.sweep(WORKLOAD, [pcost(1), pcost(5)], {"mine": loss, "max": "max"})
     assert table["loss"].tolist() == ["mine", "mine", "max", "max"]
     for row, budget in enumerate([pcost(1), pcost(5)]):
         plan = select(WORKLOAD, budget=budget, loss=loss)
@@ -155,23 +152,23 @@ def test_a_sweep_plans_anew_for_functions():
 
 
 def test_losses_are_named_as_given_or_by_what_they_are():
-    given = ["sum", SumOfVariances("equal"), Targets(5), Targets(6)]
-    words = sweep(WORKLOAD, [pcost(1)], given)["loss"].tolist()
+    given = ["sum", rp.losses.SumOfVariances("equal"), rp.losses.Targets(5), rp.losses.Targets(6)]
+    words = rp.questions.sweep(WORKLOAD, [pcost(1)], given)["loss"].tolist()
     assert words[:2] == ["sum", "sum of variances, weights equal"]
     assert words[2:] == [f"largest margin of error (0.95) relative to its target{end}" for end in ("", " (4)")]
-    assert sweep(WORKLOAD, [pcost(1)], cvxpy.max)["loss"].tolist() == ["convex loss, solver CLARABEL"]
+    assert rp.questions.sweep(WORKLOAD, [pcost(1)], cvxpy.max)["loss"].tolist() == ["convex loss, solver CLARABEL"]
 
 
 @pytest.mark.parametrize("budgets", [[], zcdp(1), [1.0], "zcdp", None])
 def test_a_sweep_needs_budgets(budgets):
-    with pytest.raises(BudgetError, match="budgets must be a list such as"):
-        sweep(WORKLOAD, budgets)
+    with pytest.raises(rp.errors.BudgetError, match="budgets must be a list such as"):
+        rp.questions.sweep(WORKLOAD, budgets)
 
 
 @pytest.mark.parametrize("given", [[], {}])
 def test_a_sweep_needs_losses(given):
-    with pytest.raises(WorkloadError, match="losses must be one loss or a list"):
-        sweep(WORKLOAD, [zcdp(1)], given)
+    with pytest.raises(rp.errors.WorkloadError, match="losses must be one loss or a list"):
+        rp.questions.sweep(WORKLOAD, [zcdp(1)], given)
 
 
 @given(case=cases(), loss=losses, factor=st.floats(1e-6, 1e6))

@@ -8,21 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import MaxVariance, SumOfVariances, Targets
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import pcost, zcdp
-from residualplanner.method.queries.runs import Prefix, Range
-from residualplanner.method.workload.families import marginals
-from residualplanner.method.workload.workload import Workload
-from residualplanner.shell.questions import cost_of_more
+import residualplanner as rp
+from residualplanner import Domain, Prefix, Range, Workload, marginals, pcost, select, zcdp
 from strategies import cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
 SINGLES = marginals(ABC, order=1)
 PAIRS = [("a", "b"), ("b", "c")]
-built_in = st.sampled_from(["sum", "max", SumOfVariances("equal"), SumOfVariances("sqrt"), MaxVariance("cells")])
+built_in = st.sampled_from(
+    ["sum", "max", rp.losses.SumOfVariances("equal"), rp.losses.SumOfVariances("sqrt"), rp.losses.MaxVariance("cells")]
+)
 
 
 @st.composite
@@ -44,7 +39,7 @@ def largest(plan, query) -> float:
 def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(problem, loss):
     case, added = problem
     plan = select(case.workload, budget=zcdp("0.5"), loss=loss, gap=1e-9)
-    cost = cost_of_more(plan, added, gap=1e-9)
+    cost = rp.questions.cost_of_more(plan, added, gap=1e-9)
     whole = case.workload + Workload(case.domain, added)
     again = select(whole, budget=zcdp("0.5"), loss=loss, gap=1e-9)
     np.testing.assert_allclose(cost.same_budget.noise_variances, again.noise_variances, rtol=1e-9)
@@ -82,7 +77,7 @@ def least_cost(plan, whole, added, moe) -> float:
 def test_with_a_margin_no_smaller_budget_keeps_all_tables_as_accurate(problem, loss, moe):
     case, added = problem
     plan = select(case.workload, budget=zcdp("0.5"), loss=loss, gap=1e-9)
-    cost = cost_of_more(plan, added, moe=moe)
+    cost = rp.questions.cost_of_more(plan, added, moe=moe)
     whole = case.workload + Workload(case.domain, added)
     assert cost.same_accuracy.pcost == pytest.approx(least_cost(plan, whole, added, moe), rel=2e-5)
     for query in case.workload:
@@ -95,13 +90,13 @@ def test_with_a_margin_no_smaller_budget_keeps_all_tables_as_accurate(problem, l
 @given(problem=additions())
 def test_a_plan_for_targets_keeps_them(problem):
     case, added = problem
-    plan = select(case.workload, loss=Targets(3.0, 0.9))
-    cost = cost_of_more(plan, added, moe=5, level=0.9)
+    plan = select(case.workload, loss=rp.losses.Targets(3.0, 0.9))
+    cost = rp.questions.cost_of_more(plan, added, moe=5, level=0.9)
     margins = dict.fromkeys(case.workload, 3.0) | dict.fromkeys(added, 5.0)
     whole = case.workload + Workload(case.domain, added)
-    again = select(whole, budget=plan.budget, loss=Targets(margins, 0.9))
+    again = select(whole, budget=plan.budget, loss=rp.losses.Targets(margins, 0.9))
     np.testing.assert_allclose(cost.same_budget.noise_variances, again.noise_variances, rtol=1e-6)
-    free = cost_of_more(plan, added)
+    free = rp.questions.cost_of_more(plan, added)
     assert free.same_budget.targets.in_order(whole)[~np.isin(list(map(str, whole)), list(map(str, added)))].tolist()
     assert np.isnan(free.same_budget.targets.in_order(whole)).sum() == len(added)
 
@@ -109,7 +104,7 @@ def test_a_plan_for_targets_keeps_them(problem):
 def test_a_table_that_follows_from_others_at_its_accuracy_costs_nothing():
     plan = select(Workload(ABC, [("a", "b")]), budget=zcdp(1))
     moe = 1.97 * math.sqrt(plan.variance(("a",)).max())
-    cost = cost_of_more(plan, [("a",)], moe=moe)
+    cost = rp.questions.cost_of_more(plan, [("a",)], moe=moe)
     assert cost.budget_factor == pytest.approx(1, rel=1e-6)
     row = cost.queries.set_index("query").loc["a"]
     assert row["is_new"]
@@ -120,19 +115,19 @@ def test_bases_are_kept_where_that_is_cheaper_and_given_ones_always():
     domain = Domain({"a": 12, "b": 3})
     workload = Workload(domain, [{"a": Range()}])
     plan = select(workload, budget=zcdp(1))
-    cost = cost_of_more(plan, [("b",)], moe=50)
-    part = select(Workload(domain, [("b",)]), loss=Targets(50))
+    cost = rp.questions.cost_of_more(plan, [("b",)], moe=50)
+    part = select(Workload(domain, [("b",)]), loss=rp.losses.Targets(50))
     assert cost.extra_pcost <= part.pcost * (1 + 1e-6)
     given = select(workload, budget=zcdp(1), bases={"a": plan.bases["a"].matrix.astype(float)})
-    kept = cost_of_more(given, [("b",)])
+    kept = rp.questions.cost_of_more(given, [("b",)])
     np.testing.assert_array_equal(kept.same_budget.bases["a"].matrix, given.bases["a"].matrix)
     older = select(workload, budget=zcdp(1), bases="orthogonal")
-    assert cost_of_more(older, [{"b": Prefix()}]).same_budget.basis_summary == {"orthogonal": 2}
+    assert rp.questions.cost_of_more(older, [{"b": Prefix()}]).same_budget.basis_summary == {"orthogonal": 2}
 
 
 def test_the_cost_in_words_says_all_three_things():
     plan = select(SINGLES, budget=zcdp("0.5"))
-    text = str(cost_of_more(plan, [*PAIRS, ("a", "c"), ()]))
+    text = str(rp.questions.cost_of_more(plan, [*PAIRS, ("a", "c"), ()]))
     first, second, third = text.splitlines()
     assert first == "Added: (total), a × b, a × c and 1 more"
     assert second.startswith("Same budget, rho 0.5: standard errors grow by factors of ")
@@ -141,41 +136,46 @@ def test_the_cost_in_words_says_all_three_things():
 
 def test_neighbors_are_those_of_the_plan():
     plan = select(SINGLES, budget=zcdp("0.5"), neighbors="replace", records_per_person=3)
-    cost = cost_of_more(plan, PAIRS, moe=20)
+    cost = rp.questions.cost_of_more(plan, PAIRS, moe=20)
     assert cost.same_budget.neighbors == cost.same_accuracy.neighbors == plan.neighbors
 
 
 def test_a_loss_with_weights_one_by_one_is_given_again():
-    plan = select(SINGLES, budget=zcdp(1), loss=SumOfVariances([1, 2, 3]))
-    with pytest.raises(WorkloadError, match=r"does not hold its loss \(.*weights given\) in full; give"):
-        cost_of_more(plan, PAIRS)
-    weights = SumOfVariances([1, 2, 3, 4, 5])
+    plan = select(SINGLES, budget=zcdp(1), loss=rp.losses.SumOfVariances([1, 2, 3]))
+    with pytest.raises(rp.errors.WorkloadError, match=r"does not hold its loss \(.*weights given\) in full; give"):
+        rp.questions.cost_of_more(plan, PAIRS)
+    weights = rp.losses.SumOfVariances([1, 2, 3, 4, 5])
     again = select(SINGLES + Workload(ABC, PAIRS), budget=zcdp(1), loss=weights)
     np.testing.assert_array_equal(
-        cost_of_more(plan, PAIRS, loss=weights).same_budget.noise_variances, again.noise_variances
+        rp.questions.cost_of_more(plan, PAIRS, loss=weights).same_budget.noise_variances, again.noise_variances
     )
 
 
 @pytest.mark.parametrize(
     ("queries", "options", "error", "message"),
     [
-        ([("a",), ("a", "b")], {}, WorkloadError, r"\('a',\) is in the plan already; name queries that are not"),
-        ([("x",)], {}, DomainError, "x"),
-        ([], {}, WorkloadError, "no queries"),
-        (PAIRS, {"moe": 0}, BudgetError, "moe must be positive and finite"),
-        (PAIRS, {"moe": 5, "level": 1}, BudgetError, "level must be between 0 and 1"),
-        (PAIRS, {"loss": cvxpy.max}, WorkloadError, "cost_of_more is for sums, maxima and targets"),
+        (
+            [("a",), ("a", "b")],
+            {},
+            rp.errors.WorkloadError,
+            r"\('a',\) is in the plan already; name queries that are not",
+        ),
+        ([("x",)], {}, rp.errors.DomainError, "x"),
+        ([], {}, rp.errors.WorkloadError, "no queries"),
+        (PAIRS, {"moe": 0}, rp.errors.BudgetError, "moe must be positive and finite"),
+        (PAIRS, {"moe": 5, "level": 1}, rp.errors.BudgetError, "level must be between 0 and 1"),
+        (PAIRS, {"loss": cvxpy.max}, rp.errors.WorkloadError, "cost_of_more is for sums, maxima and targets"),
     ],
 )
 def test_what_cannot_be_added_is_refused(queries, options, error, message):
     with pytest.raises(error, match=message):
-        cost_of_more(select(SINGLES, budget=zcdp(1)), queries, **options)
+        rp.questions.cost_of_more(select(SINGLES, budget=zcdp(1)), queries, **options)
 
 
 def test_a_plan_for_a_function_is_refused():
     plan = select(SINGLES, budget=zcdp(1), loss=cvxpy.max)
-    with pytest.raises(WorkloadError, match="does not hold its loss"):
-        cost_of_more(plan, PAIRS)
+    with pytest.raises(rp.errors.WorkloadError, match="does not hold its loss"):
+        rp.questions.cost_of_more(plan, PAIRS)
 
 
 def by_set_plan():
@@ -188,7 +188,7 @@ def by_set_plan():
 @pytest.mark.slow
 def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
     plan, more = by_set_plan(), [{"a": Range()}]
-    cost = cost_of_more(plan, more)
+    cost = rp.questions.cost_of_more(plan, more)
     again = select(plan.workload + Workload(plan.domain, more), budget=zcdp("0.5"), bases="optimal_by_set")
     assert cost.same_budget.strategy.varying.any()
     assert cost.same_budget.rmse == pytest.approx(again.rmse, rel=1e-9)
@@ -198,7 +198,7 @@ def test_with_bases_by_set_the_same_budget_is_planned_with_such_bases():
 @pytest.mark.slow
 def test_a_loss_or_targets_that_bases_by_set_are_not_for_are_planned_with_one_basis():
     plan = by_set_plan()
-    cost = cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)
+    cost = rp.questions.cost_of_more(plan, [{"a": Range()}], loss="max", moe=5)
     assert not cost.same_budget.strategy.varying.any()
     assert not cost.same_accuracy.strategy.varying.any()
     assert (cost.queries["same_accuracy"] <= cost.queries["before"] * (1 + 1e-6))[~cost.queries["is_new"]].all()

@@ -11,25 +11,23 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from residualplanner.gate.ledger import Ledger
-from residualplanner.gate.measurement.measure import measure, require_measurable
-from residualplanner.gate.measurement.measurement import load_measurement
-from residualplanner.gate.spend import warn_without_ledger
-from residualplanner.ground.errors import (
-    ArgumentError,
-    BudgetError,
-    DataError,
-    DeviceError,
-    FileFormatError,
-    NoLedgerWarning,
+import residualplanner as rp
+from residualplanner import (
+    Domain,
+    Ledger,
+    Session,
+    approx_dp,
+    load_measurement,
+    marginals,
+    measure,
+    pcost,
+    reconstruct,
+    select,
+    zcdp,
 )
-from residualplanner.method.domain.domain import Domain
+from residualplanner.gate.measurement.measure import require_measurable
+from residualplanner.gate.spend import warn_without_ledger
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import approx_dp, gdp, pcost, zcdp
-from residualplanner.method.workload.families import marginals
-from residualplanner.release.reconstruct import reconstruct
-from residualplanner.shell.session import Session
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
 RECORDS = np.array([[0, 0], [1, 2], [1, 1]])
@@ -98,7 +96,7 @@ def test_a_plan_that_does_not_fit_is_refused_before_records_are_read_with_what_w
     session = forbidden(budget=pcost("1/4"))
     message = r"has pcost 0\.25 left of pcost 1/4; this costs 0\.333334; a plan for pcost 0\.25 would fit"
     for call in (session.measure, session.release, session.balance_after):
-        with pytest.raises(BudgetError, match=message):
+        with pytest.raises(rp.errors.BudgetError, match=message):
             call(PLAN)
     assert session.balance.spent == 0
     session.balance_after(session.select(WORKLOAD))  # what is offered does fit
@@ -129,7 +127,7 @@ def test_sessions_at_once_never_spend_more_than_there_is(tmp_path):
     def work():
         try:
             results.append(Session(RECORDS, ledger=path).measure(PLAN, again=True))
-        except BudgetError as error:
+        except rp.errors.BudgetError as error:
             results.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
@@ -137,7 +135,7 @@ def test_sessions_at_once_never_spend_more_than_there_is(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(isinstance(result, BudgetError) for result in results) == 5
+    assert sum(isinstance(result, rp.errors.BudgetError) for result in results) == 5
     assert len(Ledger.open(path).entries) == 3
 
 
@@ -157,7 +155,7 @@ def test_a_measuring_that_was_killed_while_it_was_charged_must_be_settled_first(
     session = Session(RECORDS, ledger=path, budget=pcost(1))
     path.write_bytes(path.read_bytes() + b'{"cost":"1')
     for _ in range(2):
-        with pytest.raises(FileFormatError, match="the last line is incomplete"):
+        with pytest.raises(rp.errors.FileFormatError, match="the last line is incomplete"):
             session.measure(PLAN)
     session.ledger.settle(Fraction(1, 3))
     session.measure(PLAN)
@@ -168,7 +166,7 @@ def test_a_measuring_that_was_killed_while_it_was_charged_must_be_settled_first(
 @pytest.mark.parametrize("charge", ["counted", "first"])
 def test_records_that_fail_stay_out_of_sight_and_cost_nothing_unless_the_charge_comes_first(method, charge):
     session = Session(np.array([[0, 7]]), budget=pcost(1))
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(rp.errors.DataError) as caught:
         getattr(session, method)(PLAN, charge=charge)
     assert session.balance.spent == (require_measurable(PLAN) if charge == "first" else 0)
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
@@ -181,7 +179,7 @@ def test_records_that_fail_stay_out_of_sight_and_cost_nothing_unless_the_charge_
     ("options", "word"),
     [
         ({}, "a session needs a ledger that exists, or the budget of all releases"),
-        ({"budget": gdp(1)}, "does not hold for discrete noise"),
+        ({"budget": rp.privacy.gdp(1)}, "does not hold for discrete noise"),
         ({"ledger": 7}, "ledger must be a Ledger or the path of one, got int"),
         ({"ledger": Ledger(pcost(1)), "budget": pcost(2)}, r"begun with budget pcost\(1\), which never changes"),
         ({"ledger": Ledger(pcost(1)), "neighbors": "replace"}, "begun with neighbors 'add-remove'"),
@@ -191,7 +189,7 @@ def test_records_that_fail_stay_out_of_sight_and_cost_nothing_unless_the_charge_
     ],
 )
 def test_a_session_without_one_clear_budget_is_refused(options, word):
-    with pytest.raises(BudgetError, match=word):
+    with pytest.raises(rp.errors.BudgetError, match=word):
         forbidden(**options)
 
 
@@ -201,7 +199,7 @@ def test_a_budget_may_be_written_otherwise_than_when_its_ledger_was_begun(same):
 
 
 def test_a_ledger_that_is_not_there_needs_a_budget(tmp_path):
-    with pytest.raises(BudgetError, match=r"there is no ledger .*l yet; a session needs"):
+    with pytest.raises(rp.errors.BudgetError, match=r"there is no ledger .*l yet; a session needs"):
         forbidden(ledger=tmp_path / "l")
     assert not (tmp_path / "l").exists()
 
@@ -209,17 +207,17 @@ def test_a_ledger_that_is_not_there_needs_a_budget(tmp_path):
 def test_a_ledger_without_a_limit_counts_and_has_no_fractions():
     session = Session(RECORDS, ledger=Ledger.unlimited("invented"))
     assert session.measure(PLAN).noise.unlimited_because == "invented"
-    with pytest.raises(BudgetError, match="there is no limit"):
+    with pytest.raises(rp.errors.BudgetError, match="there is no limit"):
         session.select(WORKLOAD)
 
 
 def test_wrong_arguments_cost_nothing():
     session = forbidden(budget=pcost(1))
-    with pytest.raises(ArgumentError, match="plan"):
+    with pytest.raises(rp.errors.ArgumentError, match="plan"):
         session.measure(WORKLOAD)
-    with pytest.raises(ArgumentError, match="plan"):
+    with pytest.raises(rp.errors.ArgumentError, match="plan"):
         session.balance_after(WORKLOAD)
-    with pytest.raises((ArgumentError, DeviceError), match="device"):
+    with pytest.raises((rp.errors.ArgumentError, rp.errors.DeviceError), match="device"):
         session.release(PLAN, device="abacus")
     assert session.balance.spent == 0
 
@@ -272,12 +270,12 @@ def test_measuring_without_a_ledger_is_told_once_at_the_line_of_the_call(tmp_pat
 def test_without_a_ledger_nothing_is_measured_where_warnings_are_errors(monkeypatch):
     warn_without_ledger.cache_clear()
     monkeypatch.setattr("warnings.warn", raised)
-    with pytest.raises(NoLedgerWarning, match="nothing keeps count"):
+    with pytest.raises(rp.errors.NoLedgerWarning, match="nothing keeps count"):
         measure(PLAN, Forbidden())
 
 
 def test_the_traceback_of_a_session_that_is_refused_does_not_lead_to_the_records():
-    with pytest.raises(BudgetError, match="was begun with budget") as caught:
+    with pytest.raises(rp.errors.BudgetError, match="was begun with budget") as caught:
         Session(RECORDS, ledger=Ledger(zcdp(1)), budget=zcdp(2))
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
     mine = [frame for frame in frames if frame.f_globals["__name__"].startswith("residualplanner")]
