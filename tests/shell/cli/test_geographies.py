@@ -118,7 +118,8 @@ def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
          r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
         (DOMAIN, DISTRICTS.replace('"cd" }', '"dc" }'), rp.errors.WorkloadError,
          r"number 1, kinds, county: cd.csv has no column 'dc'"),
-        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), rp.errors.WorkloadError, r"kinds, county: there is no file .*no."),
+        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), rp.errors.WorkloadError,
+         r"kinds, county: there is no file .*no.csv"),
     ],
 )  # fmt: skip
 def test_files_that_are_not_there_or_wrong_are_refused_with_their_place(write, domain, kind, error, message):

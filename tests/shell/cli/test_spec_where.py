@@ -67,11 +67,13 @@ def test_targets_are_for_tables_about_some_records(spec_of):
         ("up_to = 1\nwhere = { works = [] }", errors.FileFormatError, "expected a label, or a list of labels such as"),
         ("up_to = 1\nwhere = { works = 0.5 }", errors.FileFormatError, "expected a label, or a list of labels such as"),
         ("up_to = 1\nwhere = true", errors.FileFormatError, "where"),
-        ("up_to = 1\nwhere = { works = 1 }", errors.DomainError, "'works' has no value 1 to select; its labels are 'true'"),
+        ("up_to = 1\nwhere = { works = 1 }", errors.DomainError,
+         "'works' has no value 1 to select; its labels are 'true'"),
         ("up_to = 1\nwhere = { work = true }", errors.DomainError, "'work'"),
         ('queries = [["age", "sex"]]\nat_least = 1\nwhere.sex = "F"', errors.WorkloadError,
          r"\[\[workload\]\] number 1, queries, entry 1: an attribute that a threshold matches cannot be selected from"),
-        ("order = 3\nwhere.works = true", errors.WorkloadError, "order=3, but where leaves only 2 attributes for tables"),
+        ("order = 3\nwhere.works = true", errors.WorkloadError,
+         "order=3, but where leaves only 2 attributes for tables"),
     ],
 )  # fmt: skip
 def test_what_selects_nothing_is_refused(spec_of, text, error, message):
