@@ -16,7 +16,9 @@ NUMERICAL = {"CPS": 2, "Loans": 4, "Adult": 5}
 
 
 def main() -> None:
-    print(f"{'schema':<8}{'kind':<8}{'tables of':<20}{'bound':>9}{'rmse':>9}{'above':>8}{'by set':>8}{'bound took':>12}")
+    print(
+        f"{'schema':<8}{'kind':<8}{'tables of':<20}{'bound':>9}{'rmse':>9}{'above':>8}{'by set':>8}{'bound took':>12}"
+    )
     for schema, sizes in DOMAINS.items():
         domain = domain_of(sizes)
         for kind in (rp.Prefix(), rp.Range()):

@@ -2,10 +2,11 @@
 
 Source: eqs. (33) and (61).
 
-With ``1/sqrt(n)`` for the first coordinate, a kind's Gram matrix over n is ``[[a, b^T], [b, C]]``, and that of an
-attribute that is summed out has a single 1 in its corner.  In the eigenvectors of C only one direction for each
-distinct eigenvalue can be tied to the corner by b: these make up the head.  The others, the tail, are on their own:
-wherever one of them is present so is the attribute, and its eigenvalue is a factor of everything.
+With the roots of the values' weights for the first coordinate, ``1/sqrt(n)`` where they are equal, a kind's Gram matrix
+times these roots on both sides is ``[[a, b^T], [b, C]]``, and that of an attribute that is summed out has a single 1 in
+its corner.  In the eigenvectors of C only one direction for each distinct eigenvalue can be tied to the corner by b:
+these make up the head.  The others, the tail, are on their own: wherever one of them is present so is the attribute,
+and its eigenvalue is a factor of everything.
 
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term
 of a query depends on its other attributes: those with no more than a corner give a number; the others, each with its
@@ -209,7 +210,9 @@ def _turned(matrix: NDArray[np.float64], first: FloatArray) -> NDArray[np.float6
 def _together(turned: list[NDArray[np.float64]]) -> list[FloatArray]:
     """Several matrices in coordinates in which the first that is no multiple of the identity is an arrow."""
     inner = [matrix[1:, 1:] for matrix in turned]
-    uneven = [matrix for matrix in inner if np.abs(matrix - np.eye(len(matrix)) * matrix[:1, :1]).max(initial=0) > _SAME]
+    uneven = [
+        matrix for matrix in inner if np.abs(matrix - np.eye(len(matrix)) * matrix[:1, :1]).max(initial=0) > _SAME
+    ]
     vectors = eigen(uneven[0])[1] if uneven else np.eye(len(inner[0]))
     found: list[FloatArray] = []
     for matrix in turned:

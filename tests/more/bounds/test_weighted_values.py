@@ -41,7 +41,9 @@ def small_workloads(draw: st.DrawFn) -> rp.Workload:
     sizes = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
     names = "abc"[: len(sizes)]
     chosen = st.dictionaries(st.sampled_from(names), KINDS, min_size=1)
-    queries = draw(st.lists(chosen, min_size=1, max_size=5, unique_by=lambda query: str(sorted(query.items(), key=str))))
+    queries = draw(
+        st.lists(chosen, min_size=1, max_size=5, unique_by=lambda query: str(sorted(query.items(), key=str)))
+    )
     weights = draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
     return rp.Workload(rp.Domain(dict(zip(names, sizes, strict=True))), queries, weights=weights)
 
