@@ -40,8 +40,9 @@ Pattern = tuple[tuple[int, int], ...]
 CHUNK = 2**18
 #: The largest symmetric matrix whose eigenvalues are computed.
 _LARGEST = 6_000
-#: Up to so many coordinates the eigenvalues are computed where another way would serve, too.
-_SMALL = 400
+#: Up to so many coordinates the eigenvalues are computed where pairs of attributes would serve, too; these take half a
+#: minute at most, and a gigabyte.
+_SMALL, _PAIR_ROWS, _PAIR_ENTRIES = 400, 2_500, 2 * 10**7
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
 
@@ -106,8 +107,10 @@ def _block_trace(workload: Workload, factors: _AttributeFactors, patterns: list[
     factor = math.prod(factors.roots[pair] for pair in common)
     lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
     arrows = {pair: arrow_of(factors.heads[pair]) for pattern in rest for pair in pattern}
-    has_pairs = has_few_ties(rest, arrows)
-    if has_pairs and sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest) > _SMALL:
+    entries_of_pairs = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
+    rows = sum(lengths[attribute] for attribute in {attribute for pattern in rest for attribute, _ in pattern})
+    is_feasible = entries_of_pairs <= _PAIR_ENTRIES and rows <= _PAIR_ROWS
+    if entries_of_pairs > _SMALL and is_feasible and has_few_ties(rest, arrows):
         return factor * trace_of_pairs(rest, entries, arrows)
     size, indices = coordinates(rest, lengths, workload.domain.names, _LARGEST)
     block = np.zeros((size, size))
