@@ -303,5 +303,5 @@ def naming(path: Path) -> Iterator[None]:
     """Name the spec in errors of the block's library calls."""
     try:
         yield
-    except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
+    except (errors.DomainError, errors.WorkloadError, errors.BudgetError, errors.FileFormatError) as error:
         raise errors.FileFormatError(f"{path}: {error}") from None
