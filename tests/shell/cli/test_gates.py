@@ -1,6 +1,5 @@
 """--memory, --scratch and --store: what they cost, what they refuse, and how a killed command is typed again."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,7 +13,8 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner import Ledger, Measurement, load_measurement, load_plan, measure
+from residualplanner import Ledger, load_measurement, load_plan, measure
+from shell.specs import told
 
 #: Bytes that are enough for the largest table, and not for all.
 SEVERAL_BLOCKS = 2200
@@ -44,12 +44,6 @@ def entries():
 
 def listed(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-
-
-def told(result):
-    """The first event of each kind."""
-    events = [json.loads(line) for line in result.stdout.splitlines()]
-    return {event["event"]: event for event in reversed(events)}
 
 
 def numbers(folder):
@@ -186,12 +180,8 @@ def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command)
     assert (numbers(folder), entries()) == (first, entry)
 
 
-def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, command, monkeypatch):
-    def full(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Measurement, "save", full)
+def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, command, failing):
+    with failing("measurement"):
         failed = run(*command, "--store", "s")
     kept = "What was drawn is in s: the same command again goes on from there, for the same charge."
     assert (failed.exit_code, kept in failed.stderr) == (1, True)

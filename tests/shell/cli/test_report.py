@@ -47,18 +47,13 @@ def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run
 
 
 @pytest.mark.slow
-def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, monkeypatch):
-    from residualplanner.publish.report import report
-
+def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, failing):
     run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     run("report", "small.plan", "--quiet", status=0)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
-    def fail(*_arguments):
-        raise OSError("no space")
-
-    monkeypatch.setattr(report, "_write_csv", fail)
-    run("report", "small.plan", "--level", "0.9", "--force", status=1)
+    with failing("write figures"):
+        run("report", "small.plan", "--level", "0.9", "--force", status=1)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
