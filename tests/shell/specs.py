@@ -6,7 +6,16 @@ from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_sche
 from residualplanner.shell.cli.spec.objects import domain_of_spec, plan_of_spec, targets_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.starting import spec_text, starting_spec
 
-__all__ = ["SIZE_LIMIT", "read_spec", "spec_schema", "spec_text", "starting_spec", "targets_of_spec"]
+__all__ = [
+    "SIZE_LIMIT",
+    "domain_of_spec",
+    "read_spec",
+    "spec_schema",
+    "spec_text",
+    "starting_spec",
+    "targets_of_spec",
+    "workload_of_spec",
+]
 
 
 def domain_of(path):

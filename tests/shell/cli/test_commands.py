@@ -13,8 +13,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Domain, Prefix, Workload, load_plan, load_tables, marginals, reconstruct, select, zcdp
-from residualplanner.shell.cli import output
-from residualplanner.shell.cli import sizes as steps
+from residualplanner.shell.cli import output, steps
 from residualplanner.shell.cli.output import Output
 from shell.specs import domain_of
 

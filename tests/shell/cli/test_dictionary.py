@@ -19,9 +19,9 @@ CANARY = "canary-3e77"
 
 def domain_of(path, **options):
     """The domain of the starting spec, or the attributes that are still to be declared."""
-    start = starting_spec(path, **options)
-    path.with_name("made.toml").write_text(start.text, encoding="utf-8")
-    return start.undeclared or specs.domain_of(path.with_name("made.toml"))
+    text, undeclared, _ = starting_spec(path, **options)
+    path.with_name("made.toml").write_text(text, encoding="utf-8")
+    return undeclared or specs.domain_of(path.with_name("made.toml"))
 
 
 @pytest.fixture
@@ -125,16 +125,16 @@ def test_a_row_for_each_variable(described):
 )
 def test_what_a_dictionary_does_not_tell_is_left_to_its_user(tmp_path, row, note):
     (tmp_path / "codes.csv").write_text(f"variable,type,min,max,values\n{row}\nsex,text,,,F|M\n")
-    start = starting_spec(tmp_path / "codes.csv", is_dictionary=True)
-    assert start.undeclared == ("income",)
-    assert f"\n{note}" in start.text
-    assert '\nincome = "?"\nsex = ["F", "M"]\n' in start.text
+    text, undeclared, _ = starting_spec(tmp_path / "codes.csv", is_dictionary=True)
+    assert undeclared == ("income",)
+    assert f"\n{note}" in text
+    assert '\nincome = "?"\nsex = ["F", "M"]\n' in text
 
 
 def test_words_about_a_column_without_values_can_be_pasted_into_its_entry(tmp_path):
     row = 'income,number,The "gross" income,k$,before tax'
     (tmp_path / "codes.csv").write_text(f"variable,type,label,unit,note\n{row}\n")
-    text = starting_spec(tmp_path / "codes.csv", is_dictionary=True).text
+    text = starting_spec(tmp_path / "codes.csv", is_dictionary=True)[0]
     (words,) = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# title")]
     (tmp_path / "spec.toml").write_text(text.replace('income = "?"', f"income = {{ bins = [0, 10, 20], {words} }}"))
     about = About(title='The "gross" income', unit="k$", note="before tax")
@@ -344,8 +344,8 @@ def test_whatever_stands_in_a_schema_ends_in_a_spec_or_a_clean_refusal(value, tm
     path = tmp_path_factory.mktemp("schema") / "s.json"
     path.write_text(json.dumps(value))
     try:
-        start = starting_spec(path)
+        text, *_ = starting_spec(path)
     except (rp.errors.FileFormatError, rp.errors.DomainError):
         return
-    path.with_name("made.toml").write_text(start.text, encoding="utf-8")
+    path.with_name("made.toml").write_text(text, encoding="utf-8")
     read_spec(path.with_name("made.toml"))

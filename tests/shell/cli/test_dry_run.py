@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import Ledger, load_plan
-from residualplanner.shell.cli.sizes import measurement_bytes
+from residualplanner.shell.cli.steps import measurement_bytes
 from shell.specs import told
 
 COMMANDS = {

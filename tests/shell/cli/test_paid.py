@@ -23,7 +23,7 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.shell.cli import sizes as steps
+from residualplanner.shell.cli import steps
 
 
 @pytest.fixture

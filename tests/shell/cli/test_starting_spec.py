@@ -95,14 +95,13 @@ def test_a_starting_spec_states_a_budget_and_a_workload(tmp_path):
 )
 def test_a_json_schema_and_another_spec_give_their_domain(tmp_path, value):
     (tmp_path / "domain.json").write_text(json.dumps(value))
-    start = starting_spec(tmp_path / "domain.json")
-    (tmp_path / "spec.toml").write_text(start.text)
+    text, undeclared, _ = starting_spec(tmp_path / "domain.json")
+    (tmp_path / "spec.toml").write_text(text)
     expected = Domain({"attributes": 7} if value == {"attributes": 7} else {"age": 85, "sex": ["F", "M"]})
-    assert start.undeclared == ()
+    assert undeclared == ()
     assert domain_of(tmp_path / "spec.toml") == expected
     (tmp_path / "spec.toml").write_text(spec_text(expected, up_to=1))
-    again = starting_spec(tmp_path / "spec.toml")
-    assert (again.undeclared, again.text) == ((), spec_text(expected))
+    assert starting_spec(tmp_path / "spec.toml") == (spec_text(expected), (), "schema")
 
 
 CANARY = "canary-7c1e"
@@ -124,10 +123,10 @@ def _parquet(path):
 @pytest.mark.parametrize(("name", "write"), [("r.csv", _csv), ("r.csv.gz", _gzipped), ("r.PARQUET", _parquet)])
 def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
     write(tmp_path / name)
-    start = starting_spec(tmp_path / name, has_header=True)
-    (tmp_path / "spec.toml").write_text(start.text)
-    assert start.undeclared == ("age", "odd, name")
-    assert CANARY not in start.text
+    text, undeclared, _ = starting_spec(tmp_path / name, has_header=True)
+    (tmp_path / "spec.toml").write_text(text)
+    assert undeclared == ("age", "odd, name")
+    assert CANARY not in text
     with pytest.raises(rp.errors.DomainError, match="still to be declared: age, odd, name; write"):
         domain_of(tmp_path / "spec.toml")
 
@@ -154,7 +153,7 @@ def test_a_first_line_that_may_be_a_record_is_shown_only_if_it_is_said_to_be_a_h
     with pytest.raises(rp.errors.FileFormatError, match="not the first record, add --header") as told:
         starting_spec(tmp_path / "records.csv")
     assert CANARY not in str(told.value)
-    assert starting_spec(tmp_path / "records.csv", has_header=True).source == "records"
+    assert starting_spec(tmp_path / "records.csv", has_header=True)[2] == "records"
 
 
 @pytest.mark.parametrize(
@@ -181,14 +180,14 @@ def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_p
 def test_other_signs_in_names_do_no_harm(tmp_path, first):
     (tmp_path / "records.csv").write_text(f"{first}\n")
     names = next(csv.reader([first]))
-    assert starting_spec(tmp_path / "records.csv", has_header=True).undeclared == tuple(names)
+    assert starting_spec(tmp_path / "records.csv", has_header=True)[1] == tuple(names)
 
 
 def test_the_advice_on_another_delimiter_works(tmp_path):
     (tmp_path / "s.csv").write_text('id;note\n01;"a,b"\n;NA\n')
     pd.read_csv(tmp_path / "s.csv", sep=";", dtype=str, keep_default_na=False).to_csv(tmp_path / "c.csv", index=False)
     assert (tmp_path / "c.csv").read_text() == 'id,note\n01,"a,b"\n,NA\n'
-    assert starting_spec(tmp_path / "c.csv", has_header=True).undeclared == ("id", "note")
+    assert starting_spec(tmp_path / "c.csv", has_header=True)[1] == ("id", "note")
 
 
 @pytest.mark.parametrize(
