@@ -96,16 +96,11 @@ def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_
     assert rp.load_tables(files / "unbiased").product.is_unbiased
 
 
-def test_options_replace_entries_of_the_spec(files, release):
-    found = release("round_to = 5\nformat = 'csv'", "--nonnegative", "--round-to", "1")
-    assert "nonnegative True, round_to 1; all else as in spec.toml" in found.stdout
+def test_options_replace_entries_of_the_spec_and_programs_are_told_what_the_numbers_are(files, release):
+    found = told(release("round_to = 5\nformat = 'csv'", "--nonnegative", "--round-to", "1", "--json"))
+    assert "nonnegative True, round_to 1; all else as in spec.toml" in found["changed"]["text"]
+    assert (found["numbers"]["product"], found["numbers"]["facts"]) == ("non-negative rounded", [])
     assert rp.load_tables(files / "out").product.name == "non-negative rounded"
-
-
-def test_messages_for_programs_say_what_the_numbers_are(release):
-    numbers = told(release("nonnegative = true", "--json"))["numbers"]
-    assert numbers["product"] == "non-negative"
-    assert numbers["facts"] == []
 
 
 @pytest.mark.parametrize(
@@ -159,16 +154,8 @@ def test_reconstruct_names_the_spec_of_facts_that_are_wrong(run, files, release)
 
 
 #: Tables of 2**28 cells, 105 of them: non-negative ones take more than any machine has.
-HUGE = "\n".join(
-    [
-        'budget = { zcdp = "0.1" }',
-        "[domain]",
-        *(f"a{number} = 16384" for number in range(15)),
-        "[[workload]]",
-        "order = 2",
-        "[output]",
-    ]
-)
+HUGE = 'budget = { zcdp = "0.1" }\n[domain]\n' + "".join(f"a{number} = 16384\n" for number in range(15))
+HUGE += "[[workload]]\norder = 2\n[output]"
 
 
 def test_the_memory_of_non_negative_tables_is_told_and_too_little_is_refused_before_anything_is_spent(run, folder):

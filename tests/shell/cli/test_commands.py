@@ -27,11 +27,7 @@ kinds = { age = "range" }
 region = { kind = "hierarchy", levels = [{ states = ["01", "02"], other = ["NO", "?"] }], total = "all" }
 """
 REGIONS = rp.Hierarchy([{"states": ["01", "02"], "other": ["NO", "?"]}], total="all")
-QUERIES = [
-    {"age": rp.Range(), "sex": rp.Identity()},
-    {"grade": Prefix(), "sex": rp.Identity()},
-    {"region": REGIONS},
-]
+QUERIES = [{"age": rp.Range(), "sex": rp.Identity()}, {"grade": Prefix(), "sex": rp.Identity()}, {"region": REGIONS}]
 #: Ages and grades are queried in two ways, each in tables of its own: there bases by set are better.
 MIXED = """\
 budget = { zcdp = "0.5" }

@@ -126,23 +126,13 @@ def killed(run, command):
 
 
 @pytest.mark.slow
-def test_a_command_that_was_killed_after_its_charge_is_typed_again_and_completes_it(run, folder, killed):
-    entry, before = entries(), listed(folder)
+def test_a_command_that_was_killed_after_its_charge_is_completed_for_its_own_plan_and_ledger(run, folder, killed):
+    name, given, records, *others = killed
+    before, entry = listed(folder), entries()
     rehearsed = told(run(*killed, "--dry-run", "--json"))
     assert rehearsed["would-spend"]["pcost"] == "0/1"
     assert rehearsed["would-spend"]["text"] == "pcost 0; entry 1 of the ledger is for the release in the store"
     assert listed(folder) == before
-    again = run(*killed, status=0)
-    assert "Store       s: a release of this plan, not complete; what is missing is drawn" in again.stdout
-    assert "Charged     nothing now: what is in the store was charged before" in again.stdout
-    assert entries() == entry
-    assert measured(folder).noise.pcost == entry[0].cost
-
-
-@pytest.mark.slow
-def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, killed):
-    name, given, records, *others = killed
-    before, entry = listed(folder), entries()
     run("ledger", "other", "--create", "other", "--budget", "zcdp=9")
     run("plan", "spec.toml", "-o", "more", "--budget", "zcdp=0.25")
     changed = {"measure": ("more", ()), "release": (given, ("--budget", "zcdp=0.25"))}[name]
@@ -159,12 +149,17 @@ def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, k
             refused = run(*arguments, *dry)
             assert (refused.exit_code, words in refused.stderr) == (2, True), refused.output
     assert Ledger.open("other").entries == ()
-    rp.scale.abort_measuring("s")
-    refused = run(*killed)
-    assert (refused.exit_code, "was given up; its charge stays" in refused.stderr) == (2, True)
+    assert set(before) <= set(listed(folder)) | {name for name in before if "unfinished" in name}
+    shutil.copytree("s", "given-up")
+    again = run(*killed, status=0)
+    assert "Store       s: a release of this plan, not complete; what is missing is drawn" in again.stdout
+    assert "Charged     nothing now: what is in the store was charged before" in again.stdout
+    assert measured(folder).noise.pcost == entry[0].cost
+    rp.scale.abort_measuring("given-up")
+    refused = run(*killed[:4], "again", *killed[5:-1], "given-up", status=2)
+    assert "was given up; its charge stays" in refused.stderr
     assert "Name another store" in refused.stderr
     assert entries() == entry
-    assert set(before) <= set(listed(folder)) | {name for name in before if "unfinished" in name}
 
 
 def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command):

@@ -94,14 +94,7 @@ def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
     kind = DISTRICTS.replace('group = "cd"', 'group = "cd", within = "state"').replace("leaves = false, ", "")
     path = write(kind=kind)
     (found,) = [each for each in workload_of(path).kinds if each.name == "hierarchy"]
-    assert found.labels(domain_of(path)["county"])[:6] == (
-        "(total)",
-        "01",
-        "02",
-        "01-1",
-        "01-2",
-        "02-2",
-    )
+    assert found.labels(domain_of(path)["county"])[:6] == ("(total)", "01", "02", "01-1", "01-2", "02-2")
 
 
 @pytest.mark.slow

@@ -152,19 +152,19 @@ def test_numbers_that_are_not_finite_are_null():
 
 
 @pytest.mark.slow
-def test_a_run_on_a_hundred_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
-    names = [f"a{number}" for number in range(100)]
-    (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 4)))
-    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("3" * 100) + "\n")
+def test_a_run_on_85_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
+    names = [f"a{number}" for number in range(85)]
+    (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 5)))
+    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("3" * 85) + "\n")
     run("init", "domain.json")
     spec = folder / "domain.toml"
     spec.write_text(spec.read_text().replace("\nup_to = 2\n", "\nup_to = 3\n"))
     planned = _events(run("plan", spec, "--json").stdout)
-    assert _named(planned, "workload")["tables"] == 166_751
+    assert _named(planned, "workload")["tables"] == 102_426
     sizes = [each for each in planned if each["event"] == "size"]
     assert all(each["bytes"] > 2**20 for each in sizes)
     texts = " ".join(each["text"] for each in sizes)
-    assert "166,751 sets of attributes; planning takes" in texts
+    assert "102,426 sets of attributes; planning takes" in texts
     assert "counts; measuring takes" in texts
     assert [each["event"] for each in planned].index("size") < [each["event"] for each in planned].index("done")
     told = [

@@ -162,7 +162,7 @@ impossible = [{ grade = 4 }]
     [
         pytest.param("", 1, (), id="unbiased"),
         slow(ADJUSTED, 3, (), id="adjusted"),
-        slow("", 3, ("--store", "s"), id="in a store"),
+        slow("", 5, ("--store", "s"), id="in a store"),
     ],
 )
 def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every, options):

@@ -65,19 +65,6 @@ def test_no_code_loses_its_meaning_on_the_way_from_codebook_to_tables(survey, ru
     assert found["estimate"].round().astype(int).tolist() == [300, 0, 100, 0, 200, 50]
 
 
-def test_missing_values_and_dates_have_labels_of_their_own_and_all_people_are_counted(survey, run):
-    told = run("release", "survey.toml", "people.csv", "-o", "tables", status=0)
-    assert "left out" not in told.stdout.lower()
-    tables = load_tables(survey / "tables")
-    estimates = {
-        name: tables[name].to_frame().set_index(name)["estimate"].round().to_dict() for name in ("income", "admitted")
-    }
-    assert estimates["income"] == {"[0, 20000)": 200, "[20000, inf)": 150, "Not stated": 300}
-    months = {"2020-01": 300, "2020-02": 200, "2020-03": 0, "Other": 50, "Not stated": 100}
-    assert estimates["admitted"] == months
-    assert round(float(tables[()].estimate)) == 650
-
-
 @pytest.mark.slow
 def test_what_is_left_out_is_told_by_every_command_and_file(survey, run):
     spec = (survey / "survey.toml").read_text().replace('missing = "Not stated", unit', 'missing = "drop", unit')

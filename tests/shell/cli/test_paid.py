@@ -100,10 +100,11 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     records.to_csv(folder / "bad.csv", index=False)
     records.to_parquet(folder / "bad.parquet")
     first = {"measure": "p", "release": spec}[command]
-    told = run(command, first, name, "-o", "out", "--ledger", ledger, status=2)
-    assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
-    assert "canary" not in told.output
-    assert "charge" not in told.stderr
+    for dry in ((), ("--dry-run",)):
+        told = run(command, first, name, "-o", "out", "--ledger", ledger, *dry, status=2)
+        assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
+        assert "canary" not in told.output
+        assert "charge" not in told.stderr
     assert Ledger.open(ledger).spent == 0
 
 
@@ -174,14 +175,6 @@ def test_a_file_system_that_cannot_set_space_aside_is_taken_at_its_word(tmp_path
     assert os.listdir(tmp_path) == []
 
 
-def test_a_release_into_the_current_folder_is_refused(run, spec, records, folder, monkeypatch, spoil):
-    (folder / "empty").mkdir()
-    monkeypatch.chdir(folder / "empty")
-    spoil()
-    refused = run("release", spec, records, "-o", ".", status=2)
-    assert "name a new folder" in refused.stderr
-
-
 @pytest.mark.parametrize("command", ["measure", "release"])
 def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_values_read_on_request(
     run, spec, folder, ledger, command
@@ -196,16 +189,6 @@ def test_lines_that_are_no_records_are_told_before_the_charge_and_newlines_in_va
     assert Ledger.open(ledger).spent == 0
     run(command, first, "notes.csv", "-o", "out", "--ledger", ledger, "--newlines-in-values", status=0)
     assert len(Ledger.open(ledger).entries) == 1
-
-
-def test_semicolons_are_told_before_the_charge(run, spec, folder, ledger):
-    (folder / "bad.csv").write_text("age;sex;region;grade\n30;F;01;0\n")
-    told = run("release", spec, "bad.csv", "-o", "out", "--ledger", ledger)
-    assert (
-        "bad.csv: its columns are separated by semicolons; records are read from files separated by commas"
-        in told.stderr
-    )
-    assert (told.exit_code, Ledger.open(ledger).spent) == (2, 0)
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx"])
@@ -255,13 +238,16 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
         ("AGE,Sex, region,grade\n", "it has them in other letters, capital or small, or with spaces"),
         ("", "if that is empty or a record, write the names there"),
         ("31,F,01,4\n", "if that is empty or a record, write the names there"),
+        (
+            "age;Sex;region;grade\n31;F;01;0\n",
+            "its columns are separated by semicolons; records are read from files se",
+        ),
     ],
 )
-def test_a_first_line_that_has_not_the_names_is_told_from_one_that_has_them_otherwise(
-    run, spec, folder, content, remedy
-):
-    (folder / "records.csv").write_text(content)
-    told = run("release", spec, "records.csv", "-o", "new", "--dry-run", status=2)
-    assert remedy in told.stderr
-    assert "Sex" not in told.stderr
-    assert "31" not in told.stderr
+def test_a_first_line_without_the_names_is_told_from_one_that_has_them_otherwise(run, spec, ledger, content, remedy):
+    (spec.parent / "records.csv").write_text(content)
+    for dry in ((), ("--dry-run",)):
+        told = run("release", spec, "records.csv", "-o", "new", "--ledger", ledger, *dry, status=2)
+        assert remedy in told.stderr
+        assert not {"Sex", "31"} & set(told.stderr.replace(";", " ").split())
+    assert Ledger.open(ledger).spent == 0

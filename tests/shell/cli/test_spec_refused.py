@@ -117,10 +117,7 @@ HEADS = [
     (f"records_per_person = 1.5\n{BUDGET}", "records_per_person: expected an integer without quotes, got 1.5"),
     (f"noise = 'gaussian'\n{BUDGET}", "noise: expected 'discrete', got 'gaussian'"),
     (f"ledger = {{ file = 'l', budget = {{ zcdp = 'much' }} }}\n{BUDGET}", "ledger, budget: rho must be positive and"),
-    (
-        f"people = {{ person = 'id', keep = 2 }}\nrecords_per_person = 3\n{BUDGET}",
-        r"people\.keep and records_per_pers",
-    ),
+    (f"people = {{ person = 'id', keep = 2 }}\nrecords_per_person = 3\n{BUDGET}", r"people\.keep and records_per_pers"),
     (f"people = {{ person = 'id', key = '0x{'7' * 62}' }}\n{BUDGET}", "people, key: 64 hexadecimal digits"),
     (f"people = {{ person = 'id' }}\nneighbors = 'replace'\n{BUDGET}", "of all persons together are kept is not"),
     (
@@ -166,10 +163,7 @@ COLUMNS = [
     ("{ months = [1, 2] }", f"{SCHEMA}, months, entry 1: expected a month in quotes"),
     ("{ months = ['x', 'y'] }", f"{SCHEMA}: a month is"),
     ("{ numeric = [0, 5] }", rf"{SCHEMA}, numeric: expected a table with fields such as low, .*; got \[0, 5\]"),
-    (
-        "{ numeric = { low = 0, high = 9, bins = [[3]] } }",
-        r"numeric, bins: expected a number of bins, or .*got \[\[3",
-    ),
+    ("{ numeric = { low = 0, high = 9, bins = [[3]] } }", r"numeric, bins: expected a number of bins, or .*got \[\[3"),
     ("{ numeric = { low = 0 } }", f"{SCHEMA}, numeric: 'high' is missing"),
     ("{ numeric = { low = 0, high = 5, bin = 2 } }", f"{SCHEMA}, numeric: unknown field 'bin'"),
     ("{ numeric = { low = 0, high = 5, outside = 'clp' } }", f"{SCHEMA}, numeric, outside: expected 'refuse' or"),
@@ -201,10 +195,7 @@ ENTRIES = [
     ("up_to = 1\nwhere = true", "number 1, where: expected a table"),
     ("up_to = 1\nwhere = { works = 1 }", "'works' has no value 1 to select; its labels are 'true'"),
     ("up_to = 1\nwhere = { work = true }", "'work'"),
-    (
-        'queries = [["age", "sex"]]\nat_least = 1\nwhere.sex = "F"',
-        "entry 1: an attribute that a threshold matches can",
-    ),
+    ('queries = [["age", "sex"]]\nat_least = 1\nwhere.sex = "F"', "entry 1: an attribute that a threshold matches can"),
     ("order = 5\nwhere.works = true", "order=5, but where leaves only 4 attributes for tables"),
     ('order = 1\nkinds = "prefix"', r"\[\[workload\]\] number 1, kinds: expected a table, got 'prefix'"),
     ('order = 1\nkinds = { z = "prefix" }', "unknown attribute 'z'"),
@@ -250,10 +241,7 @@ KINDS = [
     ('{ kind = "custom", matrix = [[1, "x"]] }', f"{KIND}, matrix, entry 1, entry 2: expected a number wi.*, got 'x'"),
     ('{ kind = "custom", matrix = [[1]], labels = [1] }', f"{KIND}, labels, entry 1: expected a string in"),
     ('{ kind = "hierarchy", levels = 2 }', rf"{KIND}, levels: expected a list in \[brackets\], got 2"),
-    (
-        '{ kind = "hierarchy", levels = [2, "West"] }',
-        f"{KIND}, levels, entry 2: expected an integer, .*, got 'West'",
-    ),
+    ('{ kind = "hierarchy", levels = [2, "West"] }', f"{KIND}, levels, entry 2: expected an integer, .*, got 'West'"),
     ('{ kind = "hierarchy", levels = [true] }', f"{KIND}, levels, entry 1: expected an integer"),
     ('{ kind = "hierarchy", levels = [{ a = 1 }] }', f"{KIND}, levels, entry 1: expected an integer"),
     ('{ kind = "hierarchy", levels = [{ a = [1.5] }] }', f"{KIND}, levels, entry 1: expected an integer"),
@@ -309,14 +297,8 @@ OUTPUTS = [
 FACTS = [
     ('known = [{ query = ["county"], counts = [1] }]', r"\[\[output.known\]\] number 1: .*county"),
     ("known = [{ query = ['age', 'sex', 'marital'], counts = 1 }]", r"\[\[output.known\]\] number 1"),
-    (
-        'known = [{ query = ["sex"], counts = [1, 2, 3] }]',
-        r"number 1 must be finite counts of shape \(2,\), got sh",
-    ),
-    (
-        'known = [{ query = ["age", "sex"], counts = [[1], [2, 3], [4, 5]] }]',
-        r"must be an array of counts of shape \(",
-    ),
+    ('known = [{ query = ["sex"], counts = [1, 2, 3] }]', r"number 1 must be finite counts of shape \(2,\), got sh"),
+    ('known = [{ query = ["age", "sex"], counts = [[1], [2, 3], [4, 5]] }]', r"must be an array of counts of shape \("),
     ('known = [{ query = ["sex"], counts = [-1, 2] }]', r"\[\[output.known\]\] number 1 has a negative count"),
     ('known = [{ query = ["age"] }]', r"\[\[output.known\]\] number 1: give counts = \[...\], or file ="),
     ('known = [{ query = [], counts = "60" }]', r"\[\[output.known\]\] number 1, counts: expected a number, or li"),

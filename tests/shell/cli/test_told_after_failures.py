@@ -89,15 +89,14 @@ def commands(spec, records):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("failure", "is_done"), [(OSError(errno.EIO, "Input/output error"), False), slow(KeyboardInterrupt(), True)]
+    "fault",  # the failure, whether the call has done its work before, and how many calls further each time
+    [(OSError(errno.EIO, "Input/output error"), False, 1), slow((KeyboardInterrupt(), True, 2))],
 )
 @pytest.mark.parametrize("command", CALLS)
-def test_whichever_call_fails_what_is_told_is_what_is_there(
-    run, spec, records, folder, ledger, failure, is_done, command
-):
-    charges, met = 0, set()
+def test_whichever_call_fails_what_is_told_is_what_is_there(run, spec, records, folder, ledger, fault, command):
+    (failure, is_done, stride), charges, met = fault, 0, set()
     for call in CALLS[command]:
-        for number in range(100):
+        for number in range(0, 100, stride):
             with pytest.MonkeyPatch.context() as patch:
                 failure.__notes__ = []
                 failing = Failing(patch, call, number, failure, is_done=is_done)

@@ -38,15 +38,6 @@ def totals(folder):
     return rp.load_tables(folder)["job"].estimate.round(1).tolist()
 
 
-def test_a_release_counts_the_weights_of_the_records_that_are_kept(written, run):
-    run("release", "spec.toml", "records.csv", "-o", "tables")
-    assert totals(written / "tables") == pytest.approx([60, 7.5, 0.5], abs=0.2)
-    planned = run("plan", "spec.toml", "-o", "p.plan").stdout
-    assert "Records are weighted by 'hours', at most 60" in planned.replace("\n", " ")
-    assert rp.load_plan("p.plan").neighbors.records_per_person == 2
-    assert (pd.read_csv(written / "tables" / "errors.csv")["unit"] == "'hours'").all()
-
-
 def measuring_after(result):
     """The last of the commands that are told to come next."""
     return [event["command"] for event in events(result) if event["event"] == "next"][-1]
@@ -59,6 +50,11 @@ def test_the_next_command_after_a_plan_keeps_the_records_of_each_person(written,
     run(*words, status=0)
     estimates = rp.reconstruct(rp.load_measurement("spec.measurement"))["job"].estimate
     assert estimates == pytest.approx(np.array([60, 7.5, 0.5]), abs=0.2)
+    assert "Records are weighted by 'hours', at most 60" in run("plan", "spec.toml", "-o", "p").stdout.replace(
+        "\n", " "
+    )
+    assert rp.load_plan("p").neighbors.records_per_person == 2
+    assert (pd.read_csv(written / "p.errors.csv")["unit"] == "'hours'").all()
 
 
 MEASURE = ("measure", "spec.plan", "records.csv", "-o", "new", "--person", "id", "--order", "day")
