@@ -3,7 +3,7 @@
 import json
 
 from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
-from residualplanner.shell.cli.spec.objects import domain_of_spec, plan_of_spec, targets_of_spec, workload_of_spec
+from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.starting import spec_text, starting_spec
 
 __all__ = [
@@ -27,11 +27,6 @@ def workload_of(path):
     """Its workload."""
     spec = read_spec(path)
     return workload_of_spec(spec, domain_of_spec(spec))
-
-
-def plan_of(path):
-    """Its plan."""
-    return plan_of_spec(read_spec(path), workload_of(path))
 
 
 def events(result):

@@ -14,7 +14,6 @@ import pytest
 import residualplanner as rp
 from residualplanner import Domain, Prefix, Workload, load_plan, load_tables, marginals, reconstruct, select, zcdp
 from residualplanner.shell.cli import output, steps
-from residualplanner.shell.cli.output import Output
 from shell.specs import domain_of
 
 KINDS = """
@@ -212,7 +211,7 @@ def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch, capsys)
     def shown(forced, patience):
         monkeypatch.setenv("FORCE_COLOR", forced)
         monkeypatch.setattr(output, "PATIENCE", patience)
-        with Output().progress("counting things") as progress:
+        with output.Output().progress("counting things") as progress:
             for done in range(40):
                 progress(done, 40)
                 time.sleep(0.005)
@@ -225,8 +224,8 @@ def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch, capsys)
 def test_what_a_large_workload_takes_is_said_from_the_first_size_on(capsys):
     def said(sizes, queries):
         workload = Workload(Domain(sizes), queries)
-        steps.say_sizes(workload, Output())
-        steps.say_search(workload, Output())
+        steps.say_sizes(workload, output.Output())
+        steps.say_search(workload, output.Output())
         return capsys.readouterr().out
 
     table = [("a", "b")]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from residualplanner import Ledger, load_plan
-from residualplanner.shell.cli import output as events
-from residualplanner.shell.cli.output import Output
+from residualplanner.shell.cli import output
 
 CANARY = "canary-90ab"
 
@@ -120,8 +119,8 @@ def test_what_to_do_after_an_error_is_told_too(run, spec, records, failing):
 
 def test_progress_is_told_once_a_second(monkeypatch, capsys):
     clock = [0.0]
-    monkeypatch.setattr(events.time, "monotonic", lambda: clock[0])
-    with Output(as_json=True).progress("counting") as progress:
+    monkeypatch.setattr(output.time, "monotonic", lambda: clock[0])
+    with output.Output(as_json=True).progress("counting") as progress:
         for done in range(1, 36):
             clock[0] += 0.125
             progress(done, 35)
@@ -139,7 +138,7 @@ def test_progress_is_told_once_a_second(monkeypatch, capsys):
 @pytest.mark.parametrize("total", [1, 3, 10, 1234])
 @pytest.mark.parametrize("stride", [1, 7])
 def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total, stride):
-    with Output(as_json=True).progress("measuring", is_private=True) as progress:
+    with output.Output(as_json=True).progress("measuring", is_private=True) as progress:
         for done in [*range(1, total, stride), total]:
             progress(done, total)
     told = _events(capsys.readouterr().out)[:-1]
@@ -147,7 +146,7 @@ def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total,
 
 
 def test_numbers_that_are_not_finite_are_null():
-    line = events.event_line("e", "t", {"a": math.inf, "b": np.float64("nan"), "c": np.int64(3), "d": True})
+    line = output.event_line("e", "t", {"a": math.inf, "b": np.float64("nan"), "c": np.int64(3), "d": True})
     assert json.loads(line) == {"event": "e", "text": "t", "a": None, "b": None, "c": 3.0, "d": True}
 
 
