@@ -351,9 +351,9 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are groups are replaced, in its signature, by the options of the group.
 
     Example:
-        >>> def forget(name: str, *, output: Output) -> None: ...
+        >>> def forget(name: str, *, changes: PlanOptions) -> None: ...
         >>> list(inspect.signature(with_groups(forget)).parameters)
-        ['name', 'quiet', 'as_json']
+        ['name', 'budget', 'at_most', 'loss']
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
