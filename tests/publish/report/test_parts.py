@@ -14,8 +14,7 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from residualplanner.publish.pictures.drawing import inline_svg, svg_of
-from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks
-from residualplanner.publish.pictures.shown_table import rows_to_show
+from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks, rows_to_show
 from residualplanner.publish.report import fairness_data
 from residualplanner.publish.report.estimates import rows_of_tables
 from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
