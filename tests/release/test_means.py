@@ -164,11 +164,6 @@ def test_no_mean_that_is_expected_has_a_larger_error_than_is_told_in_advance_and
     assert np.sqrt(max(along)) / 25 == pytest.approx(told[0], rel=1e-9)
 
 
-def variances_of_mean(K):
-    """Of the count, and of what amounts from 0 to 1 are above 0 and below 1, from a precision matrix on both cells."""
-    return np.diag(np.array([[1, 1], [0, 1], [1, 0]]) @ np.linalg.inv(K) @ np.array([[1, 0, 1], [1, 1, 0]]))
-
-
 @pytest.mark.parametrize(("loss", "least"), [("max", 4 / 3), ("sum", 2 + np.sqrt(3))])
 def test_the_plan_for_a_mean_has_the_least_errors_that_were_proved(loss, least):
     domain = rp.Domain({"job": 4, "pay": rp.Numeric(20, 60)})
@@ -176,31 +171,6 @@ def test_the_plan_for_a_mean_has_the_least_errors_that_were_proved(loss, least):
     plan = rp.select(rp.Workload(domain, [query]), budget=rp.pcost(1), loss=loss)
     found = plan.variance(query)[0]
     assert (found.max() if loss == "max" else found.sum()) == pytest.approx(least, rel=1e-5)
-
-
-@given(a=st.floats(0.05, 1), b=st.floats(0.05, 1), r=st.floats(-0.95, 0.95))
-@settings(max_examples=300)
-def test_no_mechanism_of_the_same_cost_has_smaller_errors_of_counts_and_sums(a, b, r):
-    K = np.array([[a, r * np.sqrt(a * b)], [r * np.sqrt(a * b), b]])
-    found = variances_of_mean(K / max(a, b))
-    assert found.max() >= 4 / 3 * (1 - 1e-9)
-    assert found.sum() >= (2 + np.sqrt(3)) * (1 - 1e-9)
-
-
-shares = st.lists(st.floats(0.1, 1), min_size=4, max_size=4)
-
-
-@pytest.mark.slow
-@given(shares=shares)
-@settings(max_examples=10, deadline=None)
-def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
-    domain = rp.Domain({"job": 5, "year": 3, "pay": rp.Numeric(0, 40)})
-    queries = [("job",), ("year",), *({name: IDENTITY, "pay": rp.Sum()} for name in ("job", "year"))]
-    std_err = np.sqrt(sum(shares) / np.array(shares)) * [1, 1, 40, 40]  # each with its share of the cost 1
-    targets = rp.losses.Targets([(query, MARGIN * each) for query, each in zip(queries, std_err, strict=True)])
-    plan = rp.select(rp.Workload(domain, queries), budget=rp.pcost(1), loss=targets)
-    ours = [np.sqrt(plan.variance(query).max()) for query in queries]
-    assert (np.array(ours) <= std_err).all()
 
 
 @pytest.mark.parametrize("records", [0, -1, np.nan, np.inf])

@@ -12,7 +12,7 @@ import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
 from residualplanner import Domain, Identity, Workload, marginals, measure, pcost, reconstruct, select
 from residualplanner.release import batches as batches_module
-from strategies import NAMES, cases, names_of, noise_of
+from strategies import cases, names_of, noise_of
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": 4, "d": 3})
 PLAN = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
@@ -44,31 +44,6 @@ def test_a_table_has_its_axes_in_the_order_of_the_query_whatever_its_form(order)
     for query in (set(order), frozenset(order)):
         assert RELEASE[query].names == ("a", "b", "c")
     assert (RELEASE["a"].estimate == RELEASE[("a",)].estimate).all()
-
-
-@given(order=st.permutations(range(4)))
-def test_the_order_of_the_domain_does_not_matter(order):
-    """The same records under permuted attributes give the same tables, transposed."""
-    sizes = (3, 1, 2, 4)
-    codes = np.random.default_rng(4).integers(0, sizes, (30, 4))
-    for positions in ((0, 2, 3), (1, 3)):
-        tables = []
-        for arrangement in (range(4), order):
-            domain = Domain({NAMES[i]: sizes[i] for i in arrangement})
-            plan = select(Workload(domain, [tuple(NAMES[i] for i in positions)]), budget=pcost(1))
-            table = exact_release(plan, dense.counts(plan.domain.sizes, codes[:, list(arrangement)]))[
-                tuple(NAMES[i] for i in positions)
-            ]
-            tables.append(table.estimate.transpose([table.names.index(NAMES[i]) for i in positions]))
-        np.testing.assert_allclose(*tables, atol=1e-10)
-
-
-@given(case=cases())
-def test_attributes_of_one_value_only_add_an_axis(case):
-    release = any_release(select(case.workload, budget=pcost(1)))
-    for query in case.queries:
-        varied = tuple(i for i in query if case.sizes[i] > 1)
-        assert (release[names_of(query)].estimate.ravel() == release[names_of(varied)].estimate.ravel()).all()
 
 
 def test_batches_are_stacks_of_equal_tables_bounded_in_size(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.release import layout
+from small_pieces import small_parts
 
 DOMAIN = rp.Domain({"a": 3, "region": ["north", "south", "o'east"], "c": 4})
 WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(DOMAIN, [{"c": rp.Prefix(), "region": rp.Identity()}])
@@ -17,9 +17,7 @@ RELEASE = any_release(rp.select(WORKLOAD, budget=rp.pcost(1)))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("parts") / "release"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "PART_CELLS", 16)
-        patch.setattr(layout, "ROW_GROUP_CELLS", 8)
+    with small_parts(16, 8):
         RELEASE.save(path, "parts")
     return path
 
