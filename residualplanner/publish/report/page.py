@@ -83,7 +83,7 @@ def page_of(
         page=tables,
         shown_table=_shown_table(tables),
         files=_files(rows),
-        **figures | {"figures": {figure.name: figure for figure in figures["figures"]}},
+        **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
         **_values(subject),
     )
 

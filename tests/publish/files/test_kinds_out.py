@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import residualplanner as rp
 from made_releases import any_release, index_of
 from random_plans import IDENTITY, plan_of, planned, plans, plans_by_set, random_matrix, table_covariance
 from replayed_measuring import integers_of, noise_frozen
-from residualplanner import Custom, Hierarchy, Prefix, load_measurement, measure, reconstruct
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.publish.files.file_names import parts_of_kinds
 
@@ -36,15 +36,18 @@ def test_variances_covariances_and_combinations_are_those_of_eq_26(plan):
 
 
 #: One attribute queried in five kinds, two pairs of one name; one for its values only; both sorts of basis.
-FIRST, SECOND = Custom([[1, 1, 1, 1], [1, 0, 0, 0]]), Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"])
-GROUPS = [Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
+FIRST, SECOND = (
+    rp.Custom([[1, 1, 1, 1], [1, 0, 0, 0]]),
+    rp.Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"]),
+)
+GROUPS = [rp.Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
 FIRST_BASIS = random_matrix(4, 3, 1)
 SEVERAL = plan_of(
     (4, 3, 1),
     (FIRST_BASIS, None, None),
     [
         {"a": kind, **dict.fromkeys("bc"[:others], IDENTITY)}
-        for kind in (IDENTITY, Prefix(), FIRST, SECOND, *GROUPS)
+        for kind in (IDENTITY, rp.Prefix(), FIRST, SECOND, *GROUPS)
         for others in (0, 1, 2)
     ],
 )
@@ -82,7 +85,7 @@ def test_the_manifest_says_what_is_queried_and_was_measured(saved):
 def test_names_that_look_like_kinds_do_not_collide_with_them(names):
     from residualplanner.publish.files.file_names import encoded_names
 
-    kinds = [IDENTITY, Prefix(), FIRST, SECOND]
+    kinds = [IDENTITY, rp.Prefix(), FIRST, SECOND]
     parts = [part for name in encoded_names(names) for part in parts_of_kinds(name, kinds)]
     assert len(set(parts)) == len(names) * len(kinds)
 
@@ -90,16 +93,16 @@ def test_names_that_look_like_kinds_do_not_collide_with_them(names):
 def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monkeypatch):
     """Counts so large that 64 bits do not hold their products: stored, loaded and divided without loss."""
     sizes, most = (4, 3), 2**40
-    plan = plan_of(sizes, (random_matrix(4, 3, 1, most=2**30), None), [{"a": Prefix(), "b": IDENTITY}])
+    plan = plan_of(sizes, (random_matrix(4, 3, 1, most=2**30), None), [{"a": rp.Prefix(), "b": IDENTITY}])
     table = np.random.default_rng(1).integers(0, most, sizes)
     noise_frozen(monkeypatch)
-    saved = measure(plan, {("a", "b"): table})
+    saved = rp.measure(plan, {("a", "b"): table})
     saved.save(tmp_path / "file")
-    loaded = load_measurement(tmp_path / "file")
+    loaded = rp.load_measurement(tmp_path / "file")
     assert loaded.residuals.wide
     before, after = integers_of(saved), integers_of(loaded)
     assert all(before[members].tolist() == after[members].tolist() for members in before)
-    found = reconstruct(loaded)[{"a": Prefix(), "b": IDENTITY}].estimate
+    found = rp.reconstruct(loaded)[{"a": rp.Prefix(), "b": IDENTITY}].estimate
     np.testing.assert_allclose(found, np.cumsum(table, axis=0), rtol=1e-6)
 
 

@@ -9,7 +9,6 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner import Identity, Range, load_tables
 from residualplanner.publish.report.figures import fairness_of
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.shell.cli.words import bases_text
@@ -57,9 +56,9 @@ def test_the_manifest_says_how_many_bases_an_attribute_has(saved):
 
 
 def test_tables_are_written_with_the_standard_errors_of_their_own_cells(saved):
-    tables = load_tables(saved)
+    tables = rp.load_tables(saved)
     for query in PLAN.workload:
         np.testing.assert_allclose(
             tables.numbers.frame(query).std_err, np.sqrt(PLAN.variance(query)).ravel(), rtol=1e-12
         )
-    assert np.ptp(tables.numbers.frame({"a": Range(), "c": Identity(), "one": Identity()}).std_err) > 0
+    assert np.ptp(tables.numbers.frame({"a": rp.Range(), "c": rp.Identity(), "one": rp.Identity()}).std_err) > 0

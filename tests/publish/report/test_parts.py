@@ -4,7 +4,6 @@ import json
 import re
 import time
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,10 +17,11 @@ from residualplanner.publish.pictures.plots import draw_budget, fairness_figure,
 from residualplanner.publish.report import fairness_data
 from residualplanner.publish.report.estimates import rows_of_tables
 from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
+from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
-from residualplanner.publish.report.tables import error_rows, rows_json
-from residualplanner.release import layout
+from residualplanner.publish.report.tables import error_rows, page_tables, rows_json
+from small_pieces import small_parts
 
 
 def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
@@ -70,11 +70,10 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     assert "not planned" in figure.caption
 
 
-def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
-    any_release(plan).save(tmp_path / "tables")
-    found = subject_of(tmp_path / "tables", level=0.95).plan.workload
-    assert list(found) == list(plan.workload)
-    assert found.weights.tolist() == plan.workload.weights.tolist()
+@pytest.fixture
+def _small_parts():
+    with small_parts():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -105,19 +104,16 @@ def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
     assert (saved["margin"] <= saved["target"]).tolist() == saved["meets_target"].tolist()
 
 
-def test_targets_of_a_folder_are_told_as_well(with_targets, tmp_path):
+def test_targets_of_a_folder_are_told_as_well(with_targets, plan_folder, tmp_path):
+    page = read_page(plan_folder / "report.html")
+    assert not page.all("figure", id="targets")  # without targets nothing is said of them
+    assert "Target" not in page.one("table", id="errors").text
     any_release(with_targets).save(tmp_path / "tables")
     subject = subject_of(tmp_path / "tables", level=0.95)
     assert subject.target_level == 0.9
     (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
     assert [row[-1] for row in figure.rows] == ["no", "yes"]
     assert error_rows(subject).values["meets_target"] == [False, True, None]
-
-
-def test_without_targets_nothing_is_said_of_them(plan_folder):
-    page = read_page(plan_folder / "report.html")
-    assert not page.all("figure", id="targets")
-    assert "Target" not in page.one("table", id="errors").text
 
 
 def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_report):
@@ -147,13 +143,14 @@ def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept()
     assert errors["query"].iloc[0] not in kept
 
 
-def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("residualplanner.publish.report.report.error_rows", partial(error_rows, limit=4))
-    rp.publish.write_report(plan, tmp_path / "report.html")
-    section = read_page(tmp_path / "report.html").one("section", id="error-table")
+def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
+    subject, figures = subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
+    figures["figures"] = tuple(figures_of(subject))
+    page = page_of(subject, error_rows(subject, limit=4), page_tables(subject), figures, "beside")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    section = read_page(tmp_path / "page.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
-    assert section.all("a")[0].attributes["href"] == "./report-figures/errors.csv"
-    assert len(pd.read_csv(tmp_path / "report-figures" / "errors.csv")) == len(plan.workload)
+    assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
 def test_budgets_in_other_terms_are_safe_bounds(plan):
@@ -173,12 +170,13 @@ def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     subject = subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
     shown = subject.errors["query"].iloc[rows_of_tables(subject)]
     assert shown.tolist() == ["b", "a × b"]
+    estimate = np.random.default_rng(1).permutation(1000).astype(float)
+    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
 
 
 @pytest.mark.slow
-def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "PART_CELLS", 64)
-    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)
+@pytest.mark.usefixtures("_small_parts")
+def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path):
     release = any_release(
         rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4, "c": 5, "d": 6}), up_to=3), budget=rp.zcdp(1))
     )
@@ -190,11 +188,6 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     assert total_texts(subject) is None
     rp.publish.write_report(tmp_path / "some", tmp_path / "report.html")
     assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
-
-
-def test_rows_of_a_large_table_are_the_largest_estimates_in_order():
-    estimate = np.random.default_rng(1).permutation(1000).astype(float)
-    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
 
 
 def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():

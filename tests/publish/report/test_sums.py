@@ -5,12 +5,11 @@ import re
 import numpy as np
 
 import residualplanner as rp
-from residualplanner import About, Attribute, Domain, Identity, Numeric, Sum, Workload, pcost, select
 from residualplanner.publish.report import fairness_data
 
-PAY = Attribute("pay", numeric=Numeric(0, 100_000, bins=[20_000], outside="clip"), about=About(unit="EUR"))
-TOTAL = {"sex": Identity(), "pay": Sum()}
-PLAN = select(Workload(Domain({"sex": ["F", "M"], "pay": PAY}), [("sex", "pay"), TOTAL]), budget=pcost(1))
+PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 100_000, bins=[20_000], outside="clip"), about=rp.About(unit="EUR"))
+TOTAL = {"sex": rp.Identity(), "pay": rp.Sum()}
+PLAN = rp.select(rp.Workload(rp.Domain({"sex": ["F", "M"], "pay": PAY}), [("sex", "pay"), TOTAL]), budget=rp.pcost(1))
 
 
 def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
