@@ -33,19 +33,6 @@ def test_rows_are_the_counts_of_their_areas(plan):
     assert release[QUERIES[0]].estimate.round(9)[1].tolist() == [11, 22]
 
 
-def test_two_geographies_in_one_workload_have_the_errors_of_their_sums(plan):
-    covariance = plan.covariance(["county"])
-    for kind in (COUNTIES, DISTRICTS):
-        W = kind.on(DOMAIN["county"]).matrix(3)
-        assert plan.variance({"county": kind}) == pytest.approx(np.diag(W @ covariance @ W.T))
-
-
-def test_areas_are_the_sums_of_what_lies_in_them_in_both_geographies(release):
-    states, districts = release[{"county": COUNTIES}].estimate, release[{"county": DISTRICTS}].estimate
-    assert states[:3] == pytest.approx([states[3:].sum(), states[3:5].sum(), states[5]])
-    assert districts[:3] == pytest.approx([states[3:].sum(), states[3], states[4:].sum()])
-
-
 def test_frames_have_level_code_name_and_parent(release):
     frame = release[QUERIES[0]].to_frame()
     assert list(frame.columns)[:6] == [

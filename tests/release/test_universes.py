@@ -70,14 +70,6 @@ def test_an_attribute_of_the_table_has_the_selected_labels_only():
     assert table.sum("age", "employed").title == "(total) among sex: 1, employed: yes or part time"
 
 
-def test_sums_of_a_kind_are_about_the_selected_records():
-    table = exact_release(planned(), DATA)[ADULTS]
-    assert table.labels == (("[0, 30)", "[0, 65)"),)
-    np.testing.assert_allclose(table.estimate, DATA[1:3].sum(axis=(1, 2)).cumsum(), atol=1e-6)
-    with pytest.raises(rp.errors.WorkloadError, match="do not add up"):
-        table.sum("age")
-
-
 def test_all_labels_are_everybody():
     release = exact_release(planned(), DATA)
     everybody = release[

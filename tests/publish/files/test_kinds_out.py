@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -104,10 +103,3 @@ def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monk
     assert all(before[members].tolist() == after[members].tolist() for members in before)
     found = rp.reconstruct(loaded)[{"a": rp.Prefix(), "b": IDENTITY}].estimate
     np.testing.assert_allclose(found, np.cumsum(table, axis=0), rtol=1e-6)
-
-
-def test_frames_have_the_labels_of_their_kinds():
-    frame = RELEASE[{"a": SECOND, "b": IDENTITY}].to_frame()
-    assert frame["a"].tolist() == ["all"] * 3 + ["it, too"] * 3
-    assert frame["b"].tolist() == [0, 1, 2] * 2
-    assert pd.api.types.is_integer_dtype(frame["b"])

@@ -1,4 +1,4 @@
-"""The parts of a report: fairness, targets, large workloads, pictures."""
+"""The parts of a report: fairness, targets, large workloads, pictures, bases by set, sums of amounts."""
 
 import json
 import re
@@ -12,6 +12,7 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
+from random_plans import plan_by_set, sample_workload
 from residualplanner.publish.pictures.drawing import inline_svg, svg_of
 from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks, rows_to_show
 from residualplanner.publish.report import fairness_data
@@ -21,6 +22,7 @@ from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
 from residualplanner.publish.report.tables import error_rows, page_tables, rows_json
+from residualplanner.shell.cli.words import bases_text
 from small_pieces import small_parts
 
 
@@ -48,6 +50,7 @@ def test_a_plan_with_another_loss_stands_beside_all_three_weightings():
     domain = rp.Domain({"a": 3, "b": 40})
     plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.privacy.gdp(1), loss="max")
     assert list(fairness_of(subject_of(plan, level=0.95))) == ["plan", "equal", "cells", "sqrt"]
+    assert list(fairness_of(subject_of(BY_SET, level=0.95))) == ["plan"]  # no weighting with one basis beside these
 
 
 def test_weightings_are_left_out_where_they_cannot_be_planned():
@@ -246,3 +249,63 @@ def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
     rp.publish.write_report(plan, tmp_path / "report.html")
     data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
     assert data["values"]["cells"] == plan.workload.cells.tolist()
+
+
+BY_SET = plan_by_set(sample_workload(), 1)
+
+
+@pytest.fixture(scope="module")
+def by_set(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("by_set") / "release"
+    any_release(BY_SET).save(folder)
+    return folder
+
+
+def test_a_plan_is_summed_up_in_plain_words():
+    assert BY_SET.basis_summary == {"optimal_by_set": 2, "subtraction": 2}
+    assert bases_text(BY_SET) == "optimal by set for a, b; subtraction for c, one"
+
+
+@pytest.mark.slow
+def test_reports_of_plan_release_and_folder_say_the_same_of_bases(by_set, tmp_path):
+    for subject in (BY_SET, any_release(BY_SET), by_set):
+        page = tmp_path / f"{type(subject).__name__}.html"
+        rp.publish.write_report(subject, page)
+        text = read_page(page).one("body").text
+        assert "Bases: optimal by set for 2 attributes, subtraction for 2 attributes." in text
+        assert "Other weightings were not planned here: that would take long" in text
+
+
+def test_the_manifest_says_how_many_bases_an_attribute_has(by_set):
+    manifest = json.loads((by_set / "manifest.json").read_text())
+    by_set = BY_SET.strategy
+    count = {i: len({id(by_set.basis(members, i)) for members in BY_SET.closure if i in members}) for i in (0, 1)}
+    assert count[0] > 1
+    assert manifest["plan"]["bases"] == {
+        "a": {"family": "optimal_by_set", "answers": 3, "bases": count[0]},
+        "b": {"family": "optimal_by_set", "answers": 2, "bases": count[1]},
+        "c": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
+        "one": {"family": "subtraction", "answers": 0, "pcost": "0"},
+    }
+
+
+PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 100_000, bins=[20_000], outside="clip"), about=rp.About(unit="EUR"))
+TOTAL = {"sex": rp.Identity(), "pay": rp.Sum()}
+SUMS = rp.select(rp.Workload(rp.Domain({"sex": ["F", "M"], "pay": PAY}), [("sex", "pay"), TOTAL]), budget=rp.pcost(1))
+
+
+def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
+    expected = [np.sqrt(SUMS.variance(("sex", "pay")).mean()), np.sqrt(SUMS.variance(TOTAL).mean()) / 100_000]
+    np.testing.assert_allclose(fairness_data(SUMS)["std_err"], expected, rtol=1e-12)
+
+
+def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_path):
+    rp.publish.write_report(SUMS, tmp_path / "page.html")
+    page = " ".join(re.sub(r"<[^>]+>", "", (tmp_path / "page.html").read_text()).split())
+    assert "[0, 20000), [20000, 100000]" in page
+    assert "low end" not in page
+    assert "standard error of a cell in counts; sums in units of the largest amount" in page
+    assert "Of sums it is in units of the largest amount." in page
+    largest = re.search(r"the largest is ([0-9.,]+) times the least", page)
+    errors = fairness_data(SUMS)["std_err"]
+    assert float(largest[1]) == round(errors.max() / errors.min(), 2)

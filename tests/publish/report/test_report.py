@@ -162,14 +162,6 @@ def test_estimates_are_those_of_the_release_with_intervals(release, release_fold
     )
 
 
-def test_joint_intervals_cover_all_cells_at_once_at_least_as_often_as_said():
-    random = np.random.default_rng(3)
-    cells, level, runs = 40, 0.8, 4000
-    wide = margin_factor(1 - (1 - level) / cells)
-    misses = np.abs(random.normal(size=(runs, cells))).max(axis=1) > wide
-    assert (1 - level) * 0.8 < misses.mean() < (1 - level) + 0.03
-
-
 def test_a_release_whose_noise_anyone_knows_promises_nothing(release, release_folder):
     page = read_page(release_folder / "report.html")
     told = page.one("section", id="privacy").text
