@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from made_releases import any_release, index_of
+from random_plans import IDENTITY, plan_of, random_matrix
 from residualplanner.method.plan.files import plan_hash
+from residualplanner.method.queries.json import kind_from_json
 from residualplanner.publish import saving
-from residualplanner.publish.files.file_names import encoded_names, file_stem
+from residualplanner.publish.files.file_names import encoded_names, file_stem, parts_of_kinds
 
 DOMAIN = rp.Domain(
     {"age": rp.Bins([0, 10, 20]), "one": 1, "sex": ["F", "M, or so"], "code": [7, 30], "yes": [False, True], "n/a": 3}
 )
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=3), budget=rp.zcdp(0.5))
 RELEASE = any_release(PLAN, seed=12345)
-COLUMNS = ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
 
 
 @pytest.fixture(scope="module", params=["parquet", "csv"])
@@ -233,3 +234,55 @@ def test_a_system_that_writes_less_than_it_was_given_is_given_the_rest(tmp_path,
     digest = saving.write_new(tmp_path / "out", pieces)
     assert (tmp_path / "out").read_bytes() == b"".join(pieces)
     assert digest == hashlib.sha256(b"".join(pieces)).hexdigest()
+
+
+#: One attribute queried in five kinds, two pairs of one name; one for its values only; both sorts of basis.
+FIRST, SECOND = (
+    rp.Custom([[1, 1, 1, 1], [1, 0, 0, 0]]),
+    rp.Custom([[1, 1, 1, 1], [0, 1, 0, 0]], labels=["all", "it, too"]),
+)
+GROUPS = [rp.Hierarchy([{"x": low, "y": high}]) for low, high in (([0, 1], [2, 3]), ([0], [1, 2, 3]))]
+FIRST_BASIS = random_matrix(4, 3, 1)
+SEVERAL = plan_of(
+    (4, 3, 1),
+    (FIRST_BASIS, None, None),
+    [
+        {"a": kind, **dict.fromkeys("bc"[:others], IDENTITY)}
+        for kind in (IDENTITY, rp.Prefix(), FIRST, SECOND, *GROUPS)
+        for others in (0, 1, 2)
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def of_kinds(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kinds") / "out"
+    any_release(SEVERAL).save(folder, "csv")
+    return folder
+
+
+def test_the_index_says_which_kinds_a_file_answers(of_kinds):
+    found = {(row["query"], row["kinds"], row["file"].split("/")[1].rsplit(".", 1)[0]) for row in index_of(of_kinds)}
+    assert ("a", "prefix", "a@prefix") in found
+    assert {name for query, kinds, name in found if query == "a" and kinds == "custom"} == {"a@custom1", "a@custom2"}
+    assert {name for query, _, name in found if query == "a × b"} == {
+        "a.b", "a@prefix.b", "a@custom1.b", "a@custom2.b", "a@hierarchy1.b", "a@hierarchy2.b"
+    }  # fmt: skip
+
+
+def test_the_manifest_says_what_is_queried_and_was_measured(of_kinds):
+    manifest = json.loads((of_kinds / "manifest.json").read_text())
+    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
+    pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
+    assert manifest["plan"]["bases"] == {
+        "a": {"family": "given", "answers": 3, "pcost": str(pcost)},
+        "b": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
+        "c": {"family": "subtraction", "answers": 0, "pcost": "0"},
+    }
+
+
+@given(names=st.lists(st.sampled_from(["a", "a@prefix", "prefix", "a%40", "a@custom1"]), min_size=1, unique=True))
+def test_names_that_look_like_kinds_do_not_collide_with_them(names):
+    kinds = [IDENTITY, rp.Prefix(), FIRST, SECOND]
+    parts = [part for name in encoded_names(names) for part in parts_of_kinds(name, kinds)]
+    assert len(set(parts)) == len(names) * len(kinds)
