@@ -103,6 +103,9 @@ def test_means_of_negative_amounts_are_near_the_truth_and_an_empty_group_has_non
     found = rp.means(release, "pay", ["job"])
     assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
     assert found.too_noisy.tolist() == [False, False, True]
+    for seed in range(8):
+        each = rp.means(release_of(STATED, [("job", "pay"), BY_JOB], seed=seed), "pay", ["job"])
+        assert each.too_noisy.tolist() == (each.count <= MARGIN * each.count_std_err).tolist()
     assert (found.low[2], found.high[2]) == (-10, 30)
     everybody = rp.means(release, "pay")
     assert everybody.estimate.shape == ()

@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -267,6 +268,15 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
         rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"
     ):
         rp.load_tables(folder)["b"]
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_total_of_two_rows_is_refused(file_format):
+    words = formats.TableWords("", [], [], {}, ABOUT)
+    content = formats.FORMATS[file_format].write(pa.table({"x": [1.0, 2.0]}), words)
+    for rows, is_refused in ((2, False), (1, True)):
+        with pytest.raises(rp.errors.FileFormatError) if is_refused else nullcontext():
+            read_columns(bytes(content), Path(f"x.{file_format}"), {"x": "double"}, rows)
 
 
 def test_another_plan_is_refused_though_its_hash_is_right(folder):

@@ -124,6 +124,7 @@ def test_parts_of_another_measurement_or_of_other_parts_are_not_gone_on_with(tmp
     interrupted(release, tmp_path / "some", after=1, only=ONLY)
     release.save(tmp_path / "some", only=[1])
     assert sorted(os.listdir(tmp_path / "some/parts")) == ["part-000001.parquet"]
+    assert len(times_of(hidden_of(tmp_path / "some"))) == 1  # those of the run that was interrupted are still there
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path):
