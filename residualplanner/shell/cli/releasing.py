@@ -19,7 +19,7 @@ from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT
-from residualplanner.publish.loading import load_tables
+from residualplanner.publish.saving import load_tables
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
