@@ -1,10 +1,11 @@
-"""What the sampler's tests compare it with, written from the definitions and sharing no code with it.
+"""What the sampler's tests compare it with, written from the definitions and sharing no code with its decisions.
 
 Exponentials by integer Taylor series with the rounding on the outside, probabilities by summation at 50 digits, one
 attempt decoded bit by bit, and the sampler of Canonne, Kamath & Steinke (2020) as their paper states it.
 """
 
 import os
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
@@ -12,9 +13,13 @@ from random import Random
 
 import mpmath
 import numpy as np
+import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, draw_arrays
+
+P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"
 
 
@@ -27,6 +32,28 @@ def name_of(gamma2):
     """Name a test by the scale it is for."""
     a, b = Fraction(gamma2).as_integer_ratio()
     return f"gamma=2**{(a.bit_length() - b.bit_length()) / 2}" if max(a, b) > 10**12 else f"gamma2={gamma2}"
+
+
+@contextmanager
+def floats_decide_nothing():
+    """Leave every decision to exact arithmetic."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempts, "SLACK", 2.0**23)  # in units of 2**-21: further than any two probabilities differ
+        yield
+
+
+def drawn(gamma2, size, seed):
+    """Draws of one scale of any size from known bits."""
+    return draw_arrays(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))[0]
+
+
+def assert_follows(law, values, *, mean=True):
+    """A chi-square test, and the mean square; false alarms: one in a million."""
+    result = Tally(Law(law), values.size)
+    result.add(values)
+    assert result.p_value > P_VALUE
+    assert abs(result.variance_score) < SCORE
+    assert not mean or abs(result.mean_score) < SCORE
 
 
 # --- exponentials ---------------------------------------------------------------------------------------------------
