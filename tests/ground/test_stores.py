@@ -213,7 +213,5 @@ def test_addresses_and_paths_open_stores(tmp_path):
         with pytest.raises(rp.errors.ArgumentError, match=f"a store must be the path of a folder, .*got '{other}'"):
             open_store(other)
     for nowhere in ("", "s3://", "s3:///prefix", 3):
-        with pytest.raises(
-            rp.errors.ArgumentError, match="a store must be the path of a folder, or an address"
-        ):
+        with pytest.raises(rp.errors.ArgumentError, match="a store must be the path of a folder, or an address"):
             open_store(nowhere)

@@ -565,14 +565,6 @@ def test_what_the_ledger_refuses_is_refused_before_a_record_is_read(make):
         measure(PLAN, UNREADABLE, ledger=Ledger(pcost(1)))
 
 
-@pytest.mark.parametrize(("charge", "entries"), [("counted", 0), ("first", 1)])
-def test_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(make, charge, entries):
-    ledger = make(pcost(1))
-    with pytest.raises(rp.errors.DataError):
-        measure(PLAN, np.array([[0, 7]]), ledger=ledger, charge=charge)
-    assert len(ledger.entries) == entries
-
-
 def test_when_to_charge_is_one_of_two_words():
     with pytest.raises(
         rp.errors.BudgetError, match=r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"
@@ -596,15 +588,6 @@ def test_a_torn_or_damaged_ledger_stops_a_measurement_before_a_record_is_read(pa
         path.write_bytes(path.read_bytes() + tail)
         with pytest.raises(rp.errors.FileFormatError, match="line"):
             measure(PLAN, UNREADABLE, ledger=ledger)
-
-
-def test_an_entry_holds_nothing_of_the_records(tmp_path):
-    texts = []
-    for number, codes in enumerate((CODES, np.zeros((50, 2), dtype=int))):
-        ledger = Ledger.create(tmp_path / str(number), budget=pcost(1), data_set="census")
-        measure(PLAN, codes, ledger=ledger)
-        texts.append((tmp_path / str(number)).read_bytes())
-    assert texts[0] == texts[1]
 
 
 @given(costs=st.lists(st.fractions(0, 1, max_denominator=12), max_size=8), person=st.sampled_from([1, 2]))
