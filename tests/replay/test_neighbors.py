@@ -27,9 +27,9 @@ from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residua
 GATE = import_module("residualplanner.gate.measurement.measure")
 NOISE = import_module("residualplanner.gate.measurement.discrete")
 
-PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "2500"))
-PAIRS_PER_WORLD = 20
-PARTS = 10
+PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "1500"))
+PAIRS_PER_WORLD = 12
+PARTS = 5
 #: Of so many worlds one has its calls followed, and one saves its release, with fewer pairs: both are slow.
 TRACED, WITH_RELEASE, PAIRS_WITH_RELEASE = 4, 21, 5
 WORLDS = -(-PAIRS * WITH_RELEASE // (PAIRS_PER_WORLD * (WITH_RELEASE - 1) + PAIRS_WITH_RELEASE))

@@ -1,30 +1,17 @@
 """Draws follow the discrete Gaussian, to the eye of statistics: the last line of defense, not the first.
 
 False alarms: every p-value is compared with 1e-6 and every score with 4.9, so a test fails by chance once in a million
-for each; there are fewer than 60 of them.  With 10**7 draws a scale wrong by 0.2 percent moves the mean square by 8.9
-standard errors, so it is noticed with probability 0.9999.
+for each; there are fewer than 60 of them.  With 6 million draws a scale wrong by 0.2 percent moves the mean square by
+6.9 standard errors, so it is noticed with probability 0.98.
 """
 
 from fractions import Fraction
-from random import Random
 
 import numpy as np
 import pytest
-from sampler_oracles import (
-    P_VALUE,
-    SCORE,
-    Law,
-    Tally,
-    assert_follows,
-    canonne_kamath_steinke,
-    drawn,
-    name_of,
-    sized,
-    two_sample_p_value,
-)
-from scipy.stats import kstest, spearmanr
+from sampler_oracles import P_VALUE, SCORE, Law, Tally, assert_follows, drawn, name_of, sized
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, discrete_gaussian, draw_flat
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, draw_flat
 from residualplanner.gate.discrete_gaussian.batches import REQUEST, VECTOR
 
 CHUNK = 10**6
@@ -50,7 +37,7 @@ def tally(scale: Fraction, law: Fraction, draws: int, seed: int) -> Tally:
 
 @pytest.mark.parametrize("gamma2", sized(SCALES, SCALES[1:8:2]), ids=name_of)
 def test_frequencies_mean_and_variance_are_the_laws(gamma2):
-    result = tally(gamma2, gamma2, sized(10**7, 10**9), seed=1)
+    result = tally(gamma2, gamma2, sized(6 * CHUNK, 10**9), seed=1)
     assert result.p_value > P_VALUE
     assert abs(result.variance_score) < SCORE
     assert abs(result.mean_score) < SCORE
@@ -59,7 +46,7 @@ def test_frequencies_mean_and_variance_are_the_laws(gamma2):
 @pytest.mark.parametrize("error", [Fraction(1002, 1000), Fraction(998, 1000)], ids=["more noise", "less noise"])
 @pytest.mark.parametrize("gamma2", [SCALES[2], SCALES[5]], ids=name_of)
 def test_noise_wrong_by_a_fifth_of_a_percent_would_be_seen(gamma2, error):
-    result = tally(gamma2 * error**2, gamma2, 10**7, seed=2)
+    result = tally(gamma2 * error**2, gamma2, 6 * CHUNK, seed=2)
     assert abs(result.variance_score) > SCORE
 
 
@@ -92,21 +79,6 @@ def test_python_integers_follow_their_law():
     assert_follows(Fraction(10**40, 3), drawn(Fraction(10**40, 3), sized(50_000, 10**6), 6))
 
 
-@pytest.mark.parametrize("gamma2", [Fraction(1), Fraction(1, 3), Fraction(17, 2), Fraction(2000, 7)], ids=name_of)
-def test_draws_are_those_of_another_exact_sampler(gamma2):
-    count, random = sized(25_000, 200_000), Random(7)
-    theirs = np.array([canonne_kamath_steinke(gamma2, random) for _ in range(count)])
-    ours = drawn(gamma2, 10 * count, 7)
-    assert two_sample_p_value(ours, theirs) > P_VALUE
-
-
-def test_the_other_sampler_at_another_scale_would_be_told_apart():
-    random = Random(8)
-    theirs = np.array([canonne_kamath_steinke(Fraction(17, 2), random) for _ in range(25_000)])
-    ours = drawn(Fraction(8), 250_000, 8)
-    assert two_sample_p_value(ours, theirs) < P_VALUE
-
-
 LAGS = (1, 2, 3, VECTOR - 1, VECTOR, VECTOR + 1, REQUEST)
 
 
@@ -132,26 +104,3 @@ def test_a_vector_used_again_would_be_seen():
     values = drawn(Fraction(10**12, 7), CHUNK, 9)
     vectors = values[: VECTOR * 60].reshape(60, VECTOR)
     assert worst_correlation(np.repeat(vectors, 2, axis=0).ravel()) > 5.3
-
-
-def test_p_values_of_repeated_tests_are_uniform():
-    """Kolmogorov-Smirnov; false alarm 1e-6."""
-    p_values = []
-    for seed in range(sized(20, 60)):
-        result = Tally(Law(Fraction(17, 2)), CHUNK)
-        result.add(drawn(Fraction(17, 2), CHUNK, 100 + seed))
-        p_values.append(result.p_value)
-    assert kstest(p_values, "uniform").pvalue > P_VALUE
-
-
-@pytest.mark.skipif(sized(True, False), reason="a measurement of time, for quiet machines before a release")
-def test_the_time_of_a_draw_does_not_tell_its_size():
-    import time
-
-    times, sizes = [], []
-    for _ in range(20_000):
-        start = time.perf_counter()
-        (value,) = discrete_gaussian([Fraction(10**6)], [1])[0]
-        times.append(time.perf_counter() - start)
-        sizes.append(abs(int(value)))
-    assert abs(spearmanr(times, sizes).statistic) < 0.035  # standard error 0.007

@@ -67,34 +67,41 @@ costs = st.lists(st.fractions(min_value=Fraction(1, 10**40), max_value=1).filter
 
 
 @given(costs=costs, budget=st.fractions(min_value=Fraction(1, 10**6), max_value=2).filter(bool))
-def test_a_charge_is_accepted_exactly_if_it_fits(costs, budget):
+def test_a_charge_is_accepted_exactly_if_it_fits_and_so_it_is_said_before(costs, budget):
     ledger, total = Ledger(pcost(budget)), Fraction(0)
     for cost in costs:
+        told, before = [], ledger.entries
+        for use in (ledger.require_room, ledger.charge):
+            assert ledger.entries == before
+            try:
+                use(cost, HASH, **ADD_REMOVE)
+            except rp.errors.BudgetError as error:
+                told.append(str(error))
         if total + cost <= budget:
-            assert ledger.charge(cost, HASH, **ADD_REMOVE).cost == cost
+            assert told == []
             total += cost
         else:
-            with pytest.raises(rp.errors.BudgetError, match="left of pcost"):
-                ledger.charge(cost, HASH, **ADD_REMOVE)
+            assert told[0] == told[1]
+            assert "left of pcost" in told[0]
         assert (ledger.spent, ledger.remaining) == (total, budget - total)
 
 
-def test_thirds_fill_a_budget_to_the_last_bit(make):
-    ledger = make(pcost(1))
-    for number in (1, 2, 3):
-        assert ledger.charge(Fraction(1, 3), HASH, **ADD_REMOVE).sequence == number
-    assert (ledger.spent, ledger.remaining) == (1, 0)
+def test_what_was_charged_is_kept_and_fills_a_budget_to_the_last_bit(make):
+    ledger, last = make(pcost(1)), Fraction(1, 2**1074)  # which no float would notice
+    ledger.charge(Fraction(1, 3), HASH, label="spring tables", **ADD_REMOVE)
+    ledger.charge(Fraction(2, 3) - last, HASH[::-1], **ADD_REMOVE)
+    with pytest.raises(rp.errors.BudgetError, match="next to nothing left of pcost 1; this costs"):
+        ledger.charge(Fraction(1, 3), HASH, **ADD_REMOVE)
+    ledger.charge(last, HASH, **ADD_REMOVE)
     with pytest.raises(rp.errors.BudgetError, match=r"nothing left of pcost 1; this costs"):
         ledger.charge(Fraction(1, 2**2000), HASH, **ADD_REMOVE)
-
-
-def test_a_charge_that_no_float_would_notice_counts(make):
-    ledger = make(pcost(1))
-    ledger.charge(Fraction(1, 2**1074), HASH, **ADD_REMOVE)
-    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1"):
-        ledger.charge(1, HASH, **ADD_REMOVE)
-    ledger.charge(1 - Fraction(1, 2**1074), HASH, **ADD_REMOVE)
-    assert ledger.remaining == 0
+    assert [(e.sequence, e.cost, e.plan_sha256, e.label) for e in ledger.entries] == [
+        (1, Fraction(1, 3), HASH, "spring tables"),
+        (2, Fraction(2, 3) - last, HASH[::-1], ""),
+        (3, last, HASH, ""),
+    ]
+    assert (ledger.spent, ledger.remaining, ledger.budget) == (1, 0, pcost(1))
+    assert (ledger.data_set, ledger.neighbors, ledger.reason) == ("census", "add-remove", "")
 
 
 @given(
@@ -118,22 +125,6 @@ def test_costs_of_thousands_of_digits_or_without_a_common_denominator_add_up_to_
         ledger.charge(each, HASH, **ADD_REMOVE)
     assert cost < ledger.entries[0].cost < cost * (1 + Fraction(1, 2**1000))
     assert sum(costs) < Ledger.open(path).spent < sum(costs) * (1 + Fraction(1, 2**1000))
-
-
-def test_what_was_charged_is_kept(make):
-    ledger = make(zcdp("0.5"))
-    ledger.charge(Fraction(1, 3), HASH, label="spring tables", **ADD_REMOVE)
-    ledger.charge(Fraction(1, 6), HASH[::-1], **ADD_REMOVE)
-    assert [(e.sequence, e.cost, e.plan_sha256, e.label) for e in ledger.entries] == [
-        (1, Fraction(1, 3), HASH, "spring tables"),
-        (2, Fraction(1, 6), HASH[::-1], ""),
-    ]
-    assert (ledger.budget, ledger.data_set, ledger.neighbors, ledger.reason) == (
-        zcdp("0.5"),
-        "census",
-        "add-remove",
-        "",
-    )
 
 
 def test_all_who_opened_a_file_see_the_charges_of_others_and_the_hashes_that_memory_has(path):
@@ -260,19 +251,18 @@ def test_a_ledger_in_memory_needs_a_budget_or_a_reason_too():
             begin()
 
 
-def test_a_ledger_that_is_there_is_not_begun_again(path):
+def test_a_ledger_is_not_begun_where_it_is_nor_made_by_opening_it(path):
+    for use, match in (
+        (lambda: Ledger.open(path), "there is no ledger"),
+        (lambda: Ledger.create(path / "ledger", budget=pcost(1), data_set="census"), "does not exist; make it first"),
+    ):
+        with pytest.raises(FileNotFoundError, match=match):
+            use()
+    assert not path.exists()
     lines = filled(path)
     with pytest.raises(FileExistsError, match="exists already; open it"):
         Ledger.create(path, budget=pcost(1), data_set="census")
     assert path.read_bytes() == b"".join(lines)
-
-
-def test_a_ledger_that_is_not_there_is_not_made_by_opening_it(path):
-    with pytest.raises(FileNotFoundError, match="there is no ledger"):
-        Ledger.open(path)
-    with pytest.raises(FileNotFoundError, match="does not exist; make it first"):
-        Ledger.create(path / "ledger", budget=pcost(1), data_set="census")
-    assert not path.exists()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -565,20 +555,19 @@ def test_what_the_ledger_refuses_is_refused_before_a_record_is_read(make):
         measure(PLAN, UNREADABLE, ledger=Ledger(pcost(1)))
 
 
-def test_when_to_charge_is_one_of_two_words():
-    with pytest.raises(
-        rp.errors.BudgetError, match=r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"
-    ):
-        measure(PLAN, CODES, charge="frist")
-    with pytest.raises(rp.errors.BudgetError, match='charge must be "counted" or "first", got True'):
-        measure(PLAN, CODES, charge=True)
-
-
-@pytest.mark.parametrize("options", [{"noise": "laplace"}, {"seed": -1}])
-def test_a_refusal_that_no_record_decides_charges_nothing(make, options):
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"charge": "frist"}, r"charge must be .counted. or .first., got 'frist'; did you mean 'first'"),
+        ({"charge": True}, 'charge must be "counted" or "first", got True'),
+        ({"noise": "laplace"}, "noise"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_a_refusal_that_no_record_decides_charges_nothing(make, options, match):
     ledger = make(pcost(1))
-    with pytest.raises(rp.errors.BudgetError):
-        measure(PLAN, CODES, ledger=ledger, **options)
+    with pytest.raises(rp.errors.BudgetError, match=match):
+        measure(PLAN, UNREADABLE, ledger=ledger, **options)
     assert ledger.entries == ()
 
 
@@ -588,24 +577,6 @@ def test_a_torn_or_damaged_ledger_stops_a_measurement_before_a_record_is_read(pa
         path.write_bytes(path.read_bytes() + tail)
         with pytest.raises(rp.errors.FileFormatError, match="line"):
             measure(PLAN, UNREADABLE, ledger=ledger)
-
-
-@given(costs=st.lists(st.fractions(0, 1, max_denominator=12), max_size=8), person=st.sampled_from([1, 2]))
-def test_there_is_room_for_a_charge_exactly_if_it_is_accepted(costs, person):
-    ledger = Ledger(pcost(1), data_set="census")
-    for cost in costs:
-        terms, told, before = {"neighbors": "add-remove", "records_per_person": person}, [], ledger.entries
-        try:
-            ledger.require_room(cost, HASH, **terms)
-        except rp.errors.BudgetError as error:
-            told.append(str(error))
-        assert ledger.entries == before
-        try:
-            ledger.charge(cost, HASH, **terms)
-        except rp.errors.BudgetError as error:
-            told.append(str(error))
-        assert len(set(told)) in (0, 1)
-        assert len(told) != 1, "one refused what the other accepted"
 
 
 def test_what_is_found_measurable_costs_what_is_charged(path):

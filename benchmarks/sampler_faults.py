@@ -1,6 +1,6 @@
 """Plant faults in the sampler, one at a time, and see whether the quick tests notice.
 
-    python -m tests.gate.discrete_gaussian.sampler_faults [WORDS OF ITS NAME]
+    python -m benchmarks.sampler_faults [WORDS OF ITS NAME]
 
 Each fault is a small change to a copy of the source.  The tests run on it are the exact and forced ones: tables,
 attempts, scales, tails, bits.  Chi-square tests and golden vectors take no part, and the self-test that compares a
@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests" / "gate" / "discrete_gaussian"
 SAMPLER = Path("residualplanner/gate/discrete_gaussian")
 QUICK = ("test_tables.py", "test_attempts.py", "test_scales.py", "test_tails.py", "test_bits.py")
 GOLDEN = ("test_golden.py",)
@@ -194,7 +194,7 @@ def noticed_by(fault: Fault | None) -> str:
     with tempfile.TemporaryDirectory() as folder:
         copy, ignore = Path(folder), shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / "residualplanner", copy / "residualplanner", ignore=ignore)
-        shutil.copytree(HERE, copy / "tests", ignore=ignore)
+        shutil.copytree(TESTS, copy / "tests", ignore=ignore)
         shutil.copy(ROOT / "tests" / "conftest.py", copy / "tests")
         tests = fault.tests if fault else QUICK
         no_golden = Fault("", "drawing.py", "if golden_digest() != _GOLDEN:", "if False:")
