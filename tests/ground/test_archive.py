@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import residualplanner as rp
-from residualplanner.ground import array_hashes as _array_hashes
+from residualplanner.ground import array_hashes
 from residualplanner.ground.archive import read_archive, write_archive
-from residualplanner.ground.array_hashes import array_hash, content_hash
 from residualplanner.ground.json import parse_json
 
 HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
@@ -105,15 +104,15 @@ def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
 
 
 def test_the_content_hash_depends_on_everything_and_on_nothing_else():
-    known = content_hash(HEADER, ARRAYS)
+    known = array_hashes.content_hash(HEADER, ARRAYS)
     assert len(known) == 64
-    assert content_hash(dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items()))) == known
+    assert array_hashes.content_hash(dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items()))) == known
     others = [
-        content_hash(HEADER | {"number": 0.2}, ARRAYS),
-        content_hash(HEADER, {name: array for name, array in ARRAYS.items() if name != "scalar"}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array(8)}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array([7])}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array(7, dtype=np.int32)}),
+        array_hashes.content_hash(HEADER | {"number": 0.2}, ARRAYS),
+        array_hashes.content_hash(HEADER, {name: array for name, array in ARRAYS.items() if name != "scalar"}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array(8)}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array([7])}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array(7, dtype=np.int32)}),
     ]
     assert len({known, *others}) == 6
 
@@ -302,9 +301,9 @@ def test_a_name_that_stands_twice_is_found_among_many():
 
 @pytest.mark.parametrize("entries", [0, 1, 3, 4, 5, 8, 9])
 def test_an_array_of_several_blocks_has_the_hash_of_the_hashes_of_its_blocks(monkeypatch, entries):
-    monkeypatch.setattr(_array_hashes, "BLOCK", 32)
+    monkeypatch.setattr(array_hashes, "BLOCK", 32)
     array = np.arange(entries, dtype=np.int64)
     content = array.tobytes()
     blocks = [content[start : start + 32] for start in range(0, len(content), 32)]
     stated = content if len(blocks) <= 1 else b"".join(hashlib.sha256(block).digest() for block in blocks)
-    assert array_hash(array) == hashlib.sha256(stated).hexdigest()
+    assert array_hashes.array_hash(array) == hashlib.sha256(stated).hexdigest()

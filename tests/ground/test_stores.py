@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.ground.stores import Bucket, Folder, open_store, require_create_if_absent
-from residualplanner.ground.stores.object_store import require_name
+from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_names_that_could_lead_out_of_a_store_are_refused(store):
 @given(st.text(alphabet="abz019-_./", max_size=30))
 def test_a_name_that_is_allowed_is_a_path_below_the_folder(text):
     try:
-        name = require_name(text)
+        name = object_store.require_name(text)
     except ValueError:
         return
     assert os.path.normpath(name) == name

@@ -12,11 +12,9 @@ from importlib import import_module
 
 import dask
 import dask.dataframe as dd
-import duckdb
 import ibis
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -25,15 +23,13 @@ import residualplanner as rp
 from leaks import DIGITS, LEAKS, TEXT, is_marked, leaks_of_error
 from random_plans import plan_by_set
 from residualplanner import Attribute, Bins, Domain, Ledger, Prefix, marginals, measure, pcost, reconstruct, select
+from worlds import FRAMES
 
 #: The module of ``measure``, whose name the function has taken.
 GATE = import_module("residualplanner.gate.measurement.measure")
 MARKS_PER_RUN = 5
 
-FORMS = (
-    *("pandas", "polars", "lazy", "arrow", "reader", "duckdb", "csv", "parquet", "codes", "objects"),
-    *("dask", "ibis", "folder"),
-)
+FORMS = (*FRAMES, "codes", "objects", "dask", "ibis", "folder")
 
 
 def plan_of(rule: str):
@@ -69,35 +65,28 @@ def marked(draw: random.Random, rule: str, number: int) -> dict[str, list[object
     return dict(zip(("name", "code", "amount"), map(list, zip(*records, strict=True)), strict=True))
 
 
+def folder_of_parts(table: pa.Table, path):
+    """One file for each amount, which stands in the name of its folder."""
+    for row, amount in enumerate(table["amount"].to_pylist()):
+        (part := path / "records" / f"amount={amount}").mkdir(parents=True, exist_ok=True)
+        pq.write_table(table[row : row + 1].drop_columns("amount"), part / f"records{row}.parquet")
+    return path / "records"
+
+
 def contained(form: str, values: dict[str, list[object]], path):
     """The records in one of the forms that people have them in; a mark may also stand in the index."""
-    if form == "codes":
-        return np.array([[0 if name == "x" else 1, code, 0] for name, code, *_ in zip(*values.values(), strict=True)])
-    table = pa.table(values)
-    if form == "csv":
-        pd.DataFrame(values).to_csv(path / "records.csv", index=False)
-        return path / "records.csv"
-    if form == "parquet":
-        pq.write_table(table, path / "records.parquet")
-        return path / "records.parquet"
-    if form == "folder":
-        for row in range(table.num_rows):
-            (part := path / "records" / f"amount={values['amount'][row]}").mkdir(parents=True, exist_ok=True)
-            pq.write_table(table[row : row + 1].drop_columns("amount"), part / f"records{row}.parquet")
-        return path / "records"
     makers = {
         "pandas": lambda: pd.DataFrame(values, index=[f"{TEXT}-{row}" for row in range(12)]),
         "objects": lambda: pd.DataFrame(values, dtype=object),
-        "polars": lambda: pl.DataFrame(values),
-        "lazy": lambda: pl.LazyFrame(values),
-        "arrow": lambda: table,
-        "reader": table.to_reader,
-        "duckdb": lambda: duckdb.connect().from_arrow(table),
-        "ibis": lambda: ibis.memtable(table),
+        "codes": lambda: np.array(
+            [[name != "x", code, 0] for name, code, *_ in zip(*values.values(), strict=True)], int
+        ),
+        "folder": lambda: folder_of_parts(pa.table(values), path),
+        "ibis": lambda: ibis.memtable(pa.table(values)),
         "dask": lambda: dd.from_pandas(pd.DataFrame(values, dtype=object), npartitions=3),
     }
     with dask.config.set({"dataframe.convert-string": False}):
-        return makers[form]()
+        return makers[form]() if form in makers else FRAMES[form](values, path / "records")
 
 
 def one_run(number: int, folder) -> tuple[bool, list[str]]:

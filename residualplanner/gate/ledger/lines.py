@@ -132,7 +132,7 @@ class LedgerStage:
 
 
 #: Charges, or stages.
-Line = TypeVar("Line", LedgerEntry, LedgerStage)
+Line = TypeVar("Line", bound=LedgerEntry | LedgerStage)
 
 
 def chained(line: Line, head: str, torn: bytes) -> Line:

@@ -15,7 +15,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, draw_arrays
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, bits, draw_arrays
 
 P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"
@@ -38,6 +38,11 @@ def floats_decide_nothing():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attempts, "SLACK", 2.0**23)  # in units of 2**-21: further than any two probabilities differ
         yield
+
+
+def checked(seed):
+    """Known bits, as draws read them."""
+    return bits.CheckedBits(InsecureTestBits(seed))
 
 
 def drawn(gamma2, size, seed):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import (
     Script,
+    checked,
     decode,
     drawn,
     exp_interval,
@@ -21,8 +22,6 @@ from sampler_oracles import (
 )
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, batches, draw_flat
-from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
-from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.envelope import envelope
 
 INT64_SCALES = [
@@ -146,7 +145,7 @@ def check_words(gamma2, words_of):
     is_wide = level[1] > 17
     words = list(words_of(level, 32 * is_wide))
     script = script_of(words, is_wide, filler_of(level[0]))
-    batch = Batch(scales, np.array([len(words)]))
+    batch = batches.Batch(scales, np.array([len(words)]))
     batch.fill(script)
     check_agreement(script, words, batch.values.tolist(), 12 if is_wide else 8)
 
@@ -179,7 +178,7 @@ def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithme
     for gamma2, table, m in zip(chosen, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
         hostile += hostile_words(gamma2, (table, m), 32 * is_wide, 60, random)
     script = script_of(hostile, is_wide, 0)
-    batch = Batch(scales, np.full(len(chosen), 60))
+    batch = batches.Batch(scales, np.full(len(chosen), 60))
     left = batch._pass(batch._first_slots(), script)
     rejected = sorted(place for slots in left for place in np.arange(10**6)[slots.where].tolist())
     assert rejected == [place for place, (*_, value) in enumerate(hostile) if value is None]
@@ -190,7 +189,7 @@ def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithme
 
 @pytest.mark.parametrize("gamma2", LARGE_SCALES, ids=name_of)
 def test_boundary_words_of_large_scales_are_decided_as_slow_arithmetic_decides_them(gamma2):
-    scale = LargeScale(gamma2.numerator, gamma2.denominator)
+    scale = batches.LargeScale(gamma2.numerator, gamma2.denominator)
     table = int(Scales.of_fractions([gamma2]).tables[0])
     extra_bits = -(-(scale.block_bits - 17) // 32) * 32
     hostile = list(
@@ -283,6 +282,6 @@ def test_the_same_bytes_in_a_batch_alone_or_as_python_integers_give_the_same_val
     halves = draw_flat(Scales.of_fractions([gamma2] * 2), [count // 2] * 2, InsecureTestBits(4))
     np.testing.assert_array_equal(alone, halves)
     if gamma2 > 32**2:
-        large = LargeScale(gamma2.numerator, gamma2.denominator).draw(count, CheckedBits(InsecureTestBits(4)))
+        large = batches.LargeScale(gamma2.numerator, gamma2.denominator).draw(count, checked(4))
         assert alone.dtype == np.int64
         assert alone.tolist() == large.tolist()

@@ -20,8 +20,8 @@ from residualplanner.gate.discrete_gaussian import (
     discrete_gaussian_flat,
     draw_flat,
 )
+from residualplanner.gate.discrete_gaussian import envelope as envelopes
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.envelope import envelope, shelf
 
 
 def raising(count):
@@ -133,8 +133,8 @@ def test_threads_that_draw_at_once_do_not_disturb_each_other():
     scales = Scales.of_fractions([Fraction(3, 7), Fraction(10**7), Fraction(10**20, 3)])
     sizes = [20_000, 20_000, 20_000]
     alone = [draw_flat(scales, sizes, InsecureTestBits(seed)) for seed in range(8)]
-    envelope.cache_clear()
-    shelf.cache_clear()
+    envelopes.envelope.cache_clear()
+    envelopes.shelf.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda seed: draw_flat(scales, sizes, InsecureTestBits(seed)), range(8)))
     np.testing.assert_array_equal(alone, together)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sampler_oracles import P_VALUE, SCORE, Law, Tally, assert_follows, drawn, name_of, sized
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, draw_flat
-from residualplanner.gate.discrete_gaussian.batches import REQUEST, VECTOR
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, batches, draw_flat
 
 CHUNK = 10**6
 SCALES = [
@@ -79,7 +78,7 @@ def test_python_integers_follow_their_law():
     assert_follows(Fraction(10**40, 3), drawn(Fraction(10**40, 3), sized(50_000, 10**6), 6))
 
 
-LAGS = (1, 2, 3, VECTOR - 1, VECTOR, VECTOR + 1, REQUEST)
+LAGS = (1, 2, 3, batches.VECTOR - 1, batches.VECTOR, batches.VECTOR + 1, batches.REQUEST)
 
 
 def worst_correlation(values: np.ndarray) -> float:
@@ -102,5 +101,5 @@ def test_draws_do_not_depend_on_earlier_ones(gamma2):
 
 def test_a_vector_used_again_would_be_seen():
     values = drawn(Fraction(10**12, 7), CHUNK, 9)
-    vectors = values[: VECTOR * 60].reshape(60, VECTOR)
+    vectors = values[: batches.VECTOR * 60].reshape(60, batches.VECTOR)
     assert worst_correlation(np.repeat(vectors, 2, axis=0).ravel()) > 5.3

@@ -15,8 +15,8 @@ from residualplanner.gate.discrete_gaussian import (
     discrete_gaussian,
     draw_arrays,
     draw_flat,
+    drawing,
 )
-from residualplanner.gate.discrete_gaussian.drawing import largest_exp_error, require_sound_platform
 
 SCALES = {
     "one": Fraction(1),
@@ -68,9 +68,9 @@ def test_the_first_draws_are_these_and_an_ordinary_array():
 
 @pytest.fixture
 def untested_platform():
-    require_sound_platform.cache_clear()
+    drawing.require_sound_platform.cache_clear()
     yield
-    require_sound_platform.cache_clear()
+    drawing.require_sound_platform.cache_clear()
 
 
 def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, monkeypatch):
@@ -81,9 +81,7 @@ def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, m
 
 
 def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
-    monkeypatch.setattr(
-        "residualplanner.gate.discrete_gaussian.drawing.InsecureTestBits", lambda seed: InsecureTestBits(seed + 1)
-    )
+    monkeypatch.setattr(drawing, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
     with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
         discrete_gaussian([Fraction(1)], [1])
 
@@ -91,11 +89,11 @@ def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested
 def test_a_sound_platform_is_looked_at_once(untested_platform):
     for _ in range(3):
         discrete_gaussian([Fraction(1)], [1])
-    assert require_sound_platform.cache_info().misses == 1
+    assert drawing.require_sound_platform.cache_info().misses == 1
 
 
 def test_the_exponential_here_is_far_better_than_assumed():
-    assert largest_exp_error() < Fraction(1, 2**51)
+    assert drawing.largest_exp_error() < Fraction(1, 2**51)
     points = -np.linspace(0, 64, 777)
     worst = max(abs(value / math.exp(point) - 1) for point, value in zip(points.tolist(), np.exp(points), strict=True))
     assert worst < 2**-51

@@ -18,10 +18,12 @@ from residualplanner.gate.discrete_gaussian import (
     discrete_gaussian,
     discrete_gaussian_flat,
     draw_flat,
+    drawing,
 )
-from residualplanner.gate.discrete_gaussian.drawing import require_sound_platform
+from residualplanner.gate.discrete_gaussian import (
+    scales as scales_module,
+)
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
-from residualplanner.gate.discrete_gaussian.scales import level_of_ratio
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]
@@ -82,7 +84,7 @@ def test_whole_numbers_alone_choose_the_same_level():
     gamma2 += [square * factor for square in LADDER[57:] for factor in (1, Fraction(10**40 + 1, 10**40))]
     scales = Scales.of_fractions(gamma2)
     for value, table, m in zip(gamma2, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
-        assert level_of_ratio(value.numerator, value.denominator) == (table, m)
+        assert scales_module.level_of_ratio(value.numerator, value.denominator) == (table, m)
 
 
 def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
@@ -122,7 +124,7 @@ def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
                 words[1] = one.right_tail << 53
             return words.tobytes()
 
-    require_sound_platform()
+    drawing.require_sound_platform()
     monkeypatch.setattr(batches, "decide", lambda *_: far)
     assert draw_flat(Scales.of_ratios([1], [1]), [3], Forged()).tolist() == [0, far, 0]
 

@@ -28,9 +28,9 @@ from residualplanner import (
     select,
     zcdp,
 )
+from residualplanner.gate.ledger import account as accounts
 from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.gate.ledger.account import LedgerAccount, read_account
-from residualplanner.gate.ledger.lines import LONG_BITS, SIZE_LIMIT, shortened
+from residualplanner.gate.ledger import lines as ledger_lines
 from residualplanner.gate.measurement.measure import require_measurable
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
@@ -109,12 +109,12 @@ def test_what_was_charged_is_kept_and_fills_a_budget_to_the_last_bit(make):
 )
 def test_long_fractions_are_rounded_up_and_hardly(numerator, denominator, shift):
     exact = Fraction(numerator, denominator << shift)
-    short = shortened(exact)
+    short = ledger_lines.shortened(exact)
     assert max(short.numerator.bit_length(), short.denominator.bit_length()) <= max(
-        LONG_BITS, numerator.bit_length() - denominator.bit_length() + 2
+        ledger_lines.LONG_BITS, numerator.bit_length() - denominator.bit_length() + 2
     )
     assert exact <= short <= exact * (1 + Fraction(1, 2**1000)) + Fraction(1, 2**4000)
-    assert shortened(short) == short
+    assert ledger_lines.shortened(short) == short
 
 
 def test_costs_of_thousands_of_digits_or_without_a_common_denominator_add_up_to_no_less(path):
@@ -290,14 +290,14 @@ def test_threads_share_a_ledger(make):
 
 
 def test_threads_take_turns_with_a_ledger_in_memory(monkeypatch):
-    ledger, next_entry = Ledger(pcost(1)), LedgerAccount.next_entry
+    ledger, next_entry = Ledger(pcost(1)), accounts.LedgerAccount.next_entry
 
     def slowly(account, *arguments):
         entry = next_entry(account, *arguments)
         time.sleep(0.02)
         return entry
 
-    monkeypatch.setattr(LedgerAccount, "next_entry", slowly)
+    monkeypatch.setattr(accounts.LedgerAccount, "next_entry", slowly)
     threads = [threading.Thread(target=attempt, args=(ledger, Fraction(2, 3))) for _ in range(4)]
     for thread in threads:
         thread.start()
@@ -462,7 +462,7 @@ def test_a_huge_file_is_refused_and_a_full_one_can_be_read_but_not_charged(path,
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert len(ledger.entries) == 3
     monkeypatch.undo()
-    os.truncate(path, SIZE_LIMIT + 1)
+    os.truncate(path, ledger_lines.SIZE_LIMIT + 1)
     with pytest.raises(rp.errors.FileFormatError, match="at most 67,108,864 bytes long"):
         Ledger.open(path)
 
@@ -595,7 +595,7 @@ def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
     content = path.read_bytes() + b"\n" * 2**24
     tracemalloc.start()
     with pytest.raises(rp.errors.FileFormatError, match="line 2 is not a line of a ledger"):
-        read_account(content)
+        accounts.read_account(content)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**25
