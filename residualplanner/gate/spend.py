@@ -128,7 +128,7 @@ def spend(
     account = _Account(ledger)
     try:
         opened = steps.open()
-        if charge == "first":
+        if charge == "first":  # so that whoever sees failures learns nothing from what they cost
             account.charge(steps.charge)
         account.stage = "counting"
         counted = steps.count(opened)

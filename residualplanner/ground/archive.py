@@ -279,6 +279,7 @@ def _array_of_member(
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
+    # NumPy writes a header before the numbers, of a bounded size; nothing is allocated before the sizes fit.
     if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
         raise FileFormatError(f"array {name!r} is not as large as its header says; write the file again")
     with archive.open(info) as member:

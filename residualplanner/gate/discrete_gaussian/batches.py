@@ -104,6 +104,7 @@ class Batch:
     def _serve(self, request: list[Slots], bits: CheckedBits) -> list[Slots]:
         """Read the bytes of some vectors' attempts and make the attempts."""
         count = sum(slots.amount for slots in request)
+        # One scale with long blocks makes the request wide: how much is read depends on the scales, never on draws.
         wide = any(np.max(self._scales.block_bits[slots.scale]) > OFFSET_BITS for slots in request)
         words, extras = read_words(bits.read((12 if wide else 8) * count), count)
         left, start = [], 0

@@ -130,6 +130,7 @@ def envelope(table: int) -> Envelope:
     near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
     tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
     height_of_all = sum((heights[n] for n in near), start=2 * tail)
+    # Rounding up adds less than 1 to each of the 2 reach + 2 weights, for which so much of the total is kept.
     scale = math.floor((TOTAL - 2 * reach - 2) / height_of_all)
     whole = [math.ceil(scale * height) for height in (*heights, tail)]
     weights = [*(whole[n] for n in near), whole[-1], whole[-1]]

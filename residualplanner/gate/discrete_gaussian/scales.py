@@ -96,7 +96,7 @@ def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArra
         raise BudgetError("gamma2 must be positive and finite")
     try:
         return np.array([a / b for a, b in zip(numerators, denominators, strict=True)])
-    except OverflowError:
+    except OverflowError:  # one is above all floats, and far above the scales that are drawn as int64
         pairs = zip(numerators, denominators, strict=True)
         return np.array([a / b if a < b << 1000 else math.inf for a, b in pairs])
 

@@ -43,6 +43,7 @@ class Memory:
 
     def append(self, next_line: NextLine[Line]) -> Line:
         """Add the next line; BudgetError in a copy of the process, which would spend the same budget again."""
+        # First of all, as a copy has the lock in whatever state it was when it was made.
         if os.getpid() != self._process:
             raise BudgetError(
                 "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
@@ -93,6 +94,7 @@ class File:
         account = read_account(content)
         number, seen = self._seen
         hashes = [account.terms.head, *(line.sha256 for line in account.lines)]
+        # The hash of the last line that was seen covers all before it: the file still begins as it did.
         if seen and (number >= len(hashes) or hashes[number] != seen):
             raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
         self._seen = (len(hashes) - 1, hashes[-1])
@@ -169,6 +171,7 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
     handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
     try:
         with _lock(handle, path, exclusive=exclusive):
+            # While this process waited for the lock, another may have given the name to another file.
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             yield handle, _content(handle)

@@ -1,9 +1,8 @@
-"""Whatever kills a process or fails under it, what was released has been charged, and the next run works."""
+"""Whichever call to the system fails, what was released has been charged, is said so, and the next run works."""
 
 import errno
 import fcntl
 import os
-import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from full_disks import files_of_at_most
 from residualplanner import Domain, Ledger, marginals, measure, pcost, select
 
 HASH = "0" * 64
@@ -53,84 +53,6 @@ def in_part(*sizes):
         return os.write(handle, data[: left.pop(0)])
 
     return write
-
-
-KILLED = """
-import os, random, signal, sys, time
-from fractions import Fraction
-from residualplanner import Ledger, pcost
-from residualplanner.gate.ledger import file as ledger_file
-
-class Bits:
-    '''The system, but that it writes a few bytes at a time, as it may, and kills the process after so many writes.'''
-    def __init__(self, writes):
-        self.writes = writes
-    def __getattr__(self, name):
-        return getattr(os, name)
-    def write(self, handle, data):
-        self.writes -= 1
-        if self.writes < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return os.write(handle, data[:8])
-
-kills, seed, whole = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "whole"
-chance, torn, after = random.Random(seed), 0, set()
-
-def charge_on_and_on(path, pipe):
-    ledger = Ledger.open(path)
-    for number in range(1, 10**6):
-        entry = ledger.charge(Fraction(1, 2**20), "0" * 64, neighbors="add-remove")
-        os.write(pipe, b"%d\\n" % entry.sequence)
-
-for kill in range(kills):
-    if kill % 5 == 0:
-        path = os.path.join(sys.argv[1], str(kill))
-        Ledger.create(path, budget=pcost(1), data_set="d")
-    before = len(Ledger.open(path).entries)
-    reader, writer = os.pipe()
-    writes, outputs = chance.randrange(200), chance.randrange(10)
-    child = os.fork()
-    if child == 0:
-        try:
-            if not whole:
-                ledger_file.os = Bits(writes)
-            charge_on_and_on(path, writer)
-        finally:
-            os._exit(1)
-    os.close(writer)
-    with os.fdopen(reader) as file:
-        if whole:
-            released = [int(file.readline()) for _ in range(outputs)]
-            time.sleep(chance.uniform(0.0, 0.003))
-            os.kill(child, signal.SIGKILL)
-        else:
-            released = []
-        assert os.waitpid(child, 0)[1] == signal.SIGKILL
-        released += [int(line) for line in file]
-    assert released == list(range(before + 1, before + 1 + len(released)))
-    ledger = Ledger.open(path)
-    charged = len(ledger.entries) - before
-    assert len(released) <= charged + ledger.is_torn <= len(released) + 1, "an output without its charge"
-    assert charged >= len(released)
-    if ledger.is_torn:
-        torn += 1
-        ledger.settle(Fraction(1, 2**20))
-    after.add(len(released))
-    ledger.charge(Fraction(1, 2**20), "0" * 64, neighbors="add-remove")
-    assert ledger.spent == Fraction(len(ledger.entries), 2**20)
-print(torn, len(after))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["whole", "piecewise"])
-def test_of_a_killed_process_every_output_has_its_charge(tmp_path, kind):
-    command = [sys.executable, "-c", KILLED, str(tmp_path), "50", "1", kind]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    torn, moments = map(int, result.stdout.split())
-    assert moments > 3, "all kills fell at the same moment: the test has shown nothing"
-    assert kind == "whole" or torn > 25, "few kills fell into a write: the test has shown nothing"
 
 
 CALLS = ["open", "read", "write", "fsync", "fstat", "stat", "close", "ftruncate", "flock"]
@@ -373,27 +295,11 @@ def test_a_file_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to(
     assert ledger.charge(1, HASH, **ADD_REMOVE).sequence == 1
 
 
-LIMITED = """
-import resource, signal, sys
-from fractions import Fraction
-from residualplanner import Ledger
-ledger = Ledger.open(sys.argv[1])
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-size = len(open(sys.argv[1], "rb").read())
-for more in range(0, 200, 20):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + more, resource.RLIM_INFINITY))
-    try:
-        ledger.charge(Fraction(1, 2), "0" * 64, neighbors="add-remove")
-    except OSError as error:
-        print(error.strerror)
-"""
-
-
-@pytest.mark.usefixtures("ledger")
-def test_a_full_disk_refuses_the_charge_and_leaves_the_ledger_as_it_was(path):
+def test_a_full_disk_refuses_the_charge_and_leaves_the_ledger_as_it_was(path, ledger):
     before = path.read_bytes()
-    result = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines() == ["File too large"] * 10
+    for more in range(0, 200, 20):
+        with files_of_at_most(len(before) + more), pytest.raises(OSError, match="File too large"):
+            ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
     assert path.read_bytes() == before
 
 
