@@ -7,33 +7,28 @@ import os
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import require_free_folder
 from residualplanner.ground.errors import ArgumentError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.file_kinds import kind_of_name, kind_of_path
 
+#: The files that one argument may name: in words, and which kinds pass; what is of no known kind passes, too.
+Expected = tuple[str, tuple[str, ...]]
 
-class ExpectedFile(NamedTuple):
-    """The files that one argument may name: in words, and which kinds pass; what is of no known kind passes, too."""
-
-    words: str
-    kinds: tuple[str, ...]
-
-
-SPEC = ExpectedFile("a spec in TOML, such as init writes", (kinds.SPEC,))
-PLAN = ExpectedFile("a plan, as the command plan writes it", (kinds.PLAN,))
-ANSWERS = ExpectedFile(
-    "a measurement, as measure writes it, or the folder of a release", (kinds.MEASUREMENT, kinds.RELEASE)
+SPEC: Expected = ("a spec in TOML, such as init writes", (kinds.SPEC,))
+PLAN: Expected = ("a plan, as the command plan writes it", (kinds.PLAN,))
+ANSWERS: Expected = (
+    "a measurement, as measure writes it, or the folder of a release",
+    (kinds.MEASUREMENT, kinds.RELEASE),
 )
-LEDGER = ExpectedFile("a ledger, as ledger --create begins it", (kinds.LEDGER,))
-SOURCE = ExpectedFile(
+LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER,))
+SOURCE: Expected = (
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
-RECORDS = ExpectedFile("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED = ExpectedFile("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
+RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
+REPORTED: Expected = ("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
 #: The commands that read a kind of file.
 _PURPOSES = {
     kinds.PLAN: "measure, compare and report",
@@ -47,7 +42,7 @@ _PURPOSES = {
 }
 
 
-def require_files(command: str, expected: ExpectedFile, *paths: Path | None) -> None:
+def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
     """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted."""
     for path in filter(None, paths):
         if not path.is_dir():
@@ -78,10 +73,11 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _require_kind(path: Path, found: str | None, command: str, expected: ExpectedFile) -> None:
-    if found is not None and found not in expected.kinds:
+def _require_kind(path: Path, found: str | None, command: str, expected: Expected) -> None:
+    words, kinds_that_pass = expected
+    if found is not None and found not in kinds_that_pass:
         purpose = f", which is for {_PURPOSES[found]}" if found in _PURPOSES else ""
-        raise FileFormatError(f"{path} is {found}{purpose}; {command} wants {expected.words}")
+        raise FileFormatError(f"{path} is {found}{purpose}; {command} wants {words}")
 
 
 def _require_readable(path: Path) -> None:
