@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -27,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner.gate.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
-from tests.gate.discrete_gaussian.sampler_oracles import canonne_kamath_steinke
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)
 TESTS = Path(__file__).parents[1] / "tests" / "gate" / "discrete_gaussian"
@@ -50,6 +50,43 @@ class Result(NamedTuple):
     draws_per_second: float
     bytes_per_draw: float
     target: float | None
+
+
+def bernoulli_exp(numerator: int, denominator: int, random: Random) -> bool:
+    """True with probability exp(-numerator / denominator), their Algorithm 1."""
+    while numerator > denominator:
+        if not bernoulli_exp(1, 1, random):
+            return False
+        numerator -= denominator
+    k = 1
+    while random.randrange(denominator * k) < numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(scale: int, random: Random) -> int:
+    """An integer i with probability in proportion to exp(-|i| / scale), their Algorithm 2."""
+    while True:
+        low = random.randrange(scale)
+        if not bernoulli_exp(low, scale, random):
+            continue
+        high = 0
+        while bernoulli_exp(1, 1, random):
+            high += 1
+        magnitude, is_negative = low + scale * high, random.randrange(2)
+        if not (is_negative and magnitude == 0):
+            return -magnitude if is_negative else magnitude
+
+
+def canonne_kamath_steinke(gamma2: Fraction, random: Random) -> int:
+    """An integer i with probability in proportion to exp(-i**2 / (2 gamma2)), their Algorithm 3."""
+    a, b = gamma2.numerator, gamma2.denominator
+    t = isqrt(a // b) + 1
+    while True:
+        y = discrete_laplace(t, random)
+        # the chance is exp(-(|y| - gamma2 / t)**2 / (2 gamma2))
+        if bernoulli_exp((abs(y) * t * b - a) ** 2, 2 * a * b * t * t, random):
+            return y
 
 
 def ours() -> list[Contest]:

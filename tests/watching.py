@@ -32,10 +32,9 @@ NOISY_COLUMNS = ("estimate", "ci_low", "ci_high")
 class FrozenRandomness:
     """Stands for ``os.urandom``: one SHAKE-256 stream, and the length of every request."""
 
-    def __init__(self, seed: bytes = b"replay") -> None:
+    def __init__(self, seed: bytes) -> None:
         self.requests: list[int] = []
         self._seed = seed
-        self._hash = hashlib.shake_256(seed)
 
     def __call__(self, count: int) -> bytes:
         self.requests.append(count)
@@ -100,9 +99,9 @@ class _Keeping(logging.Handler):
 
 
 @contextlib.contextmanager
-def watched(seen: Seen, *, trace: bool = True) -> Iterator[FrozenRandomness]:
+def watched(seen: Seen, *, trace: bool = True, seed: bytes = b"replay") -> Iterator[FrozenRandomness]:
     """Freeze ``os.urandom``, and note what is requested of it, logged, warned of, printed and called."""
-    frozen, tracer, handler = FrozenRandomness(), Tracer(), _Keeping()
+    frozen, tracer, handler = FrozenRandomness(seed), Tracer(), _Keeping()
     root, real, real_sync, synced = logging.getLogger(), os.urandom, os.fsync, []
     level = root.level
     printed, complained = io.StringIO(), io.StringIO()

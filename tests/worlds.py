@@ -28,8 +28,7 @@ from residualplanner.method.strategy.costs import cost_upper_bound
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]
 
-#: How data come.  Only records without bad values come as codes or counts.
-FRAMES = ("pandas", "polars", "arrow", "reader", "csv", "parquet", "lazy", "duckdb")
+#: How data come, besides `FRAMES`.  Only records without bad values come as codes or counts.
 CODED = ("codes", "counts")
 
 
@@ -234,7 +233,7 @@ def contained(kind: str, world: World, records: Sequence[Record], path: Path) ->
         return {world.plan.domain.names: counts(world.sizes, codes)}
     names = world.plan.domain.names
     values = {name: [record[place][0] for record in records] for place, name in enumerate(names)}
-    return _FRAMES[kind](values, path)
+    return FRAMES[kind](values, path)
 
 
 def _pandas(values: dict[str, list[Any]], path: Path) -> pd.DataFrame:
@@ -255,13 +254,13 @@ def _parquet(values: dict[str, list[Any]], path: Path) -> Path:
     return path.with_suffix(".parquet")
 
 
-_FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
+FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
     "pandas": _pandas,
     "polars": lambda values, path: pl.DataFrame(values),
-    "lazy": lambda values, path: pl.LazyFrame(values),
     "arrow": lambda values, path: pa.table(values),
     "reader": lambda values, path: pa.table(values).to_reader(),
-    "duckdb": lambda values, path: _database().cursor().from_arrow(pa.table(values)),
     "csv": _csv,
     "parquet": _parquet,
+    "lazy": lambda values, path: pl.LazyFrame(values),
+    "duckdb": lambda values, path: _database().cursor().from_arrow(pa.table(values)),
 }

@@ -12,7 +12,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
@@ -129,50 +128,43 @@ def spend(
     account = _Account(ledger)
     try:
         opened = steps.open()
-        if charge == "first":
+        if charge == "first":  # so that whoever sees failures learns nothing from what they cost
             account.charge(steps.charge)
-        account.stage = _Stage.COUNTING
+        account.stage = "counting"
         counted = steps.count(opened)
         if charge != "first":
             account.charge(steps.charge)
-        account.stage = _Stage.DRAWING
+        account.stage = "drawing"
         return steps.draw(counted)
     except BaseException as error:  # noqa: BLE001 - it may have been where the records are
         raise account.told(error, progress) from None
-
-
-class _Stage(Enum):
-    OPENING = 1
-    CHARGING = 2
-    COUNTING = 3
-    DRAWING = 4
 
 
 class _Account:
     """How far a measurement is, and what it was charged."""
 
     def __init__(self, ledger: "Ledger | None") -> None:
-        self.stage = _Stage.OPENING
+        self.stage: Literal["opening", "charging", "counting", "drawing"] = "opening"
         self._ledger = ledger
         self._known: float = math.inf  # entries before the charge; until they are known there is none
         self._entry: LedgerEntry | None = None
 
     def charge(self, charge: "Callable[[], LedgerEntry | None]") -> None:
-        self.stage = _Stage.CHARGING
+        self.stage = "charging"
         self._known = 0 if self._ledger is None else len(self._ledger.entries)
         self._entry = charge()
 
     def told(self, error: BaseException, progress: WatchedProgress) -> BaseException:
         """The error to raise, with a note on the charge."""
-        if self.stage is _Stage.CHARGING and self._entry is None:
+        if self.stage == "charging" and self._entry is None:
             outcome = without_history(error)
             is_told = isinstance(error, ResidualPlannerError | OSError) or bool(getattr(error, "__notes__", ()))
             note = "" if is_told else self._found
         else:
             outcome = shielded(error, progress)
-            is_refusal = self.stage is _Stage.OPENING and isinstance(outcome, ResidualPlannerError)
+            is_refusal = self.stage == "opening" and isinstance(outcome, ResidualPlannerError)
             fate = NOT_CHARGED if self._entry is None else charged_text(self._entry.cost, self._entry.sequence)
-            has_read = self.stage in (_Stage.COUNTING, _Stage.DRAWING)
+            has_read = self.stage in ("counting", "drawing")
             note = "" if is_refusal else "  ".join([fate, _TELLS] if has_read else [fate])
         if note and self._ledger is not None:
             outcome.add_note(note)

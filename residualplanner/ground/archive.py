@@ -36,7 +36,6 @@ from residualplanner.ground.array_hashes import (
 from residualplanner.ground.atomic import PathLike, WholeObject, write_atomically
 from residualplanner.ground.checks import frozen, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.file_kinds import EMPTY, MEASUREMENT, OTHER, PLAN, TEXT, kind_of_path
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner.ground.version import __version__
 
@@ -52,6 +51,7 @@ _LOCAL_HEADER, _ZIP64_FIELD, _EXTRA_HEADER, _LENGTHS = 30, 20, 4, 26
 #: Contents start at multiples of so many bytes; the number of the field of zeros that sees to it, which has no meaning.
 _ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 
+_DAMAGED = "this is not a residualplanner file, or it is damaged; write it again"
 _FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -165,7 +165,7 @@ def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str,
     except FileFormatError:
         raise
     except _UNREADABLE:
-        raise FileFormatError("this is not a residualplanner file, or it is damaged; write it again") from None
+        raise FileFormatError(_DAMAGED) from None
 
 
 def _content(
@@ -242,11 +242,13 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
 
 def _other_words(path: PathLike, kind: str) -> str:
     """The message for a file that is not an archive of this library."""
+    from residualplanner.ground.file_kinds import LEDGER, MEASUREMENT, PLAN, RELEASE, kind_of_path
+
     found = kind_of_path(path)
-    if found in (OTHER, TEXT, EMPTY, PLAN, MEASUREMENT):
-        return "this is not a residualplanner file, or it is damaged; write it again"
-    reader = f", which {found.function} reads" if found.function else ""
-    return f"this is {found.name}{reader}; name the file of a {kind}"
+    if found in (None, PLAN, MEASUREMENT):
+        return _DAMAGED
+    reader = {RELEASE: ", which load_tables reads", LEDGER: ", which Ledger.open reads"}.get(found, "")
+    return f"this is {found}{reader}; name the file of a {kind}"
 
 
 def _new_member(archive: zipfile.ZipFile, name: str, size: int) -> IO[bytes]:
@@ -277,6 +279,7 @@ def _array_of_member(
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
+    # NumPy writes a header before the numbers, of a bounded size; nothing is allocated before the sizes fit.
     if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
         raise FileFormatError(f"array {name!r} is not as large as its header says; write the file again")
     with archive.open(info) as member:

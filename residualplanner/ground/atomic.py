@@ -44,7 +44,7 @@ def write_atomically(path: PathLike | WholeObject) -> Iterator[IO[bytes]]:
         with open(partial, "xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # before the file gets its name: a power failure leaves the old one or all of this
         os.replace(partial, target)
     except BaseException:
         with suppress(OSError):  # the first error is the one to report

@@ -1,93 +1,58 @@
-"""The kind of a file or folder by its name and first bytes, for messages about files in the wrong place."""
+"""What a file or folder in the wrong place is, in words for messages: by its format field, its name or first bytes."""
 
 import os
 import re
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 #: How many bytes of a file are read, and how many of a member of an archive at most.
 _HEAD, _LONGEST = 2**16, 2**25
+#: In our files the last such field in the JSON, which no string in it can imitate, since strings escape quotes.
 _FORMAT = re.compile(rb'"format": ?"residualplanner/([a-z]+)"')
 
-
-@dataclass(frozen=True, slots=True)
-class FileKind:
-    """A kind of file, and what reads it, if anything does."""
-
-    name: str  # with its article
-    command: str = ""  # the commands that read it, in words
-    function: str = ""  # of Python
-
-
-PLAN = FileKind("a plan", "measure, compare and report", "load_plan")
-MEASUREMENT = FileKind("a measurement", "reconstruct and synthesize", "load_measurement")
-LEDGER = FileKind("a ledger", "ledger, report, and for --ledger of measure and release", "Ledger.open")
-RELEASE = FileKind("the folder of a release", "report and synthesize", "load_tables")
-MANIFEST = FileKind("the manifest of a release; name its folder")
-SPEC = FileKind("a spec", "plan, check and release")
-CSV = FileKind("a CSV file", "init, and as records for check, measure and release")
-PARQUET = FileKind("a Parquet file", "init, and as records for check, measure and release")
-JSON = FileKind("a JSON file", "init, if it is a schema")
-WORKBOOK = FileKind("an Excel workbook; save it as CSV")
-STATA = FileKind("a Stata file; save it as CSV, or in Python give pandas.read_stata(path)")
-SPSS = FileKind("an SPSS file; save it as CSV, or in Python give pandas.read_spss(path)")
-SAS = FileKind("a SAS file; save it as CSV, or in Python give pandas.read_sas(path, encoding=...)")
-PAGE = FileKind("a web page")
-PDF = FileKind("a PDF")
-FOLDER = FileKind("a folder")
-EMPTY = FileKind("an empty file")
-TEXT = FileKind("a text file")
-OTHER = FileKind("a file of another kind")
-
-_OURS = {b"plan": PLAN, b"measurement": MEASUREMENT, b"ledger": LEDGER, b"release": MANIFEST}
+PLAN, MEASUREMENT, LEDGER, RELEASE = "a plan", "a measurement", "a ledger", "the folder of a release"
+SPEC, PAGE, CSV, JSON, PARQUET = "a spec", "a web page", "a CSV file", "a JSON file", "a Parquet file"
+_MANIFEST = "the manifest of a release; name its folder"
+_OURS = {b"plan": PLAN, b"measurement": MEASUREMENT, b"ledger": LEDGER, b"release": _MANIFEST}
+_WORKBOOK = "an Excel workbook; save it as CSV"
+_OF_PANDAS = "{} file; save it as CSV, or in Python give pandas.{}"
+_STATA = _OF_PANDAS.format("a Stata", "read_stata(path)")
+_SPSS = _OF_PANDAS.format("an SPSS", "read_spss(path)")
+_SAS = _OF_PANDAS.format("a SAS", "read_sas(path, encoding=...)")
 _BY_NAME = {
-    ".toml": SPEC,
-    ".csv": CSV,
-    ".csv.gz": CSV,
-    ".parquet": PARQUET,
-    ".json": JSON,
-    ".html": PAGE,
-    ".htm": PAGE,
-    ".pdf": PDF,
-    ".xlsx": WORKBOOK,
-    ".xls": WORKBOOK,
-    ".dta": STATA,
-    ".sav": SPSS,
-    ".zsav": SPSS,
-    ".por": SPSS,
-    ".sas7bdat": SAS,
-    ".xpt": SAS,
+    SPEC: (".toml",),
+    CSV: (".csv", ".csv.gz"),
+    PARQUET: (".parquet",),
+    JSON: (".json",),
+    PAGE: (".html", ".htm"),
+    "a PDF": (".pdf",),
+    _WORKBOOK: (".xlsx", ".xls"),
+    _STATA: (".dta",),
+    _SPSS: (".sav", ".zsav", ".por"),
+    _SAS: (".sas7bdat", ".xpt"),
 }
+_MAGIC = {b"PAR1": PARQUET, b"\x1f\x8b": "a gzipped file"}
 
 
-def kind_of_path(path: str | os.PathLike[str]) -> FileKind:
-    """The kind of the file at ``path``: by its content if that is ours, else by its name, else whether it is text."""
+def kind_of_path(path: str | os.PathLike[str]) -> str | None:
+    """What is at ``path``: by its content if that is ours, else by its name, else by a magic number."""
     file = Path(path)
     try:
         if file.is_dir():
-            return RELEASE if _format_of(_head(file / "manifest.json")) is MANIFEST else FOLDER
-        return _kind_of_file(file) if file.is_file() else OTHER
+            return RELEASE if _format_of(_head(file / "manifest.json")) is _MANIFEST else "a folder"
+        if not file.is_file():
+            return None
+        head = _head(file)
+        ours = _format_of(_header(file) if head.startswith(b"PK") else head)
     except (OSError, ValueError):
-        return OTHER
+        return None
+    return ours or kind_of_name(file) or next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def kind_of_name(path: Path) -> FileKind | None:
+def kind_of_name(path: Path) -> str | None:
     """The kind that the ending of a name promises, whether or not there is such a file; None if it promises none."""
     name = path.name.lower()
-    return next((kind for ending, kind in _BY_NAME.items() if name.endswith(ending)), None)
-
-
-def _kind_of_file(path: Path) -> FileKind:
-    head = _head(path)
-    if not head:
-        return EMPTY
-    known = (_kind_in_archive(path) if head.startswith(b"PK") else _format_of(head)) or kind_of_name(path)
-    if known is not None:
-        return known
-    if head.startswith(b"PAR1"):
-        return PARQUET
-    return TEXT if _is_text(head) else OTHER
+    return next((kind for kind, endings in _BY_NAME.items() if name.endswith(endings)), None)
 
 
 def _head(path: Path) -> bytes:
@@ -97,29 +62,15 @@ def _head(path: Path) -> bytes:
         return file.read(_HEAD)
 
 
-def _format_of(content: bytes) -> FileKind | None:
-    """The kind of our file by the last format field in its JSON, which no string in it can imitate."""
+def _header(path: Path) -> bytes:
+    """The JSON of one of our archives; nothing of another one, or of a damaged one."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("header.json") as header:
+            return header.read(_LONGEST)
+    except (zipfile.BadZipFile, KeyError, RuntimeError, EOFError):  # the third for an unknown compression
+        return b""
+
+
+def _format_of(content: bytes) -> str | None:
     found = _FORMAT.findall(content)
     return _OURS.get(found[-1]) if found else None
-
-
-def _kind_in_archive(path: Path) -> FileKind | None:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = {info.filename: info for info in archive.infolist()}
-            if "xl/workbook.xml" in names:
-                return WORKBOOK
-            header = names.get("header.json")
-            if header is None or header.compress_type != zipfile.ZIP_STORED or header.file_size > _LONGEST:
-                return None
-            return _format_of(archive.read(header))
-    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError):
-        return None  # all that zipfile raises for a damaged archive; the fourth for an unknown compression
-
-
-def _is_text(head: bytes) -> bool:
-    try:
-        head.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > _HEAD - 4 and b"\0" not in head  # a character may be cut in two
-    return b"\0" not in head

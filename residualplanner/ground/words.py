@@ -11,7 +11,6 @@ from fractions import Fraction
 JOIN = " × "
 #: The query of no attributes: the number of records.
 TOTAL = "(total)"
-#: What to do about a file of answers that is not as it was written.
 #: That a run failed before it was charged.
 NOT_CHARGED = "Nothing was charged to the ledger."
 CHARGE_UNKNOWN = (
@@ -19,6 +18,7 @@ CHARGE_UNKNOWN = (
 )
 #: The longest label, reason or name that files hold, in characters.
 TEXT_LIMIT = 200
+#: What to do about a file of answers that is not as it was written.
 GET_IT_BACK = "get the file back as it was written, since to measure again would spend the budget again"
 #: The unit of answers that are not sums of amounts.
 COUNTS = "counts"

@@ -15,7 +15,6 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_o
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.ground.stores import AnyPath
 from residualplanner.method.kron import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery
@@ -30,6 +29,7 @@ from residualplanner.release.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from residualplanner.ground.stores import AnyPath
     from residualplanner.release.quality import Publication
 
 #: What the names of files for workers end with; they are removed before a release is complete.
@@ -82,7 +82,7 @@ class Numbers(ABC):
         """The unbiased estimates that they were made from."""
         return UNBIASED_NUMBERS
 
-    def sent(self, folder: AnyPath) -> "Numbers":
+    def sent(self, folder: "AnyPath") -> "Numbers":
         """The same to be pickled, whose arrays are in files in a folder that workers see; these end in `SENT`."""
         del folder
         return self
@@ -126,7 +126,7 @@ class Numbers(ABC):
                 )
 
     @property
-    def folder(self) -> AnyPath | None:
+    def folder(self) -> "AnyPath | None":
         """Where they are saved."""
         return None
 

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import residualplanner as rp
-from residualplanner.ground import archive as _archive
-from residualplanner.ground import array_hashes as _array_hashes
+from residualplanner.ground import array_hashes
 from residualplanner.ground.archive import read_archive, write_archive
-from residualplanner.ground.array_hashes import array_hash, content_hash
 from residualplanner.ground.json import parse_json
 
 HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
@@ -92,11 +90,12 @@ def test_arrays_come_back_bit_for_bit(tmp_path_factory, array):
     assert same_arrays(arrays, {"a": array, "turned": array.T})
 
 
-def test_equal_content_gives_equal_bytes_whenever_and_in_whatever_order_it_is_written(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(time, "time", lambda: 2e9)
+def test_equal_content_gives_equal_bytes_in_whatever_order_it_is_written(path, tmp_path):
     header = dict(reversed(HEADER.items()))
     write_archive(tmp_path / "again", **KIND, header=header, arrays={n: a.copy("F") for n, a in ARRAYS.items()})
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
@@ -105,21 +104,23 @@ def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
 
 
 def test_the_content_hash_depends_on_everything_and_on_nothing_else():
-    known = content_hash(HEADER, ARRAYS)
+    known = array_hashes.content_hash(HEADER, ARRAYS)
     assert len(known) == 64
-    assert content_hash(dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items()))) == known
+    assert array_hashes.content_hash(dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items()))) == known
     others = [
-        content_hash(HEADER | {"number": 0.2}, ARRAYS),
-        content_hash(HEADER, {name: array for name, array in ARRAYS.items() if name != "scalar"}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array(8)}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array([7])}),
-        content_hash(HEADER, ARRAYS | {"scalar": np.array(7, dtype=np.int32)}),
+        array_hashes.content_hash(HEADER | {"number": 0.2}, ARRAYS),
+        array_hashes.content_hash(HEADER, {name: array for name, array in ARRAYS.items() if name != "scalar"}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array(8)}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array([7])}),
+        array_hashes.content_hash(HEADER, ARRAYS | {"scalar": np.array(7, dtype=np.int32)}),
     ]
     assert len({known, *others}) == 6
 
 
 @pytest.mark.slow
-def test_every_flipped_bit_is_refused_or_changes_nothing(path):
+def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_file_is_refused(path):
+    known = {"n": 0.1}, {"part/codes": ARRAYS["part/codes"]}
+    write_archive(path, **KIND, header=known[0], arrays=known[1])
     whole = path.read_bytes()
     refused = 0
     for place in range(len(whole)):
@@ -131,130 +132,94 @@ def test_every_flipped_bit_is_refused_or_changes_nothing(path):
         except rp.errors.FileFormatError as error:
             refused += str(path) in str(error)
         else:
-            assert header == HEADER
-            assert same_arrays(arrays, ARRAYS)
+            assert header == known[0]
+            assert same_arrays(arrays, known[1])
+        path.write_bytes(whole[:place])
+        with pytest.raises(rp.errors.FileFormatError, match=r"write it again|not a residualplanner file"):
+            read_archive(path, **KIND)
     assert refused > 0.8 * len(whole)
 
 
-def test_every_truncated_file_is_refused(path):
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        path.write_bytes(whole[:length])
-        with pytest.raises(rp.errors.FileFormatError, match=r"write it again|not a residualplanner file"):
+WRONGLY = "describes array 'flags' wrongly"
+HEADERS = [
+    (lambda h: h.update(format="residualplanner/measurement"), "holds a 'measurement', not a 'plan'; name the plan"),
+    (lambda h: h.update(format="zip"), "not a residualplanner file"),
+    (lambda h: h.update(format=3), "not a residualplanner file"),
+    (lambda h: h.update(version=4), r"written by a newer version \(format 4, this reads 3\); upgrade"),
+    (lambda h: h.update(version=2), "format 2 is no longer read"),
+    *((lambda h, v=v: h.update(version=v), "format version must be an integer") for v in (0, True, "3")),
+    (lambda h: h.update(extra=1), "missing or unknown fields"),
+    (lambda h: h.pop("content"), "missing or unknown fields"),
+    (lambda h: h.update(content=[]), "missing or unknown fields"),
+    (lambda h: h.update(arrays=[]), "missing or unknown fields"),
+    (lambda h: h["arrays"].pop("flags"), "names other arrays than the file holds"),
+    (lambda h: h["arrays"].update(more=h["arrays"]["flags"]), "names other arrays than the file holds"),
+    (lambda h: h["arrays"].update(flags=None), WRONGLY),
+    (lambda h: h["arrays"]["flags"].update(more=1), WRONGLY),
+    *((lambda h, t=t: h["arrays"]["flags"].update(dtype=t), WRONGLY) for t in ("|O", ">f8", ["|b1"])),
+    *((lambda h, s=s: h["arrays"]["flags"].update(shape=s), WRONGLY) for s in ("2", [-2], [2.0], [1] * 65)),
+    (lambda h: h["arrays"]["flags"].update(dtype="|u1"), "not what its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[1, 2]), "not what its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[1000]), "not as large as its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[2**30]), "not as large as its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[2**20, 2**20]), "too large: array 'flags'"),
+    (lambda h: h["arrays"]["flags"].update(sha256="0" * 64), "array 'flags' was altered"),
+    (lambda h: h["arrays"]["flags"].update(sha256=0), WRONGLY),
+]
+#: Contents of a member of an archive, and what is said of it.
+MEMBERS = [
+    ("header.json", b"", "not valid JSON"),
+    ("header.json", b"[1]", "must be an object"),
+    ("header.json", b'{"a": 1, "a": 1}', "'a' occurs twice"),
+    ("header.json", b'{"a": {"b": 1, "b": 1}}', "'b' occurs twice"),
+    ("header.json", b'{"a": NaN}', "NaN is not a finite number"),
+    ("header.json", b'{"a": -Infinity}', "-Infinity is not a finite number"),
+    ("header.json", b'{"a": 1e400}', "1e400 is not a finite number"),
+    ("header.json", b"[" * 40 + b"]" * 40, "nested more than 32 levels"),
+    ("header.json", b"[" * 10**6, "nested more than 32 levels"),
+    ("header.json", b"1" * 5000, "not valid JSON"),
+    ("header.json", b'{"a": "\xff"}', "damaged"),
+    ("header.json", b" " * (2**25 + 1), "too large: a header of 33,554,433 bytes, the limit is 33,554,432"),
+    ("flags.npy", npy(np.array([True, False], dtype=object), allow_pickle=True), "not what its header says"),
+    ("flags.npy", npy(np.array([1, 0], dtype=np.uint8)), "not what its header says"),
+    ("flags.npy", npy(np.array([True, False]), version=(2, 0)), "unknown format"),
+    ("flags.npy", npy(np.array([True, False])) + b"more", "longer than its header says"),
+    ("flags.npy", b"\x93NUMPY\x01\x00", "not what its header says"),
+    ("flags.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118 + b"1234", "not what its header says"),
+    ("flags.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"-" * 118 + b"1234", "not what its header says"),
+    ("flags.npy", b"\x93NUMPY\x01\x00\x28\x23" + b"-" * 9000 + b"1234", "not what its header says"),
+    ("flags.npy", b"\x80\x04cos\nsystem\n" + b"x" * 200, "damaged"),
+    ("flags.npy", b"", "not as large as its header says"),
+    ("part/codes.npy", npy(np.asfortranarray(ARRAYS["part/codes"])), "not what its header says"),
+]
+
+
+def test_an_edited_header_is_refused(path):
+    members = members_of(path)
+    for edit, reason in HEADERS:
+        rewrite(path, members)
+        forge(path, edit)
+        with pytest.raises(rp.errors.FileFormatError, match=reason):
             read_archive(path, **KIND)
 
 
-@pytest.mark.parametrize(
-    ("edit", "reason"),
-    [
-        (
-            lambda h: h.update(format="residualplanner/measurement"),
-            "holds a 'measurement', not a 'plan'; name the plan",
-        ),
-        (lambda h: h.update(format="zip"), "not a residualplanner file"),
-        (lambda h: h.update(format=3), "not a residualplanner file"),
-        (lambda h: h.update(version=4), r"written by a newer version \(format 4, this reads 3\); upgrade"),
-        (lambda h: h.update(version=2), "format 2 is no longer read"),
-        (lambda h: h.update(version=0), "format version must be an integer"),
-        (lambda h: h.update(version=True), "format version must be an integer"),
-        (lambda h: h.update(version="3"), "format version must be an integer"),
-        (lambda h: h.update(extra=1), "missing or unknown fields"),
-        (lambda h: h.pop("content"), "missing or unknown fields"),
-        (lambda h: h.update(content=[]), "missing or unknown fields"),
-        (lambda h: h.update(arrays=[]), "missing or unknown fields"),
-        (lambda h: h["arrays"].pop("flags"), "names other arrays than the file holds"),
-        (lambda h: h["arrays"].update(more=h["arrays"]["flags"]), "names other arrays than the file holds"),
-        (lambda h: h["arrays"].update(flags=None), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(more=1), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(dtype="|O"), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(dtype=">f8"), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(dtype=["|b1"]), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(dtype="|u1"), "not what its header says"),
-        (lambda h: h["arrays"]["flags"].update(shape="2"), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(shape=[-2]), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(shape=[2.0]), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(shape=[1] * 65), "describes array 'flags' wrongly"),
-        (lambda h: h["arrays"]["flags"].update(shape=[1, 2]), "not what its header says"),
-        (lambda h: h["arrays"]["flags"].update(shape=[1000]), "not as large as its header says"),
-        (lambda h: h["arrays"]["flags"].update(shape=[2**20, 2**20]), "too large: array 'flags'"),
-        (lambda h: h["arrays"]["flags"].update(shape=[2**30]), "not as large as its header says"),
-        (lambda h: h["arrays"]["flags"].update(sha256="0" * 64), "array 'flags' was altered"),
-        (lambda h: h["arrays"]["flags"].update(sha256=0), "describes array 'flags' wrongly"),
-    ],
-)
-def test_an_edited_header_is_refused(path, edit, reason):
-    forge(path, edit)
-    with pytest.raises(rp.errors.FileFormatError, match=reason):
-        read_archive(path, **KIND)
-
-
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        (b"", "not valid JSON"),
-        (b"[1]", "must be an object"),
-        (b'{"a": 1, "a": 1}', "'a' occurs twice"),
-        (b'{"a": {"b": 1, "b": 1}}', "'b' occurs twice"),
-        (b'{"a": NaN}', "NaN is not a finite number"),
-        (b'{"a": -Infinity}', "-Infinity is not a finite number"),
-        (b'{"a": 1e400}', "1e400 is not a finite number"),
-        (b"[" * 40 + b"]" * 40, "nested more than 32 levels"),
-        (b"[" * 10**6, "nested more than 32 levels"),
-        (b"1" * 5000, "not valid JSON"),
-        (b'{"a": "\xff"}', "damaged"),
-    ],
-)
-def test_a_header_that_is_no_plain_json_is_refused(path, header, reason):
-    rewrite(path, members_of(path) | {"header.json": header})
-    with pytest.raises(rp.errors.FileFormatError, match=reason):
-        read_archive(path, **KIND)
+def test_a_member_that_is_no_plain_json_or_not_the_array_declared_is_refused(path):
+    members = members_of(path)
+    for name, content, reason in MEMBERS:
+        rewrite(path, members | {name: content})
+        with pytest.raises(rp.errors.FileFormatError, match=reason):
+            read_archive(path, **KIND)
 
 
 def test_brackets_within_text_are_not_nesting():
     assert parse_json('["[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", "\\"[["]') == ["[" * 38, '"[[']
 
 
-def test_a_header_beyond_the_limit_is_refused_unread(path, monkeypatch):
-    monkeypatch.setattr(_archive, "HEADER_LIMIT", 100)
-    with pytest.raises(rp.errors.FileFormatError, match="too large: a header of"):
-        read_archive(path, **KIND)
-    with pytest.raises(ValueError, match="too large: a header of"):
-        write_archive(path, **KIND, header=HEADER, arrays=ARRAYS)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (npy(np.array([True, False], dtype=object), allow_pickle=True), "not what its header says"),
-        (npy(np.array([1, 0], dtype=np.uint8)), "not what its header says"),
-        (npy(np.array([True, False]), version=(2, 0)), "unknown format"),
-        (npy(np.array([True, False])) + b"more", "longer than its header says"),
-        (b"\x93NUMPY\x01\x00", "not what its header says"),
-        (b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118 + b"1234", "not what its header says"),
-        (b"\x93NUMPY\x01\x00\x76\x00" + b"-" * 118 + b"1234", "not what its header says"),
-        (b"\x93NUMPY\x01\x00\x28\x23" + b"-" * 9000 + b"1234", "not what its header says"),
-        (b"\x80\x04cos\nsystem\n" + b"x" * 200, "damaged"),
-        (b"", "not as large as its header says"),
-    ],
-)
-def test_a_member_that_is_not_the_array_declared_is_refused(path, content, reason):
-    rewrite(path, members_of(path) | {"flags.npy": content})
-    with pytest.raises(rp.errors.FileFormatError, match=reason):
-        read_archive(path, **KIND)
-
-
-def test_columns_first_is_refused(path):
-    codes = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
-    rewrite(path, members_of(path) | {"part/codes.npy": npy(codes)})
-    with pytest.raises(rp.errors.FileFormatError, match="not what its header says"):
-        read_archive(path, **KIND)
-
-
 def test_compressed_members_are_refused_before_they_are_expanded(path):
     members = members_of(path)
     rewrite(path, members | {"bomb.npy": bytes(10**8)}, compression=zipfile.ZIP_DEFLATED)
     start = time.perf_counter()
-    with pytest.raises(rp.errors.FileFormatError, match="compressed"):
+    with pytest.raises(rp.errors.FileFormatError, match="its members are compressed"):
         read_archive(path, **KIND)
     assert time.perf_counter() - start < 1
 
@@ -276,26 +241,18 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_a_member_that_comes_twice_is_refused(path):
+def test_what_is_no_archive_of_ours_is_refused(path, tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("flags.npy", b"")
     with pytest.raises(rp.errors.FileFormatError, match="a name twice"):
         read_archive(path, **KIND)
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"{}", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x80\x04K\x01.", "näh".encode(), bytes(1000)]
-)
-def test_what_is_no_archive_is_refused(tmp_path, content):
-    (tmp_path / "file").write_bytes(content)
-    with pytest.raises(rp.errors.FileFormatError, match=r"file.*not a residualplanner file"):
-        read_archive(tmp_path / "file", **KIND)
-
-
-def test_an_archive_without_a_header_is_refused(path):
     rewrite(path, {"flags.npy": b""})
     with pytest.raises(rp.errors.FileFormatError, match=r"no header\.json"):
         read_archive(path, **KIND)
+    for content in (b"", b"{}", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x80\x04K\x01.", "näh".encode(), bytes(9)):
+        path.write_bytes(content)
+        with pytest.raises(rp.errors.FileFormatError, match=r"file.*not a residualplanner file"):
+            read_archive(path, **KIND)
 
 
 def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
@@ -310,6 +267,8 @@ def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
         ({}, {"a": np.array([None])}, "must hold numbers"),
         ({}, {"a": np.array(["text"])}, "must hold numbers"),
         ({}, {"a": np.array([1j])}, "must hold numbers"),
+        ({"text": "x" * 2**25}, {}, "too large: a header of 33,554,"),
+        ({"lists": [[]] * 2**21}, {}, "too large: a header of more than 2,097,152 lists and objects"),
         ({}, {"../a": np.zeros(1)}, "lower-case words"),
         ({}, {"header": np.zeros(1)}, "lower-case words"),
         ({}, {"A": np.zeros(1)}, "lower-case words"),
@@ -340,17 +299,11 @@ def test_a_name_that_stands_twice_is_found_among_many():
         parse_json(f'{{{names},"299999":0}}')
 
 
-def test_a_header_that_could_not_be_read_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="too large: a header of more than 2,097,152 lists and objects"):
-        write_archive(tmp_path / "file", **KIND, header={"lists": [[]] * 2**21}, arrays={})
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("entries", [0, 1, 3, 4, 5, 8, 9])
 def test_an_array_of_several_blocks_has_the_hash_of_the_hashes_of_its_blocks(monkeypatch, entries):
-    monkeypatch.setattr(_array_hashes, "BLOCK", 32)
+    monkeypatch.setattr(array_hashes, "BLOCK", 32)
     array = np.arange(entries, dtype=np.int64)
     content = array.tobytes()
     blocks = [content[start : start + 32] for start in range(0, len(content), 32)]
     stated = content if len(blocks) <= 1 else b"".join(hashlib.sha256(block).digest() for block in blocks)
-    assert array_hash(array) == hashlib.sha256(stated).hexdigest()
+    assert array_hashes.array_hash(array) == hashlib.sha256(stated).hexdigest()

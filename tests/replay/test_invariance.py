@@ -26,7 +26,7 @@ import residualplanner as rp
 from random_plans import plan_by_set
 from residualplanner import Attribute, Domain, Prefix, marginals, measure, reconstruct, select, zcdp
 from residualplanner.shell.cli.app import app
-from watching import FrozenRandomness, Seen, content, run, watched
+from watching import Seen, content, run, watched
 
 DOMAIN = Domain(
     {
@@ -82,10 +82,10 @@ def test_no_field_of_a_file_is_for_a_time_a_place_or_a_number_of_records(tmp_pat
     assert [field for field in fields if TELLING.search(field)] == []
 
 
-def everything(plan, data, folder: Path) -> dict[str, bytes]:
+def everything(plan, data, folder: Path, seed: bytes = b"replay") -> dict[str, bytes]:
     """Every byte that a release writes, with the same random bytes each time."""
     folder.mkdir()
-    with watched(Seen(), trace=False):
+    with watched(Seen(), trace=False, seed=seed):
         measurement = measure(plan, data)
         measurement.save(folder / "measurement")
         reconstruct(measurement).save(folder / "csv", format="csv")
@@ -119,11 +119,14 @@ def test_the_order_the_form_and_the_file_of_the_records_play_no_part(tmp_path):
 def test_the_clock_the_folder_and_the_environment_play_no_part(tmp_path, monkeypatch):
     plan, data = PLANS["two-way"], frame(50)
     expected = everything(plan, data, tmp_path / "now")
-    real, real_ns = time.time, time.time_ns
-    monkeypatch.setattr(time, "time", lambda: real() + 10**8)
-    monkeypatch.setattr(time, "time_ns", lambda: real_ns() + 10**17)
-    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
-    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
+    now = time.time()
+    for module, name, other in (
+        (time, "time", lambda: now + 10**8),
+        (time, "time_ns", lambda: int(now * 10**9) + 10**17),
+        (socket, "gethostname", lambda: "elsewhere"),
+        (platform, "node", lambda: "elsewhere"),
+    ):
+        monkeypatch.setattr(module, name, other)
     monkeypatch.setenv("USER", "somebody-else")
     monkeypatch.setenv("HOSTNAME", "elsewhere")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -134,12 +137,11 @@ def test_the_clock_the_folder_and_the_environment_play_no_part(tmp_path, monkeyp
     assert everything(plan, data, tmp_path / "deeper" / "later") == expected
 
 
-def test_other_records_or_other_random_bytes_do_change_the_files(tmp_path, monkeypatch):
+def test_other_records_or_other_random_bytes_do_change_the_files(tmp_path):
     plan = PLANS["two-way"]
     expected = everything(plan, frame(50), tmp_path / "one")
     assert everything(plan, frame(50, seed=4), tmp_path / "two") != expected
-    monkeypatch.setattr(FrozenRandomness, "__init__", lambda self: self.__dict__.update(requests=[], _seed=b"other"))
-    assert everything(plan, frame(50), tmp_path / "three") != expected
+    assert everything(plan, frame(50), tmp_path / "three", seed=b"other") != expected
 
 
 SPEC = """\
@@ -157,7 +159,6 @@ up_to = 2
 
 
 def test_the_command_line_says_the_same_whatever_the_records(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     said, written = [], []
     for size in (0, 1, 1000):
         folder = tmp_path / str(size)
@@ -168,9 +169,8 @@ def test_the_command_line_says_the_same_whatever_the_records(tmp_path, monkeypat
         result = CliRunner().invoke(app, ["release", "spec.toml", "records.csv", "-o", "out"])
         assert result.exit_code == 0, result.output
         said.append(re.sub(r"\d+\.\d+ s\b|\d+ ms\b", "TIME", result.output))
-        written.append(
-            {str(file.relative_to(folder)): content(file) for file in sorted(Path("out").absolute().rglob("*"))}
-        )
+        files = sorted(Path("out").absolute().rglob("*"))
+        written.append({str(file.relative_to(folder)): content(file) for file in files})
     assert said[0] == said[1] == said[2] != ""
     assert written[0] == written[1] == written[2]
 

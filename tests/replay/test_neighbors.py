@@ -27,9 +27,9 @@ from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residua
 GATE = import_module("residualplanner.gate.measurement.measure")
 NOISE = import_module("residualplanner.gate.measurement.discrete")
 
-PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "2500"))
-PAIRS_PER_WORLD = 20
-PARTS = 10
+PAIRS = int(os.environ.get("RESIDUALPLANNER_REPLAYS", "1500"))
+PAIRS_PER_WORLD = 12
+PARTS = 5
 #: Of so many worlds one has its calls followed, and one saves its release, with fewer pairs: both are slow.
 TRACED, WITH_RELEASE, PAIRS_WITH_RELEASE = 4, 21, 5
 WORLDS = -(-PAIRS * WITH_RELEASE // (PAIRS_PER_WORLD * (WITH_RELEASE - 1) + PAIRS_WITH_RELEASE))
@@ -169,20 +169,23 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_the_replay_sees_a_planted_fault(fault, tmp_path, monkeypatch):
-    monkeypatch.setattr(GATE, "count_tables", fault(GATE.count_tables))
-    assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(0, 60, 3))
-
-
-def test_the_replay_sees_noise_that_depends_on_the_data(tmp_path, monkeypatch):
-    real = NOISE.integer_answers
+def with_less_noise(real):
+    """Answers whose noise depends on the number of records."""
 
     def scaled(tables, groups, precision, *given, **named):
         return real(tables, groups, precision / (1 + tables[0].sum()), *given, **named)
 
-    monkeypatch.setattr(NOISE, "integer_answers", scaled)
-    assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))
+    return scaled
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [*((GATE, "count_tables", fault) for fault in FAULTS.values()), (NOISE, "integer_answers", with_less_noise)],
+    ids=[*FAULTS, "noise that depends on the data"],
+)
+def test_the_replay_sees_a_planted_fault(module, name, fault, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, name, fault(getattr(module, name)))
+    assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(0, 60, 3))
 
 
 def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ Bits are fixed.  With fresh ones a right library would fail each test once in a 
 """
 
 import math
-from importlib import import_module
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -24,8 +24,7 @@ from dense import marginal_covariance
 from residualplanner import Domain, Identity, Prefix, Workload, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
-RUNS, FEW, FAULTY = 2_000, 1_000, 500
-NOISE = import_module("residualplanner.gate.measurement.discrete")
+RUNS, FEW, FAULTY = 1_200, 600, 400
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]
@@ -81,9 +80,9 @@ def test_the_released_tables_are_unbiased_and_vary_as_the_plan_says(before):
 
 def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     found = audit(scores(before, CENTER), scores(after, CENTER), mu=1.0)
-    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.17
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.23
     assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
-    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.35 * gaussian_epsilon(1.0)
+    assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.28 * gaussian_epsilon(1.0)
 
 
 def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, after):
@@ -105,12 +104,13 @@ def test_a_larger_change_than_claimed_is_found(fault, records, before):
     assert found.contradicts(1.0)
 
 
-def test_noise_that_is_a_fifth_too_low_is_found(monkeypatch):
-    real = NOISE.precision_of
-    monkeypatch.setattr(NOISE, "precision_of", lambda variance: real(variance) / 0.8**2)
-    monkeypatch.setattr(NOISE, "require_affordable", lambda plan, cost: None)
-    found = audit(scores(tables(RECORDS, FEW, 4), CENTER), scores(tables([*RECORDS, RECORD], FEW, 5), CENTER), mu=1.0)
-    assert found.contradicts(1.0)
+def test_noise_that_is_a_third_too_low_is_found():
+    """The noise of a plan of a larger budget, held against the claim of the smaller one."""
+    low = select(PLAN.workload, budget=zcdp(PLAN.budget.rho * Fraction(9, 4)))
+    before, after = (
+        scores(tables(records, FEW, seed, low), CENTER) for records, seed in ((RECORDS, 4), ([*RECORDS, RECORD], 5))
+    )
+    assert audit(before, after, mu=1.0).contradicts(1.0)
 
 
 def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured():
@@ -123,9 +123,9 @@ def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured(
     assert power.max() == pytest.approx(1, rel=1e-9)  # pcost, from the covariance of what is released alone
     record = [(sex, age) for sex in "FM" for age in range(3)][int(power.argmax())]
     before, after = (
-        table_scores(tables(records, 2 * FEW, seed, plan) - CENTER, covariance, int(power.argmax()))
+        table_scores(tables(records, 800, seed, plan) - CENTER, covariance, int(power.argmax()))
         for records, seed in ((RECORDS, 8), ([*RECORDS, record], 9))
     )
     found = audit(before, after, mu=1.0)
-    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.2
-    assert 0.3 * gaussian_epsilon(1.0) < found.epsilon <= gaussian_epsilon(1.0)
+    assert abs(found.mu - 1) <= 5 * found.mu_error < 0.29
+    assert 0.15 * gaussian_epsilon(1.0) < found.epsilon <= gaussian_epsilon(1.0)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import residualplanner as rp
 from benchmarks.audit_cases import FAULTS as RECORD_FAULTS
@@ -20,10 +21,8 @@ from benchmarks.auditing import (
     audit,
     audit_cell,
     audit_likelihood,
-    best_threshold,
     claimed_power,
     epsilon_at_least,
-    expected_epsilon,
     gaussian_epsilon,
     plan_by_set,
 )
@@ -31,7 +30,7 @@ from residualplanner import Domain, Workload, marginals, select, zcdp
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
-MANY, SOME, FEW = 500_000, 100_000, 50_000
+MANY, SOME, FEW = 300_000, 60_000, 30_000
 PAIR = Domain({"a": 2, "b": 3})
 TRIPLE = Domain({"a": 2, "one": 1, "b": 2, "c": 3})
 PLANS = {
@@ -58,72 +57,62 @@ def discrete_claim(plan) -> float:
     return plan.budget.epsilon(DELTA, noise="discrete")
 
 
+def assert_achieves(found, mu, least=0.0):
+    """The adversary achieves what is claimed, or ``least`` of its epsilon, and no more."""
+    assert abs(found.mu - mu) <= 5 * found.mu_error
+    assert least * gaussian_epsilon(mu) <= found.epsilon <= gaussian_epsilon(mu)
+
+
 @pytest.mark.parametrize(
     ("name", "runs"), [("sum", MANY), ("max", SOME), ("weights", SOME), ("less noise", SOME), ("by set", SOME)]
 )
 def test_the_best_adversary_achieves_the_claim_and_no_more(name, runs):
-    found = audit_likelihood(experiment(name), runs, bits(name))
     mu = math.sqrt(2 * float(PLANS[name].budget.rho))
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert found.epsilon <= gaussian_epsilon(mu) <= discrete_claim(PLANS[name])
-    assert found.epsilon >= (0.9 if runs == MANY else 0.8) * gaussian_epsilon(mu)
+    assert gaussian_epsilon(mu) <= discrete_claim(PLANS[name])
+    assert_achieves(audit_likelihood(experiment(name), runs, bits(name)), mu, 0.88 if runs == MANY else 0.78)
 
 
 @pytest.mark.parametrize("name", ["sum", "weights"])
 def test_an_adversary_who_picks_a_cell_of_a_reconstructed_table_achieves_what_its_variance_says(name):
     plan = PLANS[name]
-    found = audit_cell(experiment(name), SOME, bits(f"cell {name}"), (0, 1))
     mu = 1 / math.sqrt(plan.variance(("a", "b")).flat[-1])
     assert mu < math.sqrt(plan.pcost)
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert 0.72 * gaussian_epsilon(mu) <= found.epsilon <= gaussian_epsilon(mu)
-
-
-REPLACE = select(marginals(TRIPLE, up_to=2), budget=zcdp("0.5"), neighbors="replace")
-
-
-def replacements() -> list[Experiment]:
-    """One record replaced by another, in every set of columns that can differ."""
-    base = Experiment.adding(REPLACE, (1, 0, 1, 2))
-    return [base.replacing((1, 0, 1, 2), by) for by in itertools.product((0, 1), (0,), (0, 1), (0, 2))][:-1]
+    assert_achieves(audit_cell(experiment(name), SOME, bits(f"cell {name}"), (0, 1)), mu, 0.7)
 
 
 def test_where_records_are_replaced_the_worst_replacement_achieves_the_claim_and_no_more():
-    powers = [claimed_power(each) for each in replacements()]
+    """One record replaced by another, in every set of columns that can differ."""
+    base = Experiment.adding(select(marginals(TRIPLE, up_to=2), budget=zcdp("0.5"), neighbors="replace"), (1, 0, 1, 2))
+    others = itertools.product((0, 1), (0,), (0, 1), (0, 2))
+    replacements = [base.replacing((1, 0, 1, 2), by) for by in others][:-1]
+    powers = [claimed_power(each) for each in replacements]
     assert max(powers) == pytest.approx(1.0, rel=1e-6)
-    found = audit_likelihood(replacements()[int(np.argmax(powers))], SOME, bits("replace"))
-    assert abs(found.mu - 1) <= 5 * found.mu_error
-    assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
+    assert_achieves(audit_likelihood(replacements[int(np.argmax(powers))], SOME, bits("replace")), 1, 0.78)
 
 
 def test_all_records_of_a_person_together_achieve_the_claim_and_no_more():
     plan = select(marginals(PAIR, up_to=2), budget=zcdp("0.5"), records_per_person=3)
-    found = audit_likelihood(Experiment.adding(plan, (1, 2), times=3), SOME, bits("three records"))
-    assert abs(found.mu - 1) <= 5 * found.mu_error
-    assert 0.8 * gaussian_epsilon(1.0) <= found.epsilon <= gaussian_epsilon(1.0)
+    three = Experiment.adding(plan, (1, 2), times=3)
+    assert_achieves(audit_likelihood(three, SOME, bits("three records")), 1, 0.78)
 
 
-@pytest.mark.parametrize("amount", [0, 17, 30, 3000])
+@pytest.mark.parametrize("amount", [0, 17, 3000])
 def test_a_record_of_any_amount_achieves_what_its_ends_say_and_no_more_than_the_claim(amount):
     plan = pay_by_sex()
     each = Experiment.adding_entries(plan, [[1, amount]])
     mu = math.sqrt(claimed_power(each))
     assert mu <= math.sqrt(plan.pcost) * (1 + 1e-9)
     assert amount != 3000 or mu == math.sqrt(claimed_power(Experiment.adding(plan, (1, 3))))
-    found = audit_likelihood(each, FEW, bits(f"amount {amount}"))
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert found.epsilon <= gaussian_epsilon(mu)
+    assert_achieves(audit_likelihood(each, FEW, bits(f"amount {amount}")), mu)
 
 
-@pytest.mark.parametrize("hours", [60, 61, 47, 1])
+@pytest.mark.parametrize("hours", [61, 47, 1])
 def test_a_record_of_any_weight_achieves_what_its_weight_says_and_no_more_than_the_claim(hours):
     plan = hours_by_pair()
     each = Experiment.adding_entries(plan, [[1, 2, hours]])
     mu = math.sqrt(claimed_power(each))
     assert mu == pytest.approx(min(hours, 60) / 60 * math.sqrt(plan.pcost))
-    found = audit_likelihood(each, FEW, bits(f"weight {hours}"))
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert found.epsilon <= gaussian_epsilon(mu)
+    assert_achieves(audit_likelihood(each, FEW, bits(f"weight {hours}")), mu)
 
 
 @pytest.mark.parametrize("name", mixtures())
@@ -131,9 +120,7 @@ def test_records_of_one_person_and_amounts_in_universes_achieve_no_more_than_the
     case = mixtures()[name]
     mu = math.sqrt(claimed_power(case.experiment))
     assert mu <= math.sqrt(case.plan.pcost) * (1 + 1e-9)
-    found = audit_likelihood(case.experiment, FEW, bits(name))
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert found.epsilon <= gaussian_epsilon(mu)
+    assert_achieves(audit_likelihood(case.experiment, FEW, bits(name)), mu)
 
 
 # Mechanisms that break their claim.
@@ -157,11 +144,8 @@ FAULTS = RECORD_FAULTS | {
 def test_a_mechanism_that_breaks_its_claim_is_found(fault):
     found = audit_likelihood(FAULTS[fault](), FEW, bits(fault))
     assert found.contradicts(experiment("sum").mu)
-
-
-def test_a_larger_change_than_claimed_is_found_even_against_the_weaker_claim_for_discrete_noise():
-    fault = "a record that weighs 2"
-    assert audit_likelihood(FAULTS[fault](), FEW, bits(fault)).epsilon > discrete_claim(PLANS["sum"])
+    # also against the weaker claim for discrete noise
+    assert fault != "a record that weighs 2" or found.epsilon > discrete_claim(PLANS["sum"])
 
 
 def test_noise_without_the_factor_for_centered_counts_is_found():
@@ -173,6 +157,7 @@ def test_noise_without_the_factor_for_centered_counts_is_found():
 
 
 def test_noise_two_percent_low_is_found():
+    """It moves mu by 0.0204; five standard errors are 0.0135: with fresh bits 99 in 100 such tests would find it."""
     found = audit_likelihood(experiment("sum").with_deviation(0.98), MANY, bits("two percent"))
     assert found.contradicts(experiment("sum").mu)
 
@@ -193,18 +178,13 @@ def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
     assert abs(found.mu - math.sqrt(cost)) <= 5 * found.mu_error
 
 
-@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
-def test_scores_exactly_as_expected_give_the_expected_bound(mu):
-    runs = 100_000
-    assert 0 <= expected_epsilon(mu, runs) <= gaussian_epsilon(mu)
-    assert expected_epsilon(mu, 100 * runs) >= expected_epsilon(mu, runs)
-
-
 def test_the_bound_on_epsilon_holds_for_randomized_response_and_grows_with_the_runs():
     """Telling the truth three times in four loses log 3, whatever delta is."""
     bounds = [epsilon_at_least(3 * runs // 4, runs // 4, runs) for runs in (1000, 10_000, 100_000, 10**7)]
     assert bounds == sorted(bounds)
     assert math.log((0.75 - DELTA) / 0.25) - 0.01 < bounds[-1] < math.log((0.75 - DELTA) / 0.25)
+    same = np.random.default_rng(5).normal(size=10_000)  # no evidence bounds nothing
+    assert audit(same, same, mu=1.0).epsilon == epsilon_at_least(0, 0, 100) == 0
 
 
 @pytest.mark.parametrize("runs", [50, 500])
@@ -216,28 +196,9 @@ def test_the_bound_on_epsilon_is_that_of_clopper_and_pearson(runs):
     def tail(rate, counts):
         return sum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in counts)
 
-    low, high = (
-        _root(lambda rate: tail(rate, range(right, runs + 1))),
-        _root(lambda rate: 1 - tail(rate, range(wrong + 1)), 1),
-    )
+    low = brentq(lambda rate: tail(rate, range(right, runs + 1)) - 5e-7, 0, 1, xtol=1e-15)
+    high = brentq(lambda rate: tail(rate, range(wrong + 1)) - 5e-7, 0, 1, xtol=1e-15)
     assert found == pytest.approx(math.log((low - DELTA) / high), rel=1e-6)
-
-
-def _root(rising, from_above=0):
-    """Where a rising function passes half the false alarm, from 0; or, from above, comes that close to 1."""
-    target = 1 - 5e-7 if from_above else 5e-7
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(middle) < target else (low, middle)
-    return low
-
-
-def test_the_threshold_is_set_before_scores_are_seen_and_no_evidence_bounds_nothing():
-    assert best_threshold(1.0, 1000) == best_threshold(1.0, 1000)
-    same = np.random.default_rng(5).normal(size=10_000)
-    assert audit(same, same, mu=1.0).epsilon == 0.0
-    assert epsilon_at_least(0, 0, 100) == 0.0
 
 
 def test_epsilon_of_mu_agrees_with_the_library():

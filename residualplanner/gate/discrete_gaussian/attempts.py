@@ -13,13 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.envelope import COLUMN_BITS, FRACTION_BITS, UNIFORM_BITS, Envelope, Shelf
-from residualplanner.gate.discrete_gaussian.exact import TAIL_CHUNK_BITS, is_below, tail_distance
+from residualplanner.gate.discrete_gaussian.envelope import (
+    COLUMN_BITS,
+    FRACTION_BITS,
+    TAIL_CHUNK_BITS,
+    UNIFORM_BITS,
+    Envelope,
+    Shelf,
+    exp_bounds,
+)
 from residualplanner.ground.checks import FloatArray, IntArray
 
 HEAD_BITS = COLUMN_BITS + FRACTION_BITS
 OFFSET_BITS = 64 - HEAD_BITS - UNIFORM_BITS
 EXTRA_BITS = 32
+#: How many more bits of U, and digits of its bounds, exact arithmetic looks at in each further step.
+MORE_BITS, MORE_DIGITS = 64, 25
 #: Floats decide only where ``2**21 p`` is further than this from the ends of U's interval: 2**-36 of the probability 1,
 #: 64 times what all their roundings can add up to.
 SLACK = 2.0**-15
@@ -32,14 +41,6 @@ Extras = NDArray[np.uint32]
 BoolArray = NDArray[np.bool_]
 
 
-class Parameters(NamedTuple):
-    """The numbers of a scale that an attempt needs: one each for all attempts, or one for each attempt."""
-
-    base: IntArray | np.int64  # the start of the table in the shelf's ``bounds``
-    block_bits: IntArray | np.int64  # m of the block length ``2**m``
-    exponent: FloatArray | np.float64  # ``-1 / (2 gamma**2)``
-
-
 class Proposals(NamedTuple):
     """The outcome of a vector of attempts, in which the rare ones that floats may not decide are open."""
 
@@ -49,19 +50,30 @@ class Proposals(NamedTuple):
     picks: IntArray  # (n,): the index of the cell in the shelf's ``blocks``
 
 
-def propose(words: Words, extras: Extras | None, shelf: Shelf, parameters: Parameters) -> Proposals:
+def propose(
+    words: Words,
+    extras: Extras | None,
+    shelf: Shelf,
+    *,
+    base: IntArray | np.int64,
+    block_bits: IntArray | np.int64,
+    exponent: FloatArray | np.float64,
+) -> Proposals:
     """Draw a cell, an offset in it and the first digits of U for every word; decide what floats can decide.
+
+    One each for all attempts, or one for each: ``base``, where the table starts in the shelf's ``bounds``;
+    ``block_bits``, m of the block length ``2**m``; and ``exponent``, which is ``-1 / (2 gamma**2)``.
 
     Guarantees: an attempt that is not open is kept exactly where U is below the true probability.
     Source: docs/exact-noise.md sections 3 and 5.
     """
-    picks = pick(words, shelf, parameters.base)
+    picks = pick(words, shelf, base)
     values = shelf.blocks[picks]
-    values <<= parameters.block_bits
-    values += offsets(words, extras, parameters.block_bits)
+    values <<= block_bits
+    values += offsets(words, extras, block_bits)
     probability = values.astype(np.float64)
     probability *= probability
-    probability *= parameters.exponent
+    probability *= exponent
     kept, undecided = compare(probability, shelf.ratios[picks], words)
     return Proposals(values, kept, undecided, picks)
 
@@ -104,46 +116,77 @@ def compare(exponents: FloatArray, ratios: FloatArray, words: Words) -> tuple[Bo
     return kept, np.flatnonzero(undecided)
 
 
-class Attempt(NamedTuple):
-    """One attempt for exact arithmetic to decide."""
+def decide(
+    envelope: Envelope, scale: tuple[int, int, int], proposed: tuple[int, int], uniform: int, bits: CheckedBits
+) -> int | None:
+    """Return the integer that an attempt gives, or None if it fails.
 
-    envelope: Envelope
-    numerator: int
-    denominator: int
-    block_bits: int
-    pick: int
-    value: int
-    uniform: int
-
-
-def decide(attempt: Attempt, bits: CheckedBits) -> int | None:
-    """Return the integer that the attempt gives, or None if it fails.
-
+    The scale is the numerator and the denominator of ``gamma**2``, and m of the block length ``2**m``; what was
+    proposed is the index of the cell in the envelope's ``cells``, and an integer, which has no meaning for a tail.
     Source: docs/exact-noise.md sections 4 and 5.
     """
-    envelope = attempt.envelope
-    cell = int(envelope.cells[attempt.pick])
-    value, factor = attempt.value, 1
+    (numerator, denominator, block_bits), (pick, value) = scale, proposed
+    cell, factor = int(envelope.cells[pick]), 1
     if cell == envelope.right_tail + 2:
         return None
     if cell >= envelope.right_tail:
-        distance, chunk = tail_distance(attempt.block_bits, bits)
-        value = (envelope.reach << attempt.block_bits) + distance
+        distance, chunk = tail_distance(block_bits, bits)
+        value = (envelope.reach << block_bits) + distance
         value = value if cell == envelope.right_tail else -value - 1
         factor = 2 << TAIL_CHUNK_BITS + chunk
-    exponent = Fraction(value * value * attempt.denominator, 2 * attempt.numerator)
+    exponent = Fraction(value * value * denominator, 2 * numerator)
     ratio = Fraction(envelope.scale * factor, envelope.weights[cell])
-    return value if is_below(attempt.uniform, UNIFORM_BITS, exponent, ratio, bits) else None
+    return value if is_below(uniform, UNIFORM_BITS, exponent, ratio, bits) else None
 
 
-def settle(
-    proposals: Proposals, words: Words, attempt_of: Callable[[int, int], Attempt], bits: CheckedBits
-) -> dict[int, int]:
-    """Decide the open attempts exactly: mark those kept and return their integers by index in the vector."""
+def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bits: CheckedBits) -> bool:
+    """Whether a uniform number U is below ``factor * exp(-exponent)``, which must be at most 1.
+
+    U is known by its first ``length`` binary digits, as an integer: it lies in ``[uniform, uniform + 1) / 2**length``.
+    More digits are drawn exactly when the probability lies strictly between these ends, so the number of bits used does
+    not depend on rounding.  Each precision tried takes about 20 microseconds, one with probability 1 - 1e-15.
+    Source: docs/exact-noise.md section 5; after Karney 2016 and Ducas & Nguyen 2012.
+    """
+    largest = factor.numerator.bit_length() - factor.denominator.bit_length() + 1  # factor < 2**largest
+    digits = MORE_DIGITS
+    while True:
+        if exponent > length + max(largest, 0):  # then the probability is below 2**-length
+            low, high = Fraction(1, 1 << length + 1), Fraction(1, 1 << length + 1)
+        else:
+            low, high = (factor * bound for bound in exp_bounds(exponent.numerator, exponent.denominator, digits))
+        left, right = Fraction(uniform, 1 << length), Fraction(uniform + 1, 1 << length)
+        if high <= left:
+            return False
+        if low >= right:
+            return True
+        if low > left and high < right:
+            uniform = uniform << MORE_BITS | bits.integer(MORE_BITS)
+            length += MORE_BITS
+        digits += MORE_DIGITS
+
+
+def tail_distance(block_bits: int, bits: CheckedBits) -> tuple[int, int]:
+    """Return the position of an attempt in a tail, counted from the tail's start, and the number of its chunk.
+
+    Chunk j = 0, 1, .. has probability ``2**-(j + 1)``; the offset in a chunk of ``2**(block_bits + 6)`` is uniform.
+    Source: docs/exact-noise.md section 4.
+    """
+    chunk = 0
+    while (word := bits.integer(MORE_BITS)) == 0:
+        chunk += MORE_BITS
+    chunk += (word & -word).bit_length() - 1
+    width = block_bits + TAIL_CHUNK_BITS
+    return (chunk << width) + bits.integer(width), chunk
+
+
+def settle(proposals: Proposals, words: Words, decided: Callable[[int, int], int | None]) -> dict[int, int]:
+    """Decide the open attempts exactly: mark those kept and return their integers by index in the vector.
+
+    ``decided`` says of an index, and of the first digits of U there, what `decide` says of that attempt.
+    """
     found: dict[int, int] = {}
     for index in proposals.open.tolist():
-        uniform = int(words[index] & _UNIFORM_MASK)
-        value = decide(attempt_of(index, uniform), bits)
+        value = decided(index, int(words[index] & _UNIFORM_MASK))
         if value is not None:
             proposals.kept[index] = True
             found[index] = value

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from residualplanner.gate.discrete_gaussian.attempts import (
     EXTRA_BITS,
     OFFSET_BITS,
-    Attempt,
     Extras,
-    Parameters,
     Proposals,
     Words,
     compare,
+    decide,
     offsets,
     pick,
     propose,
@@ -105,6 +104,7 @@ class Batch:
     def _serve(self, request: list[Slots], bits: CheckedBits) -> list[Slots]:
         """Read the bytes of some vectors' attempts and make the attempts."""
         count = sum(slots.amount for slots in request)
+        # One scale with long blocks makes the request wide: how much is read depends on the scales, never on draws.
         wide = any(np.max(self._scales.block_bits[slots.scale]) > OFFSET_BITS for slots in request)
         words, extras = read_words(bits.read((12 if wide else 8) * count), count)
         left, start = [], 0
@@ -118,8 +118,14 @@ class Batch:
     def _attempt(self, slots: Slots, words: Words, extras: Extras | None, bits: CheckedBits) -> Slots:
         """Make one attempt at each draw and write the value of each; return the draws that may not keep theirs."""
         scale = slots.scale
-        parameters = Parameters(self._base[scale], self._scales.block_bits[scale], self._scales.exponents[scale])
-        proposals = propose(words, extras, self._shelf, parameters)
+        proposals = propose(
+            words,
+            extras,
+            self._shelf,
+            base=self._base[scale],
+            block_bits=self._scales.block_bits[scale],
+            exponent=self._scales.exponents[scale],
+        )
         if proposals.open.size:
             self._settle(slots, words, proposals, bits)
         self.values[slots.where] = proposals.values
@@ -128,20 +134,14 @@ class Batch:
     def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
         scale_of = np.broadcast_to(slots.scale, slots.amount)
 
-        def attempt_of(number: int, uniform: int) -> Attempt:
-            scale = int(scale_of[number])
+        def decided(number: int, uniform: int) -> int | None:
+            at = int(scale_of[number])
+            scale = self._scales.numerators[at], self._scales.denominators[at], int(self._scales.block_bits[at])
             envelope, pick = divmod(int(proposals.picks[number]), 2 * COLUMNS)
-            return Attempt(
-                self._shelf.envelopes[envelope],
-                self._scales.numerators[scale],
-                self._scales.denominators[scale],
-                int(self._scales.block_bits[scale]),
-                pick,
-                int(proposals.values[number]),
-                uniform,
-            )
+            proposed = pick, int(proposals.values[number])
+            return decide(self._shelf.envelopes[envelope], scale, proposed, uniform, bits)
 
-        for number, value in settle(proposals, words, attempt_of, bits).items():
+        for number, value in settle(proposals, words, decided).items():
             if value in _INT64:
                 proposals.values[number] = value
             else:
@@ -169,10 +169,10 @@ class LargeScale:
     """
 
     def __init__(self, numerator: int, denominator: int) -> None:
-        level = level_of_ratio(numerator, denominator)
-        self.numerator, self.denominator, self.block_bits = numerator, denominator, level.block_bits
-        self._shelf: Shelf = shelf((level.table,))
-        self._exponent = -(denominator << 2 * level.block_bits) / (2 * numerator)  # per squared block, rounded once
+        table, self.block_bits = level_of_ratio(numerator, denominator)
+        self.numerator, self.denominator = numerator, denominator
+        self._shelf: Shelf = shelf((table,))
+        self._exponent = -(denominator << 2 * self.block_bits) / (2 * numerator)  # per squared block, rounded once
 
     def draw(self, size: int, bits: CheckedBits) -> NDArray[Any]:
         """Return ``size`` draws as an array of Python integers (size,)."""
@@ -193,18 +193,11 @@ class LargeScale:
         kept, undecided = compare(self._exponents(block, offset), self._shelf.ratios[picks], words)
         proposals = Proposals(block, kept, undecided, picks)
 
-        def attempt_of(at: int, uniform: int) -> Attempt:
-            return Attempt(
-                self._shelf.envelopes[0],
-                self.numerator,
-                self.denominator,
-                self.block_bits,
-                int(picks[at]),
-                exact[at],
-                uniform,
-            )
+        def decided(at: int, uniform: int) -> int | None:
+            scale = self.numerator, self.denominator, self.block_bits
+            return decide(self._shelf.envelopes[0], scale, (int(picks[at]), exact[at]), uniform, bits)
 
-        for at, value in settle(proposals, words, attempt_of, bits).items():
+        for at, value in settle(proposals, words, decided).items():
             exact[at] = value
         values[where] = exact
         return where[~kept]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
 from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
 from residualplanner.gate.discrete_gaussian.bits import (
     ByteSource,
@@ -18,7 +19,7 @@ from residualplanner.gate.discrete_gaussian.bits import (
     NoiseError,
     OperatingSystemBits,
 )
-from residualplanner.gate.discrete_gaussian.exact import MORE_BITS, exp_bounds, is_below
+from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
 from residualplanner.gate.discrete_gaussian.scales import Scales
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import BudgetError

@@ -7,28 +7,34 @@ are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone. 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import (
+    MAX_EMAX,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    Inexact,
+    InvalidOperation,
+    Overflow,
+)
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian.exact import TAIL_CHUNK_BITS, exp_bounds
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 
 
-class AliasTable(NamedTuple):
-    """Column k gives cell k where a uniform digit is below ``threshold[k]``, else cell ``alias[k]``."""
-
-    threshold: list[int]
-    alias: list[int]
-
-
-def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> AliasTable:
+def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple[list[int], list[int]]:
     """Split cells (n,) of integer weights over columns of equal capacity, at most two to a column.
 
-    The weights are at least 0, and their sum is ``columns * capacity``.
+    The weights are at least 0, and their sum is ``columns * capacity``.  Column k gives cell k where a uniform digit is
+    below the first list's entry k, the threshold, else the cell in the second list's, the alias.
 
     Raises:
         ValueError: the weights do not fill the columns exactly.
@@ -38,7 +44,7 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> Alias
 
     Example:
         >>> alias_table([1, 5], columns=2, capacity=3)
-        AliasTable(threshold=[1, 3], alias=[1, 1])
+        ([1, 3], [1, 1])
     """
     left = [*weights, *[0] * (columns - len(weights))]
     if len(left) != columns or min(left) < 0 or sum(left) != columns * capacity:
@@ -52,16 +58,15 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> Alias
         left[donor] -= capacity - left[column]
         if left[donor] < capacity:
             small.append(large.pop())
-    table = AliasTable(threshold, alias)
-    if masses(table, capacity=capacity)[: len(weights)] != list(weights):
+    if masses(threshold, alias, capacity=capacity)[: len(weights)] != list(weights):
         raise ValueError("the alias table does not give every cell its weight")
-    return table
+    return threshold, alias
 
 
-def masses(table: AliasTable, *, capacity: int) -> list[int]:
-    """The weight that the table gives each cell, counted column by column."""
-    total = list(table.threshold)
-    for threshold, cell in zip(table.threshold, table.alias, strict=True):
+def masses(thresholds: list[int], aliases: list[int], *, capacity: int) -> list[int]:
+    """The weight that an alias table gives each cell, counted column by column."""
+    total = list(thresholds)
+    for threshold, cell in zip(thresholds, aliases, strict=True):
         total[cell] += capacity - threshold
     return total
 
@@ -78,6 +83,7 @@ LEAST_POWER = -7
 SMALL_TABLES = 1 - len(RADII) * LEAST_POWER
 TABLES = SMALL_TABLES + len(RADII)
 _DIGITS = 25
+TAIL_CHUNK_BITS = 6  # tails are cut into chunks of 64 blocks
 _WIDTHS = 9  # a table reaches at least this many radii to either side
 
 
@@ -124,6 +130,7 @@ def envelope(table: int) -> Envelope:
     near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
     tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
     height_of_all = sum((heights[n] for n in near), start=2 * tail)
+    # Rounding up adds less than 1 to each of the 2 reach + 2 weights, for which so much of the total is kept.
     scale = math.floor((TOTAL - 2 * reach - 2) / height_of_all)
     whole = [math.ceil(scale * height) for height in (*heights, tail)]
     weights = [*(whole[n] for n in near), whole[-1], whole[-1]]
@@ -134,6 +141,39 @@ def envelope(table: int) -> Envelope:
 def exp_above(near: int, radius: Fraction) -> Fraction:
     """Return a number at least ``exp(-near**2 / (2 * radius**2))``, equal to it at 0, the same on every platform."""
     return exp_bounds((near * radius.denominator) ** 2, 2 * radius.numerator**2, _DIGITS)[1]
+
+
+def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction, Fraction]:
+    """Return numbers at most and at least ``exp(-numerator / denominator)``, both exact where the exponent is zero.
+
+    Python's ``decimal`` rounds quotients in the given direction and its ``exp`` correctly to the nearest, so one
+    step down and one step up from there bound the truth; with d digits they differ by less than 10**(3 - d) relative
+    as long as the exponent is below 100.
+    Source: Python library reference, decimal.Context.exp; docs/exact-noise.md section 5.
+
+    Example:
+        >>> low, high = exp_bounds(1, 2, 10)
+        >>> float(low), float(high)
+        (0.6065306596, 0.6065306598)
+    """
+    least = _context(digits, ROUND_FLOOR).divide(Decimal(numerator), Decimal(denominator))
+    most = _context(digits, ROUND_CEILING).divide(Decimal(numerator), Decimal(denominator))
+    context = _context(digits, ROUND_HALF_EVEN)
+    # copy_negate, since a minus sign would round to the precision of the thread's own context
+    low = context.exp(most.copy_negate())
+    low = context.next_minus(low) if context.flags[Inexact] else low
+    context.clear_flags()
+    high = context.exp(least.copy_negate())
+    high = context.next_plus(high) if context.flags[Inexact] else high
+    return Fraction(low), Fraction(high)
+
+
+def _context(digits: int, rounding: str) -> Context:
+    # every field is given, so that nothing depends on contexts that a caller may have changed
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    return Context(
+        prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=traps
+    )
 
 
 def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list[int]) -> Envelope:

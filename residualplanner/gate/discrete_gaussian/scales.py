@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,6 @@ from residualplanner.ground.errors import BudgetError
 LARGEST_EXPONENT = 110  # 64 * gamma < 2**61 where gamma**2 < 2**110
 SMALLEST_EXPONENT = -60
 _POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
-
-
-class Level(NamedTuple):
-    """The table a scale uses and the exponent m of its block length ``2**m``."""
-
-    table: int
-    block_bits: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +73,8 @@ class Scales:
         return len(self.numerators)
 
 
-def level_of_ratio(numerator: int, denominator: int) -> Level:
-    """Return the level of a scale of at least 32 by integers alone.
+def level_of_ratio(numerator: int, denominator: int) -> tuple[int, int]:
+    """Return the table and m of the block length ``2**m`` of a scale of at least 32, by integers alone.
 
     The block length is the ``2**m`` with gamma above 32 of them and at most 64; the radius is the smallest of
     36, 40, .., 64 with ``gamma <= radius * 2**m``.
@@ -90,7 +83,7 @@ def level_of_ratio(numerator: int, denominator: int) -> Level:
     if numerator <= denominator << 2 * (m + 5):
         m -= 1
     step = next(step for step, radius in enumerate(RADII) if numerator <= (denominator * radius**2) << 2 * m)
-    return Level(SMALL_TABLES + step, m)
+    return SMALL_TABLES + step, m
 
 
 #: The squares of ``radius * 2**m`` in ascending order, all of them floats without rounding; the first is (1/4)**2.
@@ -103,7 +96,7 @@ def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArra
         raise BudgetError("gamma2 must be positive and finite")
     try:
         return np.array([a / b for a, b in zip(numerators, denominators, strict=True)])
-    except OverflowError:
+    except OverflowError:  # one is above all floats, and far above the scales that are drawn as int64
         pairs = zip(numerators, denominators, strict=True)
         return np.array([a / b if a < b << 1000 else math.inf for a, b in pairs])
 

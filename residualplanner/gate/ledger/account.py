@@ -1,35 +1,148 @@
-"""The account of a ledger at one moment, and its stores: the memory of one process, or a file read anew each time."""
+"""The account of a ledger at one moment, and its balance: exactly, and in words that err to the safe side."""
 
 import io
-import os
-import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import TypeVar
 
-from residualplanner.gate.ledger.balance import Balance
-from residualplanner.gate.ledger.file import SIZE_LIMIT, locked_file
 from residualplanner.gate.ledger.lines import (
     FREE,
+    SIZE_LIMIT,
     TAB,
     LedgerEntry,
     LedgerStage,
     LedgerTerms,
+    chained,
     line_of_text,
     shortened,
     terms_of_line,
+    text_of_line,
 )
+from residualplanner.ground.checks import Number, require_fraction
+from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.ground.words import (
-    NOT_CHARGED,
-    charged_text,
-    decimal_text_down,
-    decimal_text_up,
-    short_text_down,
+from residualplanner.ground.html import html_table
+from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
+from residualplanner.method.privacy import (
+    Budget,
+    budget_within,
+    claim_of_budget,
+    cost_text_down,
+    cost_text_up,
+    pcost,
+    zcdp,
 )
-from residualplanner.method.privacy import Budget, claim_of_budget, require_discrete
+
+#: In whose words costs are told where no budget has words that hold for discrete noise.
+_RHO = zcdp(1)
+#: Less than this part of a budget is a trace that rounding has left, and told as nothing.
+_TRACE = Fraction(1, 10**6)
+
+
+@hides("fitting_text", "remaining_text", "spent_text", "told_remaining")
+@dataclass(frozen=True, slots=True, repr=False)
+class Balance:
+    """What has been spent of a budget, and what is left.
+
+    Attributes:
+        budget: the most that may be spent; None for no limit.
+        spent: the exact pcost of all charges.
+
+    Example:
+        >>> balance = Balance(zcdp("0.5"), Fraction(2, 3))
+        >>> balance
+        <Balance: 0.333334-zCDP of 0.5-zCDP is spent, 0.166666-zCDP is left>
+        >>> balance.remaining, balance.budget_for("1/2")
+        (Fraction(1, 3), zcdp(1/12))
+    """
+
+    budget: Budget | None
+    spent: Fraction
+
+    def __repr__(self) -> str:
+        return f"<Balance: {self.text}>"
+
+    def _repr_html_(self) -> str:
+        limit = "no limit" if self.budget is None else self._limit_text
+        rows = [("budget", limit), ("spent", self.spent_text), ("left", self.remaining_text)]
+        return html_table("Balance", ["", "rounded to the safe side"], rows)
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """The exact pcost that may still be spent, at least 0; None for no limit."""
+        return None if self.budget is None else self.budget.pcost_exact - self.spent
+
+    @property
+    def spent_text(self) -> str:
+        """What is spent, in the notion of the budget, rounded up; in zCDP where there is none for discrete noise."""
+        return cost_text_up(self.spent, self._like)
+
+    @property
+    def told_remaining(self) -> Fraction:
+        """What people are told is left, where there is a limit: less than a millionth of the budget is nothing."""
+        left = self.remaining or Fraction(0)
+        return Fraction(0) if left < _TRACE * (self.spent + left) else left
+
+    @property
+    def remaining_text(self) -> str:
+        """What is left, likewise, rounded down; "no limit" where there is none."""
+        return "no limit" if self.remaining is None else cost_text_down(self.told_remaining, self._like)
+
+    @property
+    def fitting_text(self) -> str:
+        """The budget of a plan that would fit, rounded down; in pcost where too little is left for any epsilon."""
+        words, nothing = self.remaining_text, cost_text_down(Fraction(0), self._like)
+        return cost_text_down(self.told_remaining, pcost(1)) if words == nothing else words
+
+    @property
+    def text(self) -> str:
+        """Both, in a clause."""
+        if self.budget is None:
+            return f"{self.spent_text} is spent, of no limit"
+        return f"{self.spent_text} of {self._limit_text} is spent, {self.remaining_text} is left"
+
+    def after(self, cost: Fraction) -> "Balance":
+        """The balance once a cost is charged, too.
+
+        Raises:
+            BudgetError: it is more than what is left.
+        """
+        found = replace(self, spent=self.spent + cost)
+        if found.remaining is not None and found.remaining < 0:
+            raise BudgetError(f"{cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}")
+        return found
+
+    def budget_for(self, fraction: Number = 1) -> Budget:
+        """The budget of a plan for a fraction of what is left.
+
+        Args:
+            fraction: above 0, and at most 1; int, Fraction, Decimal and str, such as "1/3", are exact.
+
+        Returns:
+            The budget in the notion of the whole one, smaller than the exact fraction by less than 1e-10, relative.
+
+        Raises:
+            BudgetError: there is no limit, nothing is left, or the fraction is out of range.
+        """
+        part = require_fraction("fraction", fraction)
+        if not part <= 1:
+            raise BudgetError(f"fraction must be at most 1, which is all that is left; got {fraction!r}")
+        if self.remaining is None:
+            raise BudgetError("there is no limit, and so no fraction of what is left; state a budget such as zcdp(0.5)")
+        if not self.told_remaining:
+            raise BudgetError(f"nothing is left of {self._limit_text}")
+        return budget_within(part * self.remaining, self._like)
+
+    @property
+    def _limit_text(self) -> str:
+        """All that may be spent, where there is a limit."""
+        is_stated = self._like is self.budget
+        return self._like.statement if is_stated else cost_text_down(self.spent + (self.remaining or 0), self._like)
+
+    @property
+    def _like(self) -> Budget:
+        """The budget whose words are used: its own, where they hold for discrete noise."""
+        return self.budget if self.budget is not None and "discrete" in self.budget.proved_for else _RHO
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +193,7 @@ class LedgerAccount:
         if budget is not None and not total <= budget.pcost_exact:
             raise BudgetError(self._refusal(budget, cost))
         entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
-        return entry.chained(self.head, self.completed)
+        return chained(entry, self.head, self.completed)
 
     def require_whole(self) -> None:
         """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
@@ -133,7 +246,7 @@ class LedgerAccount:
 
     def bytes_of(self, line: LedgerEntry | LedgerStage) -> bytes:
         """The bytes to append for the next line."""
-        return (TAB if self.torn else b"") + line.line
+        return (TAB if self.torn else b"") + text_of_line(line)
 
     def with_line(self, line: LedgerEntry | LedgerStage) -> "LedgerAccount":
         """The ledger with its next line."""
@@ -168,121 +281,3 @@ def read_account(content: bytes) -> LedgerAccount:
                 f"line {number} spends more than the budget: the ledger was not written by this library"
             )
     return LedgerAccount(terms, head, tuple(lines), spent, content[whole:])
-
-
-#: Charges, or stages.
-L = TypeVar("L", LedgerEntry, LedgerStage)
-#: Makes the next line of an account, or refuses to.
-NextLine = Callable[[LedgerAccount], L]
-
-
-class Memory:
-    """An account in the memory of one process."""
-
-    def __init__(self, terms: LedgerTerms) -> None:
-        if terms.budget is not None:
-            require_discrete(terms.budget)
-        self.terms = terms
-        self._account = LedgerAccount(terms, terms.head)
-        self._lock, self._process = threading.Lock(), os.getpid()
-
-    def account(self) -> LedgerAccount:
-        """The account as it is now."""
-        return self._account
-
-    def append(self, next_line: NextLine[L]) -> L:
-        """Add the next line; BudgetError in a copy of the process, which would spend the same budget again."""
-        if os.getpid() != self._process:
-            raise BudgetError(
-                "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
-                "use one in a file, with Ledger.create(path, ...)"
-            )
-        with self._lock:
-            line = next_line(self._account)
-            self._account = self._account.with_line(line)
-        return line
-
-
-class File:
-    """An account in a file, read anew each time, and refused if an entry that was seen is missing."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._seen = (0, "")
-        self.terms = self.account().terms
-
-    def account(self) -> LedgerAccount:
-        """The account as the file has it now."""
-        try:
-            with locked_file(self._path, exclusive=False) as file:
-                return self._checked(file.content)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"there is no ledger {self._path}; make it first, with Ledger.create") from None
-        except FileFormatError as error:
-            raise self._named(error) from None
-
-    def append(self, next_line: NextLine[L]) -> L:
-        """Add the next line, under a lock and forced to the disk; a note of an OSError says whether it counts."""
-        account = line = None
-        try:
-            with locked_file(self._path, exclusive=True) as file:
-                account = self._checked(file.content)
-                line = next_line(account)
-                file.append(account.bytes_of(line))
-            self._seen = (len(account.lines) + 1, line.sha256)
-        except FileFormatError as error:
-            raise self._named(error) from None
-        except BaseException as error:
-            if not isinstance(error, BudgetError):
-                error.add_note(after_failed_charge(self._path, account, line))
-            raise
-        return line
-
-    def _checked(self, content: bytes) -> LedgerAccount:
-        account = read_account(content)
-        number, seen = self._seen
-        hashes = [account.terms.head, *(line.sha256 for line in account.lines)]
-        if seen and (number >= len(hashes) or hashes[number] != seen):
-            raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
-        self._seen = (len(hashes) - 1, hashes[-1])
-        return account
-
-    def _named(self, error: FileFormatError) -> FileFormatError:
-        return FileFormatError(f"{self._path}: {error}")
-
-
-def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
-    """Whether a charge counts although writing its entry raised an error, for an account as it was before.
-
-    The file is read without its lock, which may be what failed.
-    """
-    if account is None or not isinstance(entry, LedgerEntry):
-        return NOT_CHARGED
-    try:
-        now = read_account(path.read_bytes())
-    except (OSError, FileFormatError):
-        return (
-            f"Whether pcost {decimal_text_up(entry.cost)} was charged is unknown, as {path} cannot be read now; "
-            "it counts as charged until the ledger can be read and does not list it"
-        )
-    if entry.sha256 in (each.sha256 for each in now.entries[len(account.entries) :]):
-        return charged_text(entry.cost, entry.sequence)
-    if now.torn != account.torn and account.bytes_of(entry).startswith(now.torn.removeprefix(account.torn)):
-        return (
-            "A part of the charge's line is in the ledger, to which nothing more can be charged until you say what "
-            "that line counts for, with Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
-        )
-    return NOT_CHARGED
-
-
-def after_failed_creation(path: Path, terms: LedgerTerms) -> str:
-    """Whether a ledger exists although its creation raised an error."""
-    try:
-        now = read_account(path.read_bytes())
-    except FileNotFoundError:
-        return "No ledger was made."
-    except (OSError, FileFormatError):
-        return f"{path} is not a complete ledger; nothing is charged to it: remove it, and create the ledger again"
-    if now.head == terms.head:
-        return f"The ledger {path} exists, complete, and nothing is charged to it: open it."
-    return f"There is a ledger {path}, which another process has begun or charged: open it."

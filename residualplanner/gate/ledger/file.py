@@ -1,49 +1,167 @@
-"""A file to which one process at a time appends lines, each forced to the disk: the home of POSIX locks."""
+"""Where a ledger is kept: in the memory of one process, or in a file that is read anew each time.
+
+To the file one process at a time appends lines, each forced to the disk: the home of POSIX locks.
+"""
 
 import errno
 import os
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from residualplanner.gate.ledger.account import LedgerAccount, read_account
+from residualplanner.gate.ledger.lines import SIZE_LIMIT, LedgerEntry, LedgerStage, LedgerTerms, Line
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
+from residualplanner.method.privacy import require_discrete
 
-#: The largest file, in bytes.
-SIZE_LIMIT = 2**26
 _CHUNK = 2**20
+_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+#: What the system says of a disk that holds no hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+#: Makes the next line of an account, or refuses to.
+NextLine = Callable[[LedgerAccount], Line]
 
 
-@dataclass(frozen=True, slots=True)
-class LockedFile:
-    """A file while it is locked."""
+class Memory:
+    """An account in the memory of one process."""
 
-    handle: int  # its descriptor
-    content: bytes  # what it held when it was locked
+    def __init__(self, terms: LedgerTerms) -> None:
+        if terms.budget is not None:
+            require_discrete(terms.budget)
+        self.terms = terms
+        self._account = LedgerAccount(terms, terms.head)
+        self._lock, self._process = threading.Lock(), os.getpid()
 
-    def append(self, line: bytes) -> None:
-        """Write ``line`` at the end and force it to the disk: when this returns, the line is permanent.
+    def account(self) -> LedgerAccount:
+        """The account as it is now."""
+        return self._account
 
-        If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where
-        the file would become too large.
-        """
-        if len(self.content) + len(line) > SIZE_LIMIT:
-            raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what is left")
-        written = 0
+    def append(self, next_line: NextLine[Line]) -> Line:
+        """Add the next line; BudgetError in a copy of the process, which would spend the same budget again."""
+        # First of all, as a copy has the lock in whatever state it was when it was made.
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "a ledger in memory can be charged only by the process that made it, since others spend from copies; "
+                "use one in a file, with Ledger.create(path, ...)"
+            )
+        with self._lock:
+            line = next_line(self._account)
+            self._account = self._account.with_line(line)
+        return line
+
+
+class File:
+    """An account in a file, read anew each time, and refused if an entry that was seen is missing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen = (0, "")
+        self.terms = self.account().terms
+
+    def account(self) -> LedgerAccount:
+        """The account as the file has it now."""
         try:
-            while written < len(line):
-                written += os.write(self.handle, line[written:])
-        except BaseException:
-            os.ftruncate(self.handle, len(self.content))
+            with locked_file(self._path, exclusive=False) as (_, content):
+                return self._checked(content)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no ledger {self._path}; make it first, with Ledger.create") from None
+        except FileFormatError as error:
+            raise self._named(error) from None
+
+    def append(self, next_line: NextLine[Line]) -> Line:
+        """Add the next line, under a lock and forced to the disk; a note of an OSError says whether it counts."""
+        account = line = None
+        try:
+            with locked_file(self._path, exclusive=True) as (handle, content):
+                account = self._checked(content)
+                line = next_line(account)
+                append_line(handle, content, account.bytes_of(line))
+            self._seen = (len(account.lines) + 1, line.sha256)
+        except FileFormatError as error:
+            raise self._named(error) from None
+        except BaseException as error:
+            if not isinstance(error, BudgetError):
+                error.add_note(after_failed_charge(self._path, account, line))
             raise
-        os.fsync(self.handle)
+        return line
+
+    def _checked(self, content: bytes) -> LedgerAccount:
+        account = read_account(content)
+        number, seen = self._seen
+        hashes = [account.terms.head, *(line.sha256 for line in account.lines)]
+        # The hash of the last line that was seen covers all before it: the file still begins as it did.
+        if seen and (number >= len(hashes) or hashes[number] != seen):
+            raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
+        self._seen = (len(hashes) - 1, hashes[-1])
+        return account
+
+    def _named(self, error: FileFormatError) -> FileFormatError:
+        return FileFormatError(f"{self._path}: {error}")
+
+
+def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
+    """Whether a charge counts although writing its entry raised an error, for an account as it was before.
+
+    The file is read without its lock, which may be what failed.
+    """
+    if account is None or not isinstance(entry, LedgerEntry):
+        return NOT_CHARGED
+    try:
+        now = read_account(path.read_bytes())
+    except (OSError, FileFormatError):
+        return (
+            f"Whether pcost {decimal_text_up(entry.cost)} was charged is unknown, as {path} cannot be read now; "
+            "it counts as charged until the ledger can be read and does not list it"
+        )
+    if entry.sha256 in (each.sha256 for each in now.entries[len(account.entries) :]):
+        return charged_text(entry.cost, entry.sequence)
+    if now.torn != account.torn and account.bytes_of(entry).startswith(now.torn.removeprefix(account.torn)):
+        return (
+            "A part of the charge's line is in the ledger, to which nothing more can be charged until you say what "
+            "that line counts for, with Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+        )
+    return NOT_CHARGED
+
+
+def after_failed_creation(path: Path, terms: LedgerTerms) -> str:
+    """Whether a ledger exists although its creation raised an error."""
+    try:
+        now = read_account(path.read_bytes())
+    except FileNotFoundError:
+        return "No ledger was made."
+    except (OSError, FileFormatError):
+        return f"{path} is not a complete ledger; nothing is charged to it: remove it, and create the ledger again"
+    if now.head == terms.head:
+        return f"The ledger {path} exists, complete, and nothing is charged to it: open it."
+    return f"There is a ledger {path}, which another process has begun or charged: open it."
+
+
+def append_line(handle: int, content: bytes, line: bytes) -> None:
+    """Write ``line`` after the content of a locked file and force it to the disk: then the line is permanent.
+
+    If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where the
+    file would become too large.
+    """
+    if len(content) + len(line) > SIZE_LIMIT:
+        raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what is left")
+    written = 0
+    try:
+        while written < len(line):
+            written += os.write(handle, line[written:])
+    except BaseException:
+        os.ftruncate(handle, len(content))
+        raise
+    os.fsync(handle)
 
 
 @contextmanager
-def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
-    """Open a file and lock it, exclusively to write, or together with other readers.
+def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
+    """Open a file and lock it, exclusively to write, or together with other readers: its descriptor and its content.
 
     FileFormatError: it is not a regular file.  OSError: it cannot be opened, read, or locked; or it was replaced
     meanwhile.
@@ -53,9 +171,10 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[LockedFile]:
     handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
     try:
         with _lock(handle, path, exclusive=exclusive):
+            # While this process waited for the lock, another may have given the name to another file.
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
-            yield LockedFile(handle, _content(handle))
+            yield handle, _content(handle)
     finally:
         os.close(handle)
 
@@ -94,17 +213,12 @@ def _write_new(path: Path, shown: Path, line: bytes) -> None:
         raise OSError(error.errno, error.strerror, str(shown)) from None
     try:
         with _lock(handle, shown, exclusive=True):
-            LockedFile(handle, b"").append(line)
+            append_line(handle, b"", line)
     except BaseException:
         os.unlink(path)
         raise
     finally:
         os.close(handle)
-
-
-_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
-#: What the system says of a disk that holds no hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @contextmanager

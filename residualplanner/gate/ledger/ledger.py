@@ -8,13 +8,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, final
 
-from residualplanner.gate.ledger.account import File, LedgerAccount, Memory, NextLine, after_failed_creation
-from residualplanner.gate.ledger.balance import Balance
-from residualplanner.gate.ledger.file import create_file
+from residualplanner.gate.ledger.account import Balance, LedgerAccount
+from residualplanner.gate.ledger.file import File, Memory, NextLine, after_failed_creation, create_file
 from residualplanner.gate.ledger.lines import (
     LedgerEntry,
     LedgerStage,
     LedgerTerms,
+    chained,
     require_cost,
     require_hash,
     require_text,
@@ -290,7 +290,7 @@ class Ledger:
         def next_stage(account: LedgerAccount) -> LedgerStage:
             account.require_whole()
             account.require_stages(release, known)
-            return new.chained(account.head, account.completed)
+            return chained(new, account.head, account.completed)
 
         return self._store.append(next_stage)
 

@@ -9,21 +9,19 @@ after a tab, completes it, and has a hash that covers all of it.  Where a charge
 import hashlib
 import re
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from residualplanner.ground.checks import is_sha256, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.words import TEXT_LIMIT, fraction_text
 from residualplanner.method.privacy import Budget, Neighbors
 
-#: The longest line, in bytes.
-LINE_LIMIT = 2**15
+#: The largest file and the longest line, in bytes.
+SIZE_LIMIT, LINE_LIMIT = 2**26, 2**15
 #: Fractions with longer numerators or denominators are rounded up to `KEPT_BITS` significant bits.
 LONG_BITS, KEPT_BITS = 8192, 1024
 
@@ -83,31 +81,8 @@ class LedgerTerms:
         }
 
 
-class Line(ABC):
-    """A line after the terms."""
-
-    __slots__ = ()
-    sha256: str
-
-    @property
-    @abstractmethod
-    def fields(self) -> dict[str, Any]:
-        """The fields of the line but its hash."""
-
-    @property
-    def line(self) -> bytes:
-        """The line, without what was torn before it."""
-        return json_text(self.fields | {"sha256": self.sha256}) + b"\n"
-
-    def chained(self, head: str, torn: bytes) -> Self:
-        """The line with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
-        digest = hashlib.sha256(head.encode("ascii") + torn + json_text(self.fields)).hexdigest()
-        return replace(self, sha256=digest)  # type: ignore[type-var]
-
-
-@hides("chained", "line")
 @dataclass(frozen=True, slots=True)
-class LedgerEntry(Line):
+class LedgerEntry:
     """One charge.
 
     Attributes:
@@ -132,7 +107,7 @@ class LedgerEntry(Line):
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerStage(Line):
+class LedgerStage:
     """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
 
     Raises:
@@ -154,6 +129,20 @@ class LedgerStage(Line):
     def fields(self) -> dict[str, Any]:
         """The fields of the line but its hash."""
         return {"digest": self.digest, "release": self.release, "stage": self.stage}
+
+
+#: Charges, or stages.
+Line = TypeVar("Line", bound=LedgerEntry | LedgerStage)
+
+
+def chained(line: Line, head: str, torn: bytes) -> Line:
+    """The line with its hash, after a line with the hash ``head`` and the bytes of a torn one."""
+    return replace(line, sha256=hashlib.sha256(head.encode("ascii") + torn + json_text(line.fields)).hexdigest())
+
+
+def text_of_line(line: LedgerEntry | LedgerStage) -> bytes:
+    """The line, without what was torn before it."""
+    return json_text(line.fields | {"sha256": line.sha256}) + b"\n"
 
 
 def shortened(exact: Fraction) -> Fraction:
@@ -242,8 +231,8 @@ def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEn
             found = _entry(fields, number, sequence, is_settled=bool(tab))
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
-    found = found.chained(head, prefix + tab)
-    if found.line != text + b"\n":
+    found = chained(found, head, prefix + tab)
+    if text_of_line(found) != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
     return found
 

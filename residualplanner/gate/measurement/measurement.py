@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
@@ -19,11 +19,13 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, memory_for
 from residualplanner.ground.html import caption_of, html_table
-from residualplanner.ground.stores import AnyPath, BucketPath, local_file, path_given
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
+
+if TYPE_CHECKING:
+    from residualplanner.ground.stores import AnyPath, BucketPath
 
 FORMAT_VERSION = 5
 
@@ -103,13 +105,13 @@ class Measurement:
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
-    def file(self, path: AnyPath) -> VerifiedFile:
+    def file(self, path: "AnyPath") -> VerifiedFile:
         """The file that the answers stand in: the one that they were left in, or the one at ``path``."""
         if self.mapped_from is not None and isinstance(path, Path):  # who reads a bucket may not see this disk
             return self.mapped_from
         return VerifiedFile(path, None, {})
 
-    def save(self, path: PathLike | BucketPath) -> None:
+    def save(self, path: "PathLike | BucketPath") -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
 
         Args:
@@ -118,6 +120,8 @@ class Measurement:
         Raises:
             OSError: the file cannot be written.
         """
+        from residualplanner.ground.stores import path_given  # buckets stay out of what measuring needs
+
         write_archive(path_given("measurement.save", path, 'measurement.save("people.measurement")'), **self._archive)
 
     def write(self, file: IO[bytes]) -> None:
@@ -156,7 +160,7 @@ def groups_of_plan(plan: Plan) -> BasisGroups:
 
 
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: PathLike | BucketPath, *, mapped: bool = False) -> Measurement:
+def load_measurement(path: "PathLike | BucketPath", *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Args:
@@ -172,6 +176,8 @@ def load_measurement(path: PathLike | BucketPath, *, mapped: bool = False) -> Me
 
     Guarantees: the exact cost is computed anew from the plan.
     """
+    from residualplanner.ground.stores import path_given
+
     at = path_given("load_measurement", path, 'load_measurement("people.measurement")')
     measurement, file = _read(at, mapped=mapped)
     return replace(measurement, mapped_from=file) if mapped and isinstance(at, Path) else measurement
@@ -187,8 +193,10 @@ def map_measurement(file: VerifiedFile) -> Measurement:
     return replace(measurement, mapped_from=found) if isinstance(file.path, Path) else measurement
 
 
-def _read(path: AnyPath, *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
+def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
     """The measurement in a file, and the file as it was when its hashes had been compared."""
+    from residualplanner.ground.stores import local_file
+
     with local_file(path) as at:
         try:
             header, arrays, file = open_archive(

@@ -210,7 +210,7 @@ def frame_of_path(path: str | Path) -> Frame:
         schema = _schema(file)
         return Frame(tuple(schema.names), lambda names: _batches_of_file(file, names), types_of_schema(schema))
     kind = kind_of_name(file)
-    remedy = "" if kind is None else f": {kind.name}"
+    remedy = "" if kind is None else f": {kind}"
     raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}{remedy}")
 
 

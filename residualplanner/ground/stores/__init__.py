@@ -3,13 +3,11 @@
 `open_store` makes one from a path or from an address such as ``s3://bucket/prefix``.
 """
 
-from residualplanner.ground.stores.bucket import Bucket, BucketPath
-from residualplanner.ground.stores.object_store import Folder, ObjectStore, require_create_if_absent
-from residualplanner.ground.stores.opening import (
+from residualplanner.ground.stores.bucket import (
     AnyPath,
-    Mark,
+    Bucket,
+    BucketPath,
     local_file,
-    marked,
     new_folder,
     open_store,
     path_at,
@@ -17,6 +15,7 @@ from residualplanner.ground.stores.opening import (
     require_free,
     variables_of,
 )
+from residualplanner.ground.stores.object_store import Folder, Mark, ObjectStore, marked, require_create_if_absent
 
 __all__ = [
     "AnyPath",

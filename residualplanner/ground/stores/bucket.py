@@ -1,6 +1,6 @@
-"""Buckets of object stores: Amazon S3 and what has its interface, Google Cloud Storage, Azure Blob Storage.
+"""Buckets of object stores, and what users write for a store, or for a path that may be in one: the home of obstore.
 
-The home of obstore.
+They are Amazon S3 and what has its interface, Google Cloud Storage, and Azure Blob Storage.
 """
 
 import os
@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
+from urllib.parse import unquote, urlsplit
 
-from residualplanner.ground.errors import MissingExtraError, StoreError
-from residualplanner.ground.stores.object_store import require_name
+from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
+from residualplanner.ground.checks import require_path, value_text
+from residualplanner.ground.errors import ArgumentError, MissingExtraError, StoreError
+from residualplanner.ground.stores.object_store import Folder, ObjectStore, require_name
 
 _OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
 _OF_AZURE = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"
@@ -32,6 +35,12 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_
 _PROVIDERS = ("AWS_", "AZURE_", "GOOGLE_")
 #: What is written to an object is held in memory up to so many bytes, and then in a file without a name.
 _SPOOL_BYTES = 2**26
+#: What a folder holds as soon as it is whole.
+LAST = "manifest.json"
+_ACCEPTED = (
+    "the path of a folder, or an address such as s3://bucket/prefix, s3a://.., gs://.., "
+    "abfss://container@account.dfs.core.windows.net/prefix or file:///folder"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +174,92 @@ class BucketPath:
         with closing(self.open()) as source:
             shutil.copyfileobj(source, file, 2**24)
         file.flush()
+
+
+#: A file or folder, on a disk or in a bucket.
+AnyPath = Path | BucketPath
+
+
+def open_store(where: object) -> ObjectStore:
+    """The store at a path or address, or which it is; nothing is read or written yet.
+
+    A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
+    """
+    if isinstance(where, ObjectStore):
+        return where
+    path = path_at(where)
+    return path.bucket if isinstance(path, BucketPath) else Folder(path.absolute())
+
+
+def path_given(call: str, where: object, example: str) -> AnyPath:
+    """As `path_at`, of the argument ``path`` of a call, of which ``example`` is a correct one."""
+    if not isinstance(where, Bucket | BucketPath):
+        require_path(call, where, example)
+    return path_at(where)
+
+
+def path_at(where: object) -> AnyPath:
+    """The file or folder at a path or address; nothing is read or written yet, ArgumentError where it is neither."""
+    match where:
+        case BucketPath():
+            return where
+        case Bucket():
+            return BucketPath(where)
+        case str() if "://" in where:
+            address = urlsplit(where.rstrip("/"))
+            if address.scheme == "file" and address.netloc in ("", "localhost") and address.path:
+                return Path(unquote(address.path))
+            if address.scheme in VARIABLES and address.netloc:
+                return BucketPath(Bucket(where.rstrip("/")))
+        case os.PathLike():
+            return Path(where)
+        case str() if where:
+            return Path(where)
+    raise ArgumentError(f"a store must be {_ACCEPTED}, or a Bucket, got {value_text(where)}")
+
+
+@contextmanager
+def local_file(path: AnyPath) -> Iterator[Path]:
+    """The same file on a disk of this machine: itself, or a copy that has a name while the block runs."""
+    if isinstance(path, Path):
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        path.download(copy)
+        yield Path(copy.name)
+
+
+@contextmanager
+def new_folder(path: AnyPath) -> Iterator[Path]:
+    """A folder on a disk that appears at ``path`` when the block ends, whole or not at all.
+
+    In a bucket what has no ``manifest.json`` is no release, so that is the last object to be made.  FileExistsError
+    where there is something already.
+    """
+    if isinstance(path, Path):
+        with write_folder_atomically(path) as folder:
+            yield folder
+        return
+    require_free(path)
+    with tempfile.TemporaryDirectory() as scratch:
+        yield Path(scratch)
+        files = sorted(each for each in Path(scratch).rglob("*") if each.is_file())
+        for file in sorted(files, key=lambda each: each.name == LAST):
+            with file.open("rb") as source, (path / file.relative_to(scratch).as_posix()).writing() as target:
+                shutil.copyfileobj(source, target)
+
+
+def require_free(path: AnyPath) -> None:
+    """Raise FileExistsError unless there is nothing at ``path``, or an empty folder."""
+    if isinstance(path, Path):
+        require_free_folder(path)
+    elif any(path.iterdir()):
+        raise FileExistsError(f"{path} is not empty; name a new prefix, or empty this one first")
+
+
+def variables_of(store: ObjectStore) -> list[str]:
+    """The names of the variables of this process's environment that have to do with a store."""
+    return [*environment()] if isinstance(store, Bucket) else []
 
 
 def environment() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What is expected of stores, the check that a store keeps it, and folders, which do.
+"""What is expected of stores, the check that a store keeps it and that others reach the same, and folders, which do.
 
 All that the protocol for drawing noise once rests on is that of several who create an object of one name at most one
 succeeds, and that nobody sees a part of it.
@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,12 +16,14 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from residualplanner.ground.atomic import force_name
-from residualplanner.ground.errors import ResourceError, StoreError
+from residualplanner.ground.errors import MissingExtraError, ResourceError, StoreError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*(/[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*)*", re.ASCII)
 _LONGEST = 200
 #: Where objects stand for a moment that only try the store.
 PROBES = "probes/"
+#: How many seconds a store may take to answer; one whose keys or endpoint are wrong may be tried for minutes.
+PATIENCE = 60
 #: Where a folder has objects before they have a name; no object's name starts so.
 _UNFINISHED = ".unfinished"
 #: Nobody but their owner reads objects or lists folders: what is in them is for the curator alone.
@@ -201,3 +204,56 @@ def _as_store_errors(path: Path) -> Iterator[None]:
 
 def _failed(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path} could not be read or written: {error.strerror or error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An object that one process has put into a store, for others to find."""
+
+    store: ObjectStore
+    name: str
+    content: bytes
+
+    def trouble(self) -> str:
+        """What keeps this process from the store; nothing if it can read the mark, and write and read an object.
+
+        A store that does not answer for a minute is left alone.
+        """
+        found: list[str] = []
+        work = threading.Thread(target=lambda: found.append(self._trouble()), daemon=True)
+        work.start()
+        work.join(PATIENCE)
+        return found[0] if found else f"it has not answered for {PATIENCE} seconds"
+
+    def _trouble(self) -> str:
+        store, own = self.store, _new_mark(self.store)
+        try:
+            if store.read(self.name) != self.content:
+                raise FileNotFoundError
+            try:
+                is_kept = store.create_if_absent(own.name, own.content) and store.read(own.name) == own.content
+            finally:
+                store.remove(own.name)
+        except FileNotFoundError:
+            return (
+                "what this process has written there is not found there; a folder must be on a file system that all "
+                "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
+            )
+        except (StoreError, MissingExtraError) as error:
+            return str(error)
+        return "" if is_kept else "what is written there is not kept"
+
+
+def _new_mark(store: ObjectStore) -> Mark:
+    return Mark(store, f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32))
+
+
+@contextmanager
+def marked(store: ObjectStore) -> Iterator[Mark]:
+    """A mark in a store, which is removed in the end; StoreError where it cannot be written."""
+    mark = _new_mark(store)
+    store.create_if_absent(mark.name, mark.content)
+    try:
+        yield mark
+    finally:
+        store.remove(mark.name)

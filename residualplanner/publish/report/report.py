@@ -118,7 +118,7 @@ def _ledger_of(source: object) -> Ledger | None:
         return source
     if not isinstance(source, str | os.PathLike):
         return None
-    return Ledger.open(source) if kind_of_path(source) is LEDGER else None
+    return Ledger.open(source) if kind_of_path(source) == LEDGER else None
 
 
 def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:

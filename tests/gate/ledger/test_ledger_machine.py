@@ -1,8 +1,5 @@
-"""A ledger under any sequence of operations, by several handles and several processes, never exceeds its budget."""
+"""A ledger under any sequence of operations, by several handles, never exceeds its budget."""
 
-import os
-import subprocess
-import sys
 import tempfile
 from fractions import Fraction
 from pathlib import Path
@@ -91,95 +88,12 @@ class LedgerMachine(RuleBasedStateMachine):
     def all_agree(self):
         for ledger in self.handles:
             assert [entry.cost for entry in ledger.entries] == self.charged
-            assert ledger.spent == self.twin.spent == sum(self.charged) <= BUDGET
-            assert ledger.remaining == BUDGET - sum(self.charged) >= 0
+            balance = ledger.balance
+            assert balance.spent == self.twin.spent == sum(self.charged) <= BUDGET
+            assert balance.remaining == BUDGET - sum(self.charged) >= 0
             assert ledger.is_torn == self.is_torn
 
 
-@pytest.fixture(autouse=True, scope="module")
-def quick_disk():
-    """Do not wait for the disk; other tests see to it that it is waited for."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _handle: None)
-        yield
-
-
+@pytest.mark.usefixtures("quick_disk")
 class TestLedgerMachine(LedgerMachine.TestCase):
-    settings = settings(stateful_step_count=30, max_examples=25)
-
-
-WORKER = """
-import sys, time
-from fractions import Fraction
-from residualplanner.ground.errors import BudgetError
-from residualplanner.gate.ledger import Ledger, file as ledger_file
-
-if sys.argv[1] == "unlocked":
-    import fcntl
-    fcntl.flock = lambda *_: None
-    read = ledger_file._content
-    ledger_file._content = lambda handle: (read(handle), time.sleep(0.05))[0]
-print("ready", flush=True)
-for line in sys.stdin:
-    done = 0
-    try:
-        ledger = Ledger.open(line.strip())
-        for _ in range(3):
-            ledger.charge(Fraction(1, 24), "0" * 64, neighbors="add-remove")
-            done += 1
-    except BudgetError:
-        pass
-    except ValueError as error:
-        assert sys.argv[1] == "unlocked", error
-    print(done, flush=True)
-"""
-
-
-@pytest.fixture
-def racers(request):
-    """Eight processes that charge the ledger whose path they are told three times each, all at once."""
-    command = [sys.executable, "-c", WORKER, request.param]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen(command, **pipes) for _ in range(8)]
-
-    def race(path):
-        for process in processes:
-            process.stdin.write(f"{path}\n")
-            process.stdin.flush()
-        return [int(process.stdout.readline()) for process in processes]
-
-    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 8
-    yield race
-    for process in processes:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
-
-
-def ledger_with(path, units):
-    """A ledger in which so many of 24 units are left."""
-    ledger = Ledger.create(path, budget=pcost(1), data_set="d")
-    if units < 24:
-        ledger.charge(Fraction(24 - units, 24), HASH, neighbors="add-remove")
-    return ledger
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("racers", ["locked"], indirect=True)
-def test_of_eight_processes_that_race_for_the_last_unit_one_gets_it(tmp_path, racers):
-    winners = set()
-    for number in range(20):
-        units = [1, 1, 1, 5][number % 4]
-        ledger = ledger_with(tmp_path / str(number), units)
-        done = racers(tmp_path / str(number))
-        assert sum(done) == units
-        assert (ledger.remaining, len(ledger.entries)) == (0, units + 1)
-        winners.update(place for place, count in enumerate(done) if count)
-    assert len(winners) > 1, "there was no race: the test has shown nothing"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("racers", ["unlocked"], indirect=True)
-def test_without_the_lock_the_race_would_be_lost(tmp_path, racers):
-    ledger_with(tmp_path / "ledger", 1)
-    assert sum(racers(tmp_path / "ledger")) > 1
+    settings = settings(stateful_step_count=30, max_examples=15)

@@ -134,10 +134,10 @@ def test_where_nothing_can_be_printed_any_more_what_is_there_is_told(
 
 
 def test_a_ledger_that_can_be_read_no_more_counts_as_charged(run, spec, records, folder, ledger, monkeypatch):
-    append = ledger_file.LockedFile.append
+    append = ledger_file.append_line
 
-    def gone(file, line):
-        append(file, line)
+    def gone(*arguments):
+        append(*arguments)
         monkeypatch.setattr(fcntl, "flock", refused)
         ledger.rename(folder / "away")
         raise OSError(errno.EIO, "Input/output error")
@@ -145,7 +145,7 @@ def test_a_ledger_that_can_be_read_no_more_counts_as_charged(run, spec, records,
     def refused(_handle, _operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(ledger_file.LockedFile, "append", gone)
+    monkeypatch.setattr(ledger_file, "append_line", gone)
     told = run(*commands(spec, records)["measure"]).stderr
     assert "Whether pcost 1 was charged is unknown" in told
     assert "it counts as charged until the ledger can be read and does not list it" in told
