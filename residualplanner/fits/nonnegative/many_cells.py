@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed, momentum_after
-from residualplanner.fits.nonnegative.covering import covering, largest_shortage
 from residualplanner.fits.nonnegative.newton import DualPoint, candidate
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
@@ -26,7 +25,7 @@ from residualplanner.fits.nonnegative.potentials import (
     followed_cells,
     rounding_of,
 )
-from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.nonnegative.problem import DualProblem, covering, largest_shortage
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.errors import SolverError
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from residualplanner.fits.adjusted.adjustments import Adjustments
+from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
