@@ -92,35 +92,3 @@ def test_a_sum_of_cells_has_the_sums_of_their_limits():
     assert (high > low).all()
     with pytest.raises(rp.errors.WorkloadError, match="a margin of error is known of unbiased"):
         tables["a", "b"].sum("b").moe()
-
-
-def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path):
-    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.1"))
-    release = exact_release(plan, np.arange(12.0).reshape(DOMAIN.sizes) - 5)
-    for number, made in enumerate((rp.nonnegative(release), rp.rounded(rp.nonnegative(release)))):
-        for format in ("csv", "parquet", "xlsx"):
-            folder = tmp_path / f"{number}{format}"
-            made.save(folder, format, with_unbiased=True, level=0.8)
-            saved = rp.load_tables(folder)
-            for query in made:
-                frame, (low, high) = saved.numbers.frame(query), made[query].interval(0.8)
-                assert frame["estimate_unbiased"].tolist() == release[query].estimate.ravel().tolist()
-                assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
-                assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
-                assert frame["ci_high_unbiased"].tolist() == high.ravel().tolist()
-            with pytest.raises(rp.errors.WorkloadError, match="is known of unbiased estimates only"):
-                saved["a", "b"].interval()
-
-
-@pytest.mark.parametrize(
-    ("profile", "names"),
-    [
-        ("acs", ["E_nonneg", "E_unbiased", "M_unbiased"]),
-        ("gls", ["query", "estimate_nonneg", "estimate_unbiased", "std_dev_unbiased"]),
-    ],
-)
-def test_every_profile_can_have_the_unbiased_estimates(tmp_path, profile, names):
-    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:1]), budget=rp.zcdp("0.1"))
-    made = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)))
-    made.save(tmp_path / "tables", profile=profile, with_unbiased=True)
-    assert list(rp.load_tables(tmp_path / "tables").numbers.frame(("a", "b")))[2:] == names

@@ -27,7 +27,7 @@ def test_nonnegative_tables_and_their_errors_are_found_at_every_budget(budget, t
     for seed in range(4):
         made = rp.nonnegative(released(seed, budget, top))
         assert made.numbers.gap < 1e-6
-        rp.fits.published_errors(made, simulations=10)
+    rp.fits.published_errors(made, simulations=10)
 
 
 @pytest.mark.parametrize("total", ["estimate", "free"])
