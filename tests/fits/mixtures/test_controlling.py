@@ -75,14 +75,6 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
     assert (rows != codes + mixture.blocks.offsets[:-1]).any()
 
 
-def test_pairs_are_of_one_class_and_disjoint():
-    classes = np.repeat([0, 1, 3], [5, 4, 1])
-    one, other = _pairs_within(classes, np.random.default_rng(0))
-    assert (classes[one] == classes[other]).all()
-    assert len(set(one) | set(other)) == 2 * len(one)
-    assert len(one) >= 3
-
-
 def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
     """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
     mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))

@@ -1,6 +1,5 @@
 """The loss of a mixture and its slope, beside definitions written out and finite differences."""
 
-import math
 from itertools import combinations
 
 import numpy as np
@@ -119,26 +118,6 @@ def test_tables_with_views_in_common_are_the_tables_one_by_one():
     assert max(len(term.prefixes) for term in terms) > 1
     assert any(isinstance(term.rows, slice) for term in terms)
     same_as_one_by_one(features, terms, tables, (features.apply(probabilities), weights * 50))
-
-
-def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
-    probabilities, weights = mixture_arrays(5)
-    sets = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    matrices = [centering(size) for size in SIZES]
-    rng, losses = np.random.default_rng(0), []
-    for _ in range(400):
-        tables = []
-        for members in sets:
-            noise = 3 * rng.normal(size=[SIZES[i] for i in members])
-            for axis in range(noise.ndim):
-                noise -= noise.mean(axis=axis, keepdims=True)
-            truth = 500 * table_of(probabilities, weights, matrices, members)
-            tables.append(Measured(members, truth + noise, 1 / 9, math.prod(SIZES[i] - 1 for i in members)))
-        loss = loss_of(OneHot(SIZES), [CenteredView(i) for i in range(3)], tables, 500.0)
-        losses.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[0])
-    assert loss.freedom == 3 * 2 * 4 - 1
-    assert np.mean(losses) == pytest.approx(loss.freedom, abs=4 * math.sqrt(2 * loss.freedom / 400))
-    assert np.var(losses) == pytest.approx(2 * loss.freedom, rel=0.35)
 
 
 @pytest.mark.slow

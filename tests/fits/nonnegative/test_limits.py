@@ -33,14 +33,11 @@ def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
     assert high == pytest.approx([0 if is_cut else -9 + margin, 30 + margin])
 
 
-def test_a_known_total_is_the_most_that_is_possible():
+def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0_and_parts_at_most_the_total():
     low, high = rp.nonnegative(one_table((1.0, 22.0)), known={(): 23})["a"].interval(0.99)
     margin = margin_factor(0.99) * 4.5**0.5
     assert low == pytest.approx([0, 22 - margin])
     assert high == pytest.approx([1 + margin, 23])
-
-
-def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0():
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.01"))
     data = np.arange(12.0).reshape(DOMAIN.sizes)
     known, impossible = {"b": data.sum(axis=(0, 2, 3))}, [{"a": 0, "b": 1}]

@@ -116,7 +116,7 @@ def test_tables_of_any_bases_are_those_of_a_general_solver(seed, weights):
     require_nearest(release, rp.nonnegative(release, weights=weights, total="free", gap=1e-9), weights)
 
 
-@pytest.mark.parametrize("seed", [2, 5, 9])
+@pytest.mark.parametrize("seed", [0, 2, 5, 9, 13, 21, 26])
 def test_tables_of_bases_by_set_are_those_of_a_general_solver(seed):
     plan = plan_by_set(sample_workload(), seed)
     release = unlike(any_release(plan), 2.0, seed)
@@ -201,18 +201,6 @@ def test_progress_is_told_in_steps():
     assert done == sorted(done)
     assert done[-1] >= made.numbers.steps
     assert {most for _, most in told} == {5000}
-
-
-@FEW
-@given(seed=st.integers(0, 30))
-def test_the_transposed_map_is_the_transpose(seed):
-    plan = plan_by_set(sample_workload(), seed)
-    problem = problem_for(any_release(plan, seed), weights="variance", fixes_total=False)
-    chance = np.random.default_rng(seed)
-    components, cells = chance.normal(size=problem.start.size), chance.normal(size=problem.tables.size)
-    forward = problem.cells(components, np.empty(problem.tables.size))
-    back = problem.reference.transposed(problem.tables.transposed(cells))
-    assert float(forward @ cells) == pytest.approx(float(components @ back), rel=1e-9, abs=1e-9)
 
 
 @FEW

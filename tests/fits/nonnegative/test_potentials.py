@@ -1,7 +1,5 @@
 """Potentials on the margins of tables: their dual problem, by explicit matrices, and where it does not apply."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from random_plans import plan_by_set, sample_workload
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
-    agreement_at,
     along,
     facets_of,
     first_multipliers,
@@ -51,18 +48,6 @@ def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total
     assert (multipliers >= 0).all()
     assert cells.min() > -1e-8
     assert abs(multipliers @ cells) < 1e-8
-
-
-def test_the_gradient_is_that_of_the_value():
-    problem = problem_named("pairs")
-    at = partial(agreement_at, facets_of(problem), problem.cells(problem.start, np.empty(problem.tables.size)))
-    chance = np.random.default_rng(0)
-    # margins of order 1 are of a, b and c, each in two tables; freedoms are about 1e4
-    potentials = chance.normal(0, 1e-3, 2 * sum(SHAPE))
-    here, step = at(potentials), 1e-7
-    for direction in chance.normal(size=(5, potentials.size)):
-        ahead, behind = (at(potentials + sign * step * direction).value for sign in (1, -1))
-        assert here.gradient @ direction == pytest.approx((ahead - behind) / (2 * step), rel=1e-5)
 
 
 def test_a_step_that_is_too_long_is_halved_until_the_value_rises():

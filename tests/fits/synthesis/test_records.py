@@ -184,15 +184,6 @@ def test_where_only_groups_of_values_or_thresholds_were_measured_records_have_th
         assert abs(off[matches >= 2].sum()) < 10
 
 
-def test_of_several_releases_together_the_mixture_is_nearer():
-    plan = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.zcdp(0.01))
-    measured = [rp.measure(plan, people(), noise="gaussian", seed=seed) for seed in range(20)]
-    truth, off = table_of(people()[:, :2], (4, 3)), []
-    for each in (measured[0], measured):
-        off.append(np.abs(rp.synthesize(rp.reconstruct(each), 0).expected(["a", "b"]) - truth).sum())
-    assert off[1] < off[0]
-
-
 @pytest.mark.parametrize("records", [None, 0, 7])
 def test_of_a_release_of_the_total_alone_all_is_uniform_and_said_to_be(records):
     made = rp.synthesize(release_of(workload=rp.Workload(DOMAIN, [()])), records, ensemble=SMALL)
