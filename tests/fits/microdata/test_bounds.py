@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from noisy_tables import noisy_of
-from residualplanner.fits import microdata as m
 
+m = rp.fits.microdata
 FEW = settings(max_examples=25)
 TOTAL = math.sqrt(800)
 

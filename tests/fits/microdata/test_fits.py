@@ -9,8 +9,8 @@ from scipy.optimize import LinearConstraint, minimize
 
 import residualplanner as rp
 from noisy_tables import domain_of, least_largest, nearest, noisy_of
-from residualplanner.fits import microdata as m
 
+m = rp.fits.microdata
 FEW = settings(max_examples=15)
 FITS = [m.least_squares, m.nonnegative_least_squares, m.max_fit, m.sequential_fit, m.reweighted_fit]
 #: Sets of marginals: nested, without single cells, in a circle, with the most detailed first.
@@ -202,7 +202,8 @@ def test_a_reweighted_fit_is_least_squares_with_the_weights_of_its_definition(pr
         ([-3.0, -2, -900], [True, True, True]),
         ([5.0], [True]),
         ([500.0], [False]),
-        ([-5.0, -5, 500], [True, True, False]),
+        ([-30.0, 5, 5, 500], [True, True, True, False]),
+        ([-20.0, 34.2], [True, True]),  # the second of these would not be if it was the only one
     ],
 )
 def test_answers_that_noise_explains_count_less_and_their_sum_counts_too(values, low):
@@ -242,7 +243,7 @@ def test_variances_of_least_squares_are_those_of_draws():
 @pytest.mark.parametrize("make", [m.nonnegative_least_squares, m.reweighted_fit])
 def test_a_table_of_many_sums_meets_the_conditions_of_the_optimum(make):
     """Of more than 300 sums beside the single cells no matrix is made."""
-    shape, law = (20, 18, 4), m.Laplace(6.0)
+    shape, law = (20, 18, 17), m.Laplace(6.0)
     counts, answers = np.random.default_rng(1).poisson(0.5, shape) * 4.0, []
     noise = np.random.default_rng(2)
     for axes in SETS[4]:
@@ -259,8 +260,8 @@ def test_a_table_of_many_sums_meets_the_conditions_of_the_optimum(make):
             off = off.ravel() * single + low * (low @ off.ravel()) * together
         slope = slope + np.reshape(off, wide) / (1 if make is m.reweighted_fit else law.variance)
     assert cells.min() >= 0
-    assert slope.min() >= -1e-6
-    assert np.abs(slope * cells).max() <= 1e-6
+    assert slope.min() >= -1e-5
+    assert np.abs(slope * cells).max() <= 1e-4
 
 
 def release_of(sets, seed=0):

@@ -24,6 +24,7 @@ from random_plans import (
     sample_workload,
 )
 from residualplanner import Identity, Prefix
+from residualplanner.fits.nonnegative.newton import _by_factors, _by_gradients
 from strategies import names_of
 
 FEW = settings(max_examples=25, deadline=None)
@@ -179,16 +180,17 @@ def test_a_total_that_may_move_rises_from_below_0():
     assert made[()].estimate > 0
 
 
-def test_more_cells_than_factors_are_made_for_are_exactly_0_by_conjugate_gradients():
-    plan = rp.select(rp.marginals(rp.Domain({"a": 20, "b": 19, "c": 18}), order=2), budget=rp.zcdp("0.1"))
-    data = np.random.default_rng(0).normal(0.3, 3, plan.domain.sizes)
-    made = rp.nonnegative(exact_release(plan, data), gap=1e-10)  # of 1,082 cells
-    assert made.numbers.steps == 0
-    assert made.numbers.gap < 1e-11
-    cells = np.concatenate([table.estimate.ravel() for table in made.tables()])
-    assert cells.min() == 0
-    assert 100 < (cells == 0).sum() < 1_000
-    assert made["a", "b"].estimate.sum(axis=0) == pytest.approx(made["b", "c"].estimate.sum(axis=1), abs=1e-7)
+def test_equations_of_newtons_method_are_solved_by_gradients_as_by_factors():
+    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
+    problem, chance = problem_for(any_release(plan), weights="variance"), np.random.default_rng(0)
+    size = problem.tables.size
+    active = chance.random(size) < 0.5
+    wanted = problem.curvature(np.where(active, chance.normal(size=size), 0), np.empty(size))[active]
+    residual = np.zeros(size)
+    residual[active] = wanted
+    for change in (_by_factors(problem, active, residual), _by_gradients(problem, active, residual.copy(), 1_000)):
+        assert not change[~active].any()
+        assert problem.curvature(change, np.empty(size))[active] == pytest.approx(wanted, abs=1e-6 * wanted.max())
 
 
 def test_progress_is_told_in_steps():

@@ -17,7 +17,6 @@ from benchmarks.auditing_rap import (
     likelihood_scores,
 )
 from residualplanner.fits.rap import mechanism
-from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 pytestmark = pytest.mark.slow
@@ -27,7 +26,7 @@ TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
 RUNS = 700
 
 
-class PaysTwice(RapPlan):
+class PaysTwice(rp.fits.rap.RapPlan):
     """Choices and answers of a round both get all of it."""
 
     answer_cost = choice_cost = property(lambda plan: plan.round_cost)
@@ -59,7 +58,7 @@ def test_the_answers_of_two_rounds_reveal_no_more_than_both_cost():
 
 
 def test_choices_that_are_not_charged_are_seen_and_an_account_refuses_to_overspend(monkeypatch):
-    given = {each.name: getattr(ONE_ROUND.plan, each.name) for each in fields(RapPlan)}
+    given = {each.name: getattr(ONE_ROUND.plan, each.name) for each in fields(rp.fits.rap.RapPlan)}
     experiment = replace(ONE_ROUND, plan=PaysTwice(**given))
     with pytest.raises(rp.errors.BudgetError, match="would cost more than its budget"):
         audited(experiment, likelihood_scores, 1)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap import ProjectionSettings, RelaxedRecords
 from residualplanner.fits.rap.projection import ADDED, FITS, Answered, FittedRows, relaxed_projection
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
 from residualplanner.fits.rap.targets import WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ThresholdTable
 
+ProjectionSettings, RelaxedRecords = rp.fits.rap.ProjectionSettings, rp.fits.rap.RelaxedRecords
 SIZES = (3, 2, 4, 5)
 BLOCKS = OneHot(SIZES)
 

@@ -124,6 +124,8 @@ def test_the_same_seed_gives_the_same_result_and_no_guarantee():
 def test_a_noisy_number_of_records_is_used_where_it_is_not_public():
     measured = rp.fits.rap.rap(plan_of(neighbors="add-remove", budget=rp.zcdp(10**6)), RECORDS)
     assert abs(measured.total - 300) < 3
+    few = plan_of(neighbors="add-remove", budget=rp.zcdp("0.01"))
+    assert len({rp.fits.rap.rap(few, RECORDS).total for _ in range(5)}) > 1  # of a standard deviation of 70
     assert rp.fits.rap.rap(plan_of(neighbors="add-remove", total=299), RECORDS).total == 299
     assert rp.fits.rap.rap(plan_of(), RECORDS).total == 300
 

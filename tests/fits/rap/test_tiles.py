@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap import RelaxedRecords
 from residualplanner.fits.rap.selection import UNITS, CandidateSelection, ExactCounts
 from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
@@ -80,7 +79,7 @@ def test_counts_of_tiles_are_those_of_the_definition(cells):
 def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
     blocks = OneHot(SIZES)
     values = np.random.default_rng(1).random((blocks.count, 30)).astype(np.float32)
-    records = RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
+    records = rp.fits.rap.RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
     for tile in tiles_of(TABLES, relaxed_records=30, room=16_000):
         whole = records.fractions(tile.threshold).ravel()
         assert np.allclose(records.of_tile(tile), whole[tile.numbers.start : tile.numbers.stop], rtol=0, atol=1e-6)
