@@ -18,7 +18,7 @@ from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly, solve_many
+from residualplanner.fits.nonnegative.many_cells import FIRST, PotentialAscent, facets_of_many, followed, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
@@ -219,15 +219,17 @@ def nearly_nearest(problem: DualProblem, below: float, *, gap: float = _DRAW_GAP
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
-    if facets is not None:
-        return nearly(problem, facets, gap=gap, below=_COARSER * below, steps=most)
-    ascent = Ascent(problem, first_multipliers(problem, below))
-    for steps in range(0, most, _LOOKS):
+    ascent: Ascent | PotentialAscent
+    if facets is None:
+        ascent, done, looks = Ascent(problem, first_multipliers(problem, below)), 0, _LOOKS
+    else:
+        ascent, done, looks, below = followed(problem, facets), FIRST, FIRST, _COARSER * below
+    for steps in range(done, most, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
         if found.gap <= gap and found.violation <= below:
             return found
-        ascent.advance(_LOOKS)
+        ascent.advance(looks)
     raise SolverError(f"no tables were found for a simulation in {most:,} steps", status="step limit")
 
 

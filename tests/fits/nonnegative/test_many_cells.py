@@ -64,7 +64,7 @@ def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, ce
     ascent.advance(count)
     here = by_matrices(problem, count)
     assert here.max() > 0
-    assert ascent.multipliers() == pytest.approx(here, abs=1e-5 * here.max())
+    assert ascent.multipliers == pytest.approx(here, abs=1e-5 * here.max())
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -73,9 +73,9 @@ def test_potentials_of_followed_cells_end_at_the_solution(name):
     ascent = MarginAscent(problem, facets_of(problem))
     ascent.advance(2)
     followed, M = ascent.followed(), matrix_of(problem)
-    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers()))
+    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers))
     followed.advance(200)
-    multipliers = followed.multipliers()
+    multipliers = followed.multipliers
     cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
     assert before.min() < -1e-2
     assert multipliers.min() >= 0
