@@ -1,7 +1,5 @@
 """Intervals of numbers that are not unbiased: those of the unbiased estimates, cut at the counts that are possible."""
 
-from statistics import NormalDist
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +9,7 @@ import residualplanner as rp
 from made_releases import exact_release
 from random_plans import plan_by_hand
 from residualplanner.fits.nonnegative.facts import origin_of, read_facts
+from residualplanner.ground.margins import margin_factor
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
 QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]
@@ -27,7 +26,7 @@ def one_table(values, noise=(2.0, 8.0)):
 def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
     release = one_table((-9.0, 30.0))
     # each cell has the variance 2 / 4 + 8 / 2
-    margin = NormalDist().inv_cdf(0.95) * 4.5**0.5
+    margin = margin_factor(0.9) * 4.5**0.5
     low, high = kind(release)["a"].interval(0.9)
     is_cut = kind is not rp.rounded
     assert low == pytest.approx([0 if is_cut else -9 - margin, 30 - margin])
@@ -36,7 +35,7 @@ def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
 
 def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0_and_parts_at_most_the_total():
     low, high = rp.nonnegative(one_table((1.0, 22.0)), known={(): 23})["a"].interval(0.99)
-    margin = NormalDist().inv_cdf(0.995) * 4.5**0.5
+    margin = margin_factor(0.99) * 4.5**0.5
     assert low == pytest.approx([0, 22 - margin])
     assert high == pytest.approx([1 + margin, 23])
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.01"))
