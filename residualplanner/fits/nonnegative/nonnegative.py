@@ -53,6 +53,8 @@ _FAR = 1.0
 _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _DRAW_GAP, _BELOW = 1e-4, 1e-3
+#: The gap of those of the interior point method, which lie a seventh of a standard error from the nearest ones at most.
+_INSIDE_GAP = 1e-2
 #: By what the most negative cell may be larger where there are very many cells.
 _COARSER = 50
 #: Steps of the solver at a time, and at most.
@@ -227,7 +229,7 @@ def nearly_nearest(problem: DualProblem, below: float, *, gap: float = _DRAW_GAP
     for steps in range(done, most, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
-        if found.gap <= gap and found.violation <= below:
+        if found.gap <= (_INSIDE_GAP if is_inside else gap) and found.violation <= below:
             return found
         ascent.advance(looks)
     raise SolverError(f"no tables were found for a simulation in {most:,} steps", status="step limit")
