@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap.mechanism import Drawn, Run
+from residualplanner.fits.rap.mechanism import RapRound, Run
 from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.selection import KeptCounts
+from residualplanner.fits.rap.selection import ExactCounts
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.sources.counting import count_groups
@@ -90,9 +90,9 @@ class RapExperiment:
         """The records of one side."""
         return self.after if is_after else self.before
 
-    def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> Iterator[list[Drawn]]:
+    def outcomes(self, is_after: bool, runs: int, source: ByteSource) -> Iterator[list[RapRound]]:
         """What the draws of all rounds give, in so many runs."""
-        counts = KeptCounts(self.opened(is_after), tiles_of(self.plan.thresholds, relaxed_records=RELAXED))
+        counts = ExactCounts(self.opened(is_after), tiles_of(self.plan.thresholds, relaxed_records=RELAXED))
         model = first_model(self.plan)
         for _ in range(runs):
             run = Run(self.plan, counts, source, np.random.default_rng(START))

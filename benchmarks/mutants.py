@@ -42,7 +42,6 @@ ROOMS = {
     "publish/files": ["publish/files"],
     "publish/parts": ["publish/parts"],
     "fits/nonnegative": ["fits/nonnegative"],
-    "fits/adjusted": ["fits"],
     "method/workload": ["method/workload", "more/queries"],
     "method/queries": ["method/queries"],
     "more/queries": ["more/queries"],

@@ -31,14 +31,14 @@ from benchmarks.trees_cases import counties
 from residualplanner.datasets import adult
 from residualplanner.fits.nonnegative import many_cells
 from residualplanner.fits.nonnegative.newton import DualPoint, candidate
-from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem, FreedomWeights
+from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem
 
 BUDGETS = (0.3, 1.0, 3.0)
 DELTA = 1e-9
 #: The most cells of a domain whose data vector is fitted.
 DENSE_CELLS = 10_000
 #: Other factors than the default's 30 by which a residual moves more freely for each attribute, and their weights.
-FACTORS = {f"variance times {factor} an attribute": FreedomWeights(True, float(factor)) for factor in (100, 300)}
+FACTORS = {f"variance times {factor} an attribute": (True, float(factor)) for factor in (100, 300)}
 #: What can be measured by itself: the comparison, times, and times of all three-way tables of Adult.
 PARTS = ["data", "times", "three-way"]
 #: How often a data set is measured at least, by its name and epsilon.

@@ -1,8 +1,8 @@
 from . import fits as fits
 from . import publish as publish
 from . import scale as scale
-from .fits.adjusted.numbers import rounded
 from .fits.nonnegative.nonnegative import nonnegative
+from .fits.nonnegative.numbers import rounded
 from .fits.synthesis import synthesize
 from .gate.checking import check
 from .gate.ledger import Ledger

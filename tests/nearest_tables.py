@@ -5,6 +5,8 @@ import numpy as np
 
 import dense
 from random_plans import base_mechanisms, noise_of
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.problem import WEIGHTS, problem_of
 
 #: Of a general solver that needs no point strictly inside the constraints.
 EXACT = {"solver": cp.OSQP, "eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 200_000}
@@ -44,3 +46,14 @@ def nearest(plan, answers, freedoms, *, constraint_rows, known=(), zero_rows=(),
 def marginals_of(plan, sets):
     """The explicit marginals of sets of attributes."""
     return {members: dense.marginal(plan.domain.sizes, members) for members in sets}
+
+
+def problem_for(release, facts=None, *, weights="protect-margins", fixes_total=True):
+    """The dual problem of the tables nearest to those of a release."""
+    return problem_of(release.measurement, facts or Facts(), WEIGHTS[weights], fixes_total=fixes_total)
+
+
+def matrix_of(problem):
+    """The map from components to cells, column by column."""
+    units = np.eye(problem.start.size)
+    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)

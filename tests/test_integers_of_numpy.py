@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.adjusted.numbers import require_base
+from residualplanner.fits.nonnegative.numbers import require_base
 from residualplanner.publish.parts.writing import workers_of
 
 PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)

@@ -5,7 +5,7 @@ infinite: then ``q_k x = a_k``.  There are as many multipliers as sums, far fewe
 Source: eqs. (81) to (83).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,52 +32,21 @@ class Term:
         return Term(self.sums.take(rows), self.target[rows], spread)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CellProblem:
-    """The problem for several draws of the noise, b."""
-
-    shape: tuple[int, ...]  # (d,): of the cells
-    center: Array  # (b, n): c, in counts
-    weight: Array  # (b or 1, n or 1): d > 0, in 1 / counts squared
-    terms: tuple[Term, ...]  # the sums; those that are not the same in all draws come last
-
-    @property
-    def cells(self) -> int:
-        """How many cells there are."""
-        return int(self.center.shape[1])
-
-    def take(self, rows: IntArray) -> "CellProblem":
-        """That of some draws."""
-        weight = self.weight if len(self.weight) == 1 else self.weight[rows]
-        return CellProblem(self.shape, self.center[rows], weight, tuple(term.take(rows) for term in self.terms))
-
-    @property
-    def target(self) -> Array:
-        """All targets, (b, k)."""
-        draws = len(self.center)
-        parts = [np.broadcast_to(term.target, (draws, term.sums.count)) for term in self.terms]
-        return np.hstack([np.empty((draws, 0)), *parts])
-
-    @property
-    def spread(self) -> Array:
-        """1 / w of all sums, (b or 1, k)."""
-        draws = max((len(term.spread) for term in self.terms), default=1)
-        parts = [np.broadcast_to(term.spread, (draws, term.sums.count)) for term in self.terms]
-        return np.hstack([np.empty((draws, 0)), *parts])
-
-
 class Dual:
-    """The maps of a problem of one draw: all its sums as maps of its cells.
+    """The problem of one draw of the noise: all its sums as maps of its cells, in an array of this shape.
 
-    Its arrays ``center``, ``weight``, ``target`` and ``spread`` are those of `CellProblem`.
+    Of b draws, n cells and k sums it has ``center`` (b, n): c, in counts; ``weight`` (b or 1, n or 1): d > 0, in 1 /
+    counts squared; ``target`` (b, k): a; and ``spread`` (b or 1, k): 1 / w.  Terms that are not the same in all draws
+    come last.
     """
 
-    def __init__(self, problem: CellProblem) -> None:
-        self.center, self.weight = problem.center, problem.weight
-        self.target, self.spread = problem.target, problem.spread
-        self._shape = problem.shape
-        self._sums = [term.sums for term in problem.terms]
+    def __init__(self, shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array) -> None:
+        self.center, self.weight, self._shape = center, weight, shape
+        self._sums = [term.sums for term in terms]
         self._ends = np.cumsum([each.count for each in self._sums])[:-1]
+        self.target = _beside([term.target for term in terms], self._sums, len(center))
+        spreads = [term.spread for term in terms]
+        self.spread = _beside(spreads, self._sums, max(map(len, spreads), default=1))
 
     def take(self, rows: IntArray) -> "Dual":  # noqa: ARG002 - there is one
         """That of some draws."""
@@ -136,14 +105,14 @@ class Dual:
 class MatrixDual(Dual):
     """All sums as rows of matrices: those that are the same in all draws, and those that are not."""
 
-    def __init__(self, problem: CellProblem) -> None:
-        same = [term for term in problem.terms if not term.sums.differs_by_draw]
-        super().__init__(problem)
-        self._same = np.vstack([np.empty((0, problem.cells)), *(term.sums.matrix() for term in same)])
-        draws, own = len(problem.center), problem.terms[len(same) :]
-        self._own = np.empty((draws, len(own), problem.cells))  # those that are not the same in all draws
+    def __init__(self, shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array) -> None:
+        super().__init__(shape, terms, center=center, weight=weight)
+        same, (draws, cells) = [term for term in terms if not term.sums.differs_by_draw], center.shape
+        self._same = np.vstack([np.empty((0, cells)), *(term.sums.matrix() for term in same)])
+        own = terms[len(same) :]
+        self._own = np.empty((draws, len(own), cells))  # those that are not the same in all draws
         for number, term in enumerate(own):
-            row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *problem.shape))
+            row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *shape))
             self._own[:, number] = row.reshape(draws, -1)
         starts = np.cumsum([0, *(term.sums.count for term in same)]).tolist()
         groups = [(term.sums.count, start) for term, start in zip(same, starts, strict=False) if term.sums.is_disjoint]
@@ -220,6 +189,12 @@ class MatrixDual(Dual):
             found[:, rest:, count:] = np.matmul(weighted, self._own.transpose(0, 2, 1))
             found[:, :rest, count:] = found[:, rest:, self._rest].transpose(0, 2, 1)
         return found
+
+
+def _beside(parts: Sequence[Array], sums: Sequence[Sums], draws: int) -> Array:
+    """Numbers for each of some sums, one after the other, in so many draws, (b, k)."""
+    rows = (np.broadcast_to(part, (draws, own.count)) for part, own in zip(parts, sums, strict=True))
+    return np.hstack([np.empty((draws, 0)), *rows])
 
 
 def _solutions(matrices: Array, right: Array) -> Array:

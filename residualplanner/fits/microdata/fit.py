@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.dual import CellProblem, Term
+from residualplanner.fits.microdata.dual import Term
 from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.laws import NoiseLaw
 from residualplanner.fits.microdata.newton import CellFit, solve, solve_without_cells
@@ -140,8 +140,8 @@ def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None
     """
     if cell_group is None:
         return solve_without_cells(shape, terms)
-    own, others = terms[cell_group], (term for number, term in enumerate(terms) if number != cell_group)
-    return solve(CellProblem(shape, own.target, 1 / own.spread, tuple(others)))
+    own, others = terms[cell_group], [term for number, term in enumerate(terms) if number != cell_group]
+    return solve(shape, others, center=own.target, weight=1 / own.spread)
 
 
 @memory_for("to fit a table of this size; leave out attributes")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner.fits.microdata.dual import CellProblem, Dual, MatrixDual, Term
+from residualplanner.fits.microdata.dual import Dual, MatrixDual, Term
 from residualplanner.fits.optimizers import Array
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
@@ -38,20 +38,25 @@ class CellFit:
     violation: Array  # (b,): by how much sums that must be equal to their targets are off, at most, in counts
 
 
-def solve(problem: CellProblem, start: Array | None = None) -> CellFit:
-    """The solution of a problem for several draws, from multipliers (b, k), which are 0 unless given."""
-    if is_small(problem):
-        return _solved(MatrixDual(problem), start)
-    rows = np.split(np.arange(len(problem.center)), len(problem.center))
-    parts = [_solved(Dual(problem.take(row)), None if start is None else start[row]) for row in rows]
+def solve(
+    shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array, start: Array | None = None
+) -> CellFit:
+    """The solution of a problem, as of `Dual`, for several draws, from multipliers (b, k), which are 0 unless given."""
+    if is_small(terms, center.shape[1]):
+        return _solved(MatrixDual(shape, terms, center=center, weight=weight), start)
+    parts = []
+    for rows in np.split(np.arange(len(center)), len(center)):
+        own = weight if len(weight) == 1 else weight[rows]
+        dual = Dual(shape, [term.take(rows) for term in terms], center=center[rows], weight=own)
+        parts.append(_solved(dual, None if start is None else start[rows]))
     return parts[0] if len(parts) == 1 else together(parts)
 
 
-def is_small(problem: CellProblem) -> bool:
+def is_small(terms: Sequence[Term], cells: int) -> bool:
     """Whether the sums of a problem are held as matrices, and all its draws are solved at once."""
-    counts = [term.sums.count for term in problem.terms if term.sums.is_disjoint]
-    count = sum(term.sums.count for term in problem.terms)
-    return count - max(counts, default=0) <= _FEW_SUMS and count * problem.cells <= _FEW_ENTRIES
+    counts = [term.sums.count for term in terms if term.sums.is_disjoint]
+    count = sum(term.sums.count for term in terms)
+    return count - max(counts, default=0) <= _FEW_SUMS and count * cells <= _FEW_ENTRIES
 
 
 def _solved(dual: Dual, start: Array | None) -> CellFit:
@@ -153,12 +158,12 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
     spreads = np.concatenate([term.spread.ravel() for term in terms])
     center, one = np.zeros((draws, count)), np.ones((1, 1))
     if not (spreads > 0).any():
-        return solve(CellProblem(shape, center, one, tuple(terms)))
+        return solve(shape, terms, center=center, weight=one)
     weight = _FIRST / float(np.median(spreads[spreads > 0]))
     none = np.zeros(draws)
     best, multipliers = CellFit(np.zeros((draws, count)), none, none.copy(), none + np.inf, none.copy()), None
     for _ in range(_TIMES):
-        found = solve(CellProblem(shape, center, weight * one, tuple(terms)), multipliers)
+        found = solve(shape, terms, center=center, weight=weight * one, start=multipliers)
         # The same cells in the problem in which none are held: what held them is no part of the objective, and the
         # gap grows by at most the pull of the center on cells of as large a total.
         moved = found.cells - center

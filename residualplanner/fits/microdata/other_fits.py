@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from residualplanner.fits.microdata.dual import CellProblem, MatrixDual, Term
+from residualplanner.fits.microdata.dual import MatrixDual, Term
 from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
 from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.newton import CellFit, is_small
@@ -227,18 +227,15 @@ def _bounds(noisy: NoisyGroups, near: Array, unit: float) -> Bounds:
     own = noisy.cell_group
     order = [number for number in range(len(noisy.groups)) if number != own]
     terms = noisy.terms()
-    cells = noisy.domain.cells(noisy.domain.names)
-    draws = len(noisy.values[0])
-    problem = CellProblem(
-        noisy.domain.sizes, np.zeros((draws, cells)), np.ones((1, 1)), tuple(terms[number] for number in order)
-    )
-    if not is_small(problem):
+    others, center = [terms[number] for number in order], np.zeros_like(near)
+    if not is_small(others, center.shape[1]):
         raise WorkloadError("max_fit holds all sums beside the largest group as a matrix, and there are too many here")
     order = order if own is None else [*order, own]
     std_err = np.hstack([np.sqrt(terms[number].spread) / unit for number in order])
     table = near.reshape(-1, *noisy.domain.sizes)
     answers = np.hstack([(noisy.values[number] - noisy.groups[number].answer(table)) / unit for number in order])
-    return Bounds(MatrixDual(problem), own is not None, -near / unit, answers, std_err, np.zeros_like(std_err), True)
+    sums = MatrixDual(noisy.domain.sizes, others, center=center, weight=np.ones((1, 1)))
+    return Bounds(sums, own is not None, -near / unit, answers, std_err, np.zeros_like(std_err), True)
 
 
 def _start(bounds: Bounds) -> Inside:

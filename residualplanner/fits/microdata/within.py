@@ -100,14 +100,10 @@ class Inside:
         self.cells[rows], self.bound[rows], self.multipliers[rows] = other.cells, other.bound, other.multipliers
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class State:
-    """What follows from a point, for several draws."""
-
-    slacks: Array  # (b, 2 m + n): how far each answer may still rise, and fall, and each cell fall
-    slope: Array  # (b, n): the slope of the objective that multipliers do not balance
-    slope_of_bound: Array  # (b,): that in t
-    gap: Array  # (b,): the objective is at most this above the least one
+#: What follows from a point, for several draws: the slacks (b, 2 m + n), how far each answer may still rise, and fall,
+#: and each cell fall; the slope (b, n) of the objective that multipliers do not balance; that in t, (b,); and the gap
+#: (b,): the objective is at most this above the least one.
+State = tuple[Array, Array, Array, Array]
 
 
 def _parts(bounds: Bounds, values: Array) -> list[Array]:
@@ -150,7 +146,7 @@ def state_of(bounds: Bounds, point: Inside) -> State:
     room = (point.multipliers[:, :count] * slacks[:, :count]).sum(axis=1)
     lacking = bounds.repair(np.maximum(-exact, 0), room_above)
     gap = room + (np.maximum(exact, 0) * room_of_cells).sum(axis=1) + lacking + np.abs(slope_of_bound) * point.bound
-    return State(slacks, slope, slope_of_bound, gap)
+    return slacks, slope, slope_of_bound, gap
 
 
 def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
@@ -161,7 +157,8 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
     for _ in range(_STEPS):
         some, here = bounds.take(rows), current.take(rows)
         with np.errstate(all="ignore"):
-            found, scale = state_of(some, here).gap, 1 + objective_of(some, here)
+            *_, found = state_of(some, here)
+            scale = 1 + objective_of(some, here)
         is_better = found < gap[rows]
         gap[rows[is_better]] = found[is_better]
         point.put(rows[is_better], here.take(np.flatnonzero(is_better)))
@@ -173,7 +170,7 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
         with np.errstate(all="ignore"):  # draws that rounding stops are dropped, since their gap is no better
             some = bounds.take(rows)
             state = state_of(some, here)
-            step, length = interior_step(_newton(some, here, state), here.multipliers, state.slacks, near=_NEAR)
+            step, length = interior_step(_newton(some, here, state), here.multipliers, state[0], near=_NEAR)
             far = length[:, None]
             moved = here.cells + far * step.cells, here.bound + length * step.bound
             current.put(rows, Inside(*moved, here.multipliers + far * step.multipliers))
@@ -182,7 +179,8 @@ def inside(bounds: Bounds, start: Inside) -> tuple[Inside, Array]:
 
 def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array], tuple[Inside, Array, Array]]:
     """Newton's equations for any changes of the products of slacks and multipliers.  Source: eq. (87)."""
-    stiffness = point.multipliers / state.slacks
+    slacks, slope, slope_of_bound, _ = state
+    stiffness = point.multipliers / slacks
     above, below, of_cells = _parts(bounds, stiffness)
     equations = bounds.equations(bounds.weight + above + below, of_cells)
     # t is one unknown more: its row and column border the equations of the cells, and are eliminated.
@@ -191,12 +189,12 @@ def _newton(bounds: Bounds, point: Inside, state: State) -> Callable[[Array], tu
     corner = ((above + below) * bounds.std_err**2).sum(axis=1) - (border * toward).sum(axis=1)
 
     def solution(products: Array) -> tuple[Inside, Array, Array]:
-        wanted = products / state.slacks
+        wanted = products / slacks
         rising, falling, kept = _parts(bounds, wanted)
-        cells = equations(-state.slope - bounds.pulled(rising - falling) + kept)
+        cells = equations(-slope - bounds.pulled(rising - falling) + kept)
         bound = np.zeros(len(cells))
         if bounds.minimizes_bound:
-            right_of_bound = ((rising + falling) * bounds.std_err).sum(axis=1) - state.slope_of_bound
+            right_of_bound = ((rising + falling) * bounds.std_err).sum(axis=1) - slope_of_bound
             bound = (right_of_bound + (border * cells).sum(axis=1)) / corner
             cells = cells + bound[:, None] * toward
         moved, slack = bounds.answered(cells), bound[:, None] * bounds.std_err
@@ -223,7 +221,8 @@ def least_bound(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     found = _clipped(bounds, near + answer.x[:-1], forces)
     off = np.abs(bounds.answered(found.cells) - bounds.answers) / bounds.std_err
     found.bound[:] = off.max(axis=1)
-    return found, state_of(bounds, _balanced(bounds, rows, found)).gap
+    *_, gap = state_of(bounds, _balanced(bounds, rows, found))
+    return found, gap
 
 
 def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
@@ -246,9 +245,9 @@ def least_squares_within(bounds: Bounds, rough: Inside) -> tuple[Inside, Array]:
     found = _clipped(bounds, near + np.array(answer.x)[:cells], np.maximum(np.array(answer.z)[count:], 0))
     found.bound[:] = rough.bound
     found = _balanced(bounds, rows, found)
-    state = state_of(bounds, found)
-    is_within = (np.minimum(*_parts(bounds, state.slacks)[:2]) >= -_OUTSIDE * bounds.std_err).all()
-    return found, state.gap if is_within else np.array([np.inf])
+    slacks, *_, gap = state_of(bounds, found)
+    is_within = (np.minimum(*_parts(bounds, slacks)[:2]) >= -_OUTSIDE * bounds.std_err).all()
+    return found, gap if is_within else np.array([np.inf])
 
 
 def _balanced(bounds: Bounds, rows: Array, point: Inside) -> Inside:

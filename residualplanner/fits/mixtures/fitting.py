@@ -61,21 +61,11 @@ class Descent:
         return cosine_rate(self.rate, step, self.steps)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StartLogits:
-    """Where a fit starts."""
-
-    logits: Floats  # (d', c): of the values in each class; minus infinity where a value cannot be
-    weights: Floats  # (c,): logits of the classes
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MixtureFit:
-    """A fitted mixture."""
-
-    mixture: Mixture  # its tables are the model
-    loss: float  # the last one
-    steps: int  # how many there were
+#: Where a fit starts: logits (d', c) of the values in each class, minus infinity where a value cannot be; and logits
+#: (c,) of the classes.
+StartLogits = tuple[Floats, Floats]
+#: A fitted mixture, its loss, and how many steps there were.
+MixtureFit = tuple[Mixture, float, int]
 
 
 def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
@@ -84,23 +74,23 @@ def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: floa
     Cost: for each step a few matrix products of all features with all classes.
     """
     blocks, least = loss.blocks, loss.enough if enough is None else enough
-    logits, class_weights = start.logits.astype(loss.dtype), start.weights.astype(loss.dtype)
+    logits, class_weights = (each.astype(loss.dtype) for each in start)
     of_logits, of_weights = Adam(logits, _TINY), Adam(class_weights, _TINY)
     trust: Floats = np.ones_like(logits)
     for step in range(descent.steps + 1):
         probabilities, weights = blocks.softmax(logits), _softmax(class_weights)
-        value, slope = loss.evaluate(probabilities, weights)
+        value, slope, slope_of_weights = loss.evaluate(probabilities, weights)
         if value <= least or step == descent.steps:
             break
-        of_logits.add(blocks.slope_of_logits(probabilities, slope.probabilities))
-        of_weights.add(weights * (slope.weights - float(weights @ slope.weights)))
+        of_logits.add(blocks.slope_of_logits(probabilities, slope))
+        of_weights.add(weights * (slope_of_weights - float(weights @ slope_of_weights)))
         if descent.caution and step % _EVERY == 0:
             caution = descent.caution * min(1.0, loss.freedom / value) ** 2
             trust = _trust(loss, of_logits.slope, probabilities, weights, caution)
         rate = descent.rate_at(step)
         logits -= trust * of_logits.step(rate)
         class_weights -= of_weights.step(rate)
-    return MixtureFit(mixture_of(blocks, weights, probabilities), value, step)
+    return mixture_of(blocks, weights, probabilities), value, step
 
 
 def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
@@ -112,25 +102,25 @@ def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
 
     Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
     """
-    value, _ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
+    value, *_ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
     if loss.dtype != np.float64 or value <= loss.enough:
         return mixture
     from scipy.optimize import minimize  # takes a fifth of the time to import the package
 
-    blocks, start = loss.blocks, start_at(mixture)
-    numbers = np.concatenate([start.logits.ravel(), start.weights])
+    blocks, (start, classes) = loss.blocks, start_at(mixture)
+    numbers = np.concatenate([start.ravel(), classes])
     may_move = np.isfinite(numbers)  # a value that cannot be keeps its logit of minus infinity
 
     def at(free: FloatArray) -> tuple[Floats, Floats]:
         numbers[may_move] = free
-        logits, weights = np.split(numbers, [start.logits.size])
-        return blocks.softmax(logits.reshape(start.logits.shape)), _softmax(weights)
+        logits, weights = np.split(numbers, [start.size])
+        return blocks.softmax(logits.reshape(start.shape)), _softmax(weights)
 
     def value_and_slope(free: FloatArray) -> tuple[float, FloatArray]:
         probabilities, weights = at(free)
-        value, slope = loss.evaluate(probabilities, weights)
-        of_logits = blocks.slope_of_logits(probabilities, slope.probabilities)
-        of_weights = weights * (slope.weights - float(weights @ slope.weights))
+        value, slope, slope_of_weights = loss.evaluate(probabilities, weights)
+        of_logits = blocks.slope_of_logits(probabilities, slope)
+        of_weights = weights * (slope_of_weights - float(weights @ slope_of_weights))
         return value, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
 
     def stop_at_noise(intermediate_result: Any) -> None:
@@ -202,13 +192,13 @@ def start_near(
     center: FloatArray = np.log(np.concatenate(tables))
     spreads = np.repeat(np.broadcast_to(spread, len(tables)), [len(table) for table in tables])
     logits = center[:, None] + spreads[:, None] * generator.standard_normal((len(center), classes))
-    return StartLogits(logits, np.zeros(classes))
+    return logits, np.zeros(classes)
 
 
 def start_at(mixture: Mixture) -> StartLogits:
     """The logits of a mixture; minus infinity where a value has probability 0."""
     with np.errstate(divide="ignore"):
-        return StartLogits(np.log(mixture.probabilities), np.log(mixture.weights))
+        return np.log(mixture.probabilities), np.log(mixture.weights)
 
 
 #: Makes the start of a member with so many classes.
@@ -256,7 +246,7 @@ def fit_ensemble(
     for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
         fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
         report(number, ensemble.members)
-    mean = averaged([each.mixture for each in fits])
+    mean = averaged([mixture for mixture, _, _ in fits])
     if ensemble.together.steps:
-        mean = fit(loss, start_at(mean), ensemble.together).mixture
+        mean, _, _ = fit(loss, start_at(mean), ensemble.together)
     return settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits)

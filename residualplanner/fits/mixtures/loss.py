@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.mixtures.terms import LossTerm, Measured, Point, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.mixtures.terms import LossTerm, Measured, TableTerm, pair_term, prefix_terms
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray
 
@@ -101,14 +101,6 @@ def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Slope:
-    """The slope of a loss."""
-
-    probabilities: Floats  # (d', c): in the probabilities of every class
-    weights: Floats  # (c,): in the weights of the classes
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class MixtureLoss:
     """A sum of terms, each a squared distance in units of its noise."""
 
@@ -135,19 +127,19 @@ class MixtureLoss:
         """
         return self.freedom - 2 * math.sqrt(2 * self.freedom)
 
-    def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Slope]:
-        """The loss, and its slope, of probabilities (d', c) and weights (c,) of the classes, which add up to 1."""
-        point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
-        slope = Point(np.zeros_like(point.features), np.zeros_like(point.weights))
+    def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+        """The loss, and its slopes in probabilities (d', c) and weights (c,) of the classes, which add up to 1."""
+        point = self.features.apply(probabilities), weights * self.dtype(self.records)
+        slope = np.zeros_like(point[0]), np.zeros_like(point[1])
         loss = sum(term.add(point, slope) for term in self.terms)
-        return loss, Slope(self.features.pull(slope.features), slope.weights * self.dtype(self.records))
+        return loss, self.features.pull(slope[0]), slope[1] * self.dtype(self.records)
 
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
         """The variances of slopes in the probabilities that the noise of the answers causes, (d', c).
 
         Source: eq. (72).
         """
-        point = Point(self.features.apply(probabilities), weights * self.dtype(self.records))
+        point = self.features.apply(probabilities), weights * self.dtype(self.records)
         variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)
         for term in self.terms:
             term.add_variances(point, variances)  # the same in every number of a view

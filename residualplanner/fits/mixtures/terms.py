@@ -38,12 +38,9 @@ class Measured:
     freedom: int  # the degrees of freedom of the noise: as many as there are values, or less where these are centered
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Point:
-    """Where a loss is evaluated, or its slope there."""
-
-    features: Floats  # (m, c): of every class
-    weights: Floats  # (c,): of the classes, times the number of records
+#: Where a loss is evaluated, or its slope there: the features (m, c) of every class; and the weights (c,) of the
+#: classes, times the number of records.
+Point = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,22 +57,24 @@ class TableTerm:
 
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""
-        factors = [point.features[self.layout.rows(view)] for view in self.measured.views]
-        away = product_sums(factors, point.weights) - self.measured.values
+        (features, weights), (slopes, slopes_of_weights) = point, slope
+        factors = [features[self.layout.rows(view)] for view in self.measured.views]
+        away = product_sums(factors, weights) - self.measured.values
         pull = (2 * self.measured.precision) * away
-        of_factors, of_weights = slopes_of_product_sums(pull, factors, point.weights)
+        of_factors, of_weights = slopes_of_product_sums(pull, factors, weights)
         for view, own in zip(self.measured.views, of_factors, strict=True):
-            slope.features[self.layout.rows(view)] += own
-        slope.weights[...] += of_weights
+            slopes[self.layout.rows(view)] += own
+        slopes_of_weights += of_weights
         return self.measured.precision * float(np.vdot(away, away))
 
     def add_variances(self, point: Point, variances: Floats) -> None:
         """Add the variances of the slopes of each view."""
-        factors = [point.features[self.layout.rows(view)] for view in self.measured.views]
+        features, weights = point
+        factors = [features[self.layout.rows(view)] for view in self.measured.views]
         squares = [np.einsum("rc,rc->c", factor, factor) for factor in factors]
         for position, view in enumerate(self.measured.views):
             others = np.prod([one for other, one in enumerate(squares) if other != position], axis=0)
-            variances[view] += 4 * self.measured.precision * point.weights**2 * others
+            variances[view] += 4 * self.measured.precision * weights**2 * others
 
 
 #: Measured pairs of some views with these views and all below them: the rows of the features of the former, after which
@@ -95,8 +94,8 @@ class PairTerm:
 
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""
-        weights = point.weights
-        features = np.vstack([point.features, np.ones((1, len(weights)), dtype=weights.dtype)])
+        (own_features, weights), (slopes, slopes_of_weights) = point, slope
+        features = np.vstack([own_features, np.ones((1, len(weights)), dtype=weights.dtype)])
         weighted, pulled, loss = features * weights, np.zeros_like(features), 0.0
         for own, values, precisions in self.strips:
             below = slice(own.start, None)
@@ -108,15 +107,16 @@ class PairTerm:
             loss += float(np.vdot(away, pull))
             pulled[own] += pull @ features[below]
             pulled[below] += pull.T @ features[own]
-        slope.features[...] += 2 * weights * pulled[:-1]
-        slope.weights[...] += np.einsum("rc,rc->c", features, pulled)
+        slopes += 2 * weights * pulled[:-1]
+        slopes_of_weights += np.einsum("rc,rc->c", features, pulled)
         return loss
 
     def add_variances(self, point: Point, variances: Floats) -> None:
         """Add the variances of the slopes of each view."""
-        squares = np.ones((len(self.of_views), len(point.weights)), dtype=point.weights.dtype)
-        squares[:-1] = self.layout.sums(point.features * point.features)
-        variances += 4 * point.weights**2 * (self.of_views @ squares)[:-1]
+        features, weights = point
+        squares = np.ones((len(self.of_views), len(weights)), dtype=weights.dtype)
+        squares[:-1] = self.layout.sums(features * features)
+        variances += 4 * weights**2 * (self.of_views @ squares)[:-1]
 
 
 def pair_term(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floating]) -> PairTerm:
@@ -173,30 +173,32 @@ class PrefixTerm:
 
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""
-        factors = [[point.features[self.layout.rows(view)] for view in prefix] for prefix in self.prefixes]
+        (features, weights), (slopes, slopes_of_weights) = point, slope
+        factors = [[features[self.layout.rows(view)] for view in prefix] for prefix in self.prefixes]
         groups = [reduce(khatri_rao, each) for each in factors]
-        products, others = np.concatenate(groups), point.features[self.rows]
-        away = (products * point.weights) @ others.T
+        products, others = np.concatenate(groups), features[self.rows]
+        away = (products * weights) @ others.T
         away -= self.values
         pull = away * self.precisions
         loss = float(np.vdot(away, pull))
         pull *= 2
         of_products = pull @ others
-        slope.weights[...] += np.einsum("rc,rc->c", products, of_products)
-        of_products *= point.weights
+        slopes_of_weights += np.einsum("rc,rc->c", products, of_products)
+        of_products *= weights
         ends = np.cumsum([len(group) for group in groups])
         for prefix, own, part in zip(self.prefixes, factors, np.split(of_products, ends[:-1]), strict=True):
             for view, each in zip(prefix, slopes_of_factors(part, own), strict=True):
-                slope.features[self.layout.rows(view)] += each
+                slopes[self.layout.rows(view)] += each
         of_others = pull.T @ products
-        of_others *= point.weights
-        slope.features[self.rows] += of_others  # no row is there twice
+        of_others *= weights
+        slopes[self.rows] += of_others  # no row is there twice
         return loss
 
     def add_variances(self, point: Point, variances: Floats) -> None:
         """Add the variances of the slopes of each view."""
-        squares = self.layout.sums(point.features * point.features)
-        scale = 4 * point.weights**2
+        features, weights = point
+        squares = self.layout.sums(features * features)
+        scale = 4 * weights**2
         together = scale * (self.of_last @ squares)
         for prefix, own in zip(self.prefixes, together, strict=True):
             for position, view in enumerate(prefix):

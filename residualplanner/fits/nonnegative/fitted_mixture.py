@@ -1,10 +1,14 @@
-"""A mixture fitted to a release.  Source: docs/mathematics.md section 13."""
+"""A mixture fitted to a release, and the values that its classes may have where some combinations cannot occur.
+
+Source: docs/mathematics.md section 13; eq. (74).
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import (
     Descent,
@@ -17,11 +21,10 @@ from residualplanner.fits.mixtures.fitting import (
     start_near,
 )
 from residualplanner.fits.mixtures.loss import loss_of
-from residualplanner.fits.mixtures.mixture import Mixture, raked
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
 from residualplanner.fits.mixtures.records import unreported
-from residualplanner.fits.mixtures.support import supports
 from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.measured_tables import MeasuredTables, fit_quality, measured_tables
 from residualplanner.fits.nonnegative.newton import ROUNDING
 from residualplanner.gate.measurement.answers import FloatResiduals
@@ -46,6 +49,9 @@ _MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 5, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
+#: How often a first record of a class is drawn table by table before one is searched for, and the most values that the
+#: search gives to attributes before none is believed to be possible.
+_TRIES, _MOST_GIVEN = 100, 10_000
 
 
 def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
@@ -64,7 +70,7 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
-        mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0).mixture)
+        mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0)[0])
     return mixture
 
 
@@ -73,10 +79,13 @@ class FittedMixture:
     """A mixture whose tables are near those of a release."""
 
     mixture: Mixture  # the distribution of one record
-    records: float  # how many records it stands for
     measured: MeasuredTables  # what it was fitted to
-    loss: tuple[float, ...]  # of each member of the ensemble, in units of the noise
-    steps: tuple[int, ...]  # of each member
+    steps: int  # of all members of the ensemble together
+
+    @property
+    def records(self) -> float:
+        """How many records it stands for."""
+        return self.measured.records
 
     def components(self) -> list[FloatArray]:
         """The components of every set but the empty one, in the order of the closure, in counts."""
@@ -111,7 +120,7 @@ def fit_mixture(
     loss = measured.loss()
     # How far the loss is from what noise explains if attributes were independent of one another, at least 1.
     logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
-    alone, _ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
+    alone, *_ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
     doublings = math.log2(max(alone / max(loss.freedom, 1), 1.0))
     chosen = ensemble or ensemble_for(doublings)
     spread = min(_SPREAD + _MORE_SPREAD * doublings, _MOST_SPREAD)
@@ -129,14 +138,13 @@ def fit_mixture(
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
         if may is None:
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
-        return StartLogits(np.where(may, near.logits, -np.inf), near.weights)
+        return np.where(may, near[0], -np.inf), near[1]
 
     mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     fitted = polished(measured, mean)
-    mixture, steps = raked(fitted, sums) if sums else fitted, tuple(each.steps for each in members)
-    return FittedMixture(mixture, measured.records, measured, tuple(each.loss for each in members), steps)
+    return FittedMixture(raked(fitted, sums) if sums else fitted, measured, sum(steps for _, _, steps in members))
 
 
 def ensemble_for(doublings: float) -> Ensemble:
@@ -162,3 +170,105 @@ def mixture_draws(
         return Release(adjusted.with_residuals(fitted.residuals())).estimates, 3 * ROUNDING * fitted.records
 
     return draw
+
+
+def supports(
+    blocks: OneHot, near: Sequence[FloatArray], tables: Sequence[Fact], classes: int, generator: np.random.Generator
+) -> NDArray[np.bool_] | None:
+    """The values that each class may have, (d', c), all of whose combinations can occur; None if no record was found.
+
+    A record that can occur is drawn for each class, by probabilities ``near``.  Then values are added to it, in random
+    order, as long as all combinations can occur by all tables.
+    """
+    found = np.ones((blocks.count, classes), dtype=np.bool_)
+    for number in range(classes):
+        tries: Iterator[dict[int, int]] = ({} for _ in range(_TRIES))  # table after table, given the values that it has
+        drawn = (record for record in tries if all(_extended(record, table, near, generator) for table in tables))
+        record = next(drawn, None) or _searched(near, tables, generator)
+        if record is None:
+            return None
+        for attribute, values in _grown(record, tables, blocks, generator).items():
+            found[blocks.rows(attribute), number] = values
+    return found
+
+
+def _searched(
+    near: Sequence[FloatArray], tables: Sequence[Fact], generator: np.random.Generator
+) -> dict[int, int] | None:
+    """The values of one record that can occur, by giving up values that leave none for another attribute."""
+    every = {attribute: np.ones(len(near[attribute]), np.bool_) for table in tables for attribute in table.attributes}
+    left = iter(range(_MOST_GIVEN))
+
+    def completed(record: dict[int, int], may: dict[int, NDArray[np.bool_]]) -> dict[int, int] | None:
+        if not may:
+            return record
+        attribute = min(may, key=lambda each: int(may[each].sum()))
+        values = np.flatnonzero(may[attribute])
+        chances = near[attribute][values] ** 0.5
+        for value in generator.choice(values, len(values), replace=False, p=chances / chances.sum()).tolist():
+            longer = {**record, attribute: value}
+            others = {each: own for each, own in may.items() if each != attribute}
+            rest = _narrowed(longer, others, [table for table in tables if attribute in table.attributes])
+            found = None if rest is None or next(left, None) is None else completed(longer, rest)
+            if found is not None:
+                return found
+        return None
+
+    start = _narrowed({}, every, tables)
+    return None if start is None else completed({}, start)
+
+
+def _narrowed(
+    record: dict[int, int], may: dict[int, NDArray[np.bool_]], tables: Sequence[Fact]
+) -> dict[int, NDArray[np.bool_]] | None:
+    """Which values each attribute that a record lacks may have by each table alone; None where one has none."""
+    found = dict(may)
+    for table in tables:
+        part = table.counts[tuple(record.get(attribute, slice(None)) for attribute in table.attributes)] > 0
+        for axis, attribute in enumerate(each for each in table.attributes if each not in record):
+            found[attribute] = found[attribute] & part.any(tuple(other for other in range(part.ndim) if other != axis))
+            if not found[attribute].any():
+                return None
+        if not part.any():
+            return None
+    return found
+
+
+def _extended(record: dict[int, int], table: Fact, near: Sequence[FloatArray], generator: np.random.Generator) -> bool:
+    """Draw the values that a record lacks of a table's attributes; False where none fit those that it has."""
+    fixed = tuple(record.get(attribute, slice(None)) for attribute in table.attributes)
+    new = [attribute for attribute in table.attributes if attribute not in record]
+    mass = np.array(table.counts[fixed])
+    for axis, attribute in enumerate(new):
+        mass = mass * near[attribute].reshape(-1, *(1,) * (len(new) - axis - 1)) ** 0.5
+    total = mass.sum()
+    if not total > 0:
+        return False
+    cell = np.unravel_index(int(generator.choice(mass.size, p=mass.ravel() / total)), mass.shape)
+    record.update(zip(new, map(int, cell), strict=True))
+    return True
+
+
+def _grown(
+    record: dict[int, int], tables: Sequence[Fact], blocks: OneHot, generator: np.random.Generator
+) -> dict[int, NDArray[np.bool_]]:
+    """The values of each attribute in a product of sets around a record, all of whose combinations can occur."""
+    values = {}
+    for attribute, value in record.items():
+        values[attribute] = np.zeros(blocks.sizes[attribute], dtype=np.bool_)
+        values[attribute][value] = True
+    more = [(attribute, value) for attribute in record for value in range(blocks.sizes[attribute])]
+    for number in generator.permutation(len(more)).tolist():
+        attribute, value = more[number]
+        if all(_fits(table, values, attribute, value) for table in tables if attribute in table.attributes):
+            values[attribute][value] = True
+    return values
+
+
+def _fits(table: Fact, values: dict[int, NDArray[np.bool_]], attribute: int, value: int) -> bool:
+    """Whether one more value leaves only combinations that can occur."""
+    part = table.counts
+    for axis, each in enumerate(table.attributes):
+        kept = [value] if each == attribute else np.flatnonzero(values[each])
+        part = part.take(kept, axis=axis)
+    return bool((part > 0).all())

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed, momentum_after
-from residualplanner.fits.nonnegative.covering import covering, largest_shortage
-from residualplanner.fits.nonnegative.newton import DualPoint, candidate
+from residualplanner.fits.nonnegative.newton import candidate
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
     Facets,
@@ -26,18 +25,15 @@ from residualplanner.fits.nonnegative.potentials import (
     followed_cells,
     rounding_of,
 )
-from residualplanner.fits.nonnegative.problem import DualProblem
+from residualplanner.fits.nonnegative.problem import DualProblem, covering, largest_shortage
 from residualplanner.fits.optimizers import Array
-from residualplanner.ground.errors import SolverError
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
 #: How many steps are made before the cells that are surely 0 are left alone.
-_FIRST = 50
+FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
-#: How often it is looked at whether tables are near enough, where they need not be covered.
-_OFTEN = 50
 #: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
 #: a power that Adult's tables of three attributes showed.
 _SHORT, _BY_GAP, _POWER = 1e-2, 0.1, 2 / 3
@@ -118,6 +114,7 @@ class PotentialAscent:
                 self._reach *= _FARTHER / _SLOWER
                 self._look(start.potentials)
 
+    @property
     def multipliers(self) -> Array:
         """Of all cells, (y,)."""
         unbiased = self._problem.cells(self._problem.start, np.empty(self._problem.tables.size))
@@ -157,6 +154,7 @@ class MarginAscent:
             for block in self._blocks:
                 self._look_ahead(block, part)
 
+    @property
     def multipliers(self) -> Array:
         """Of all cells, (y,)."""
         found = self._multipliers.astype(np.float64)
@@ -235,11 +233,11 @@ def solve_many(
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
     in double precision; where a step limit was met, or single precision was exhausted, it may be larger than asked for.
     """
-    ascent, steps_done, best = _followed(problem, facets, steps, report), min(_FIRST, steps), None
+    ascent, steps_done, best = followed(problem, facets, steps, report), min(FIRST, steps), None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
     while True:
-        found = replace(candidate(problem, ascent.multipliers()), multipliers=np.empty(0))  # no longer needed
+        found = replace(candidate(problem, ascent.multipliers), multipliers=np.empty(0))  # no longer needed
         shortages.append(largest_shortage(problem, found.cells))
         has_stalled = len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]
         is_last = steps_done >= steps or has_stalled
@@ -257,21 +255,10 @@ def solve_many(
                 report(steps_done, math.inf if best is None else best.gap)
 
 
-def nearly(problem: DualProblem, facets: Facets, *, gap: float, below: float, steps: int) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below`` counts."""
-    ascent = _followed(problem, facets, _FIRST)
-    for _ in range(_FIRST, steps, _OFTEN):
-        found = candidate(problem, ascent.multipliers())
-        if found.gap <= gap and found.violation <= below:
-            return found
-        ascent.advance(_OFTEN)
-    raise SolverError(f"no tables were found for a simulation in {steps:,} steps", status="step limit")
-
-
-def _followed(problem: DualProblem, facets: Facets, steps: int, report: Report | None = None) -> PotentialAscent:
-    """The ascent that follows few cells, after `_FIRST` steps of the one that follows all, or fewer where told so."""
+def followed(problem: DualProblem, facets: Facets, steps: int = FIRST, report: Report | None = None) -> PotentialAscent:
+    """The ascent that follows few cells, after `FIRST` steps of the one that follows all, or fewer where told so."""
     ascent, steps_done = MarginAscent(problem, facets), 0
-    for count in _parts(_FIRST, steps):
+    for count in _parts(FIRST, steps):
         ascent.advance(count)
         steps_done += count
         if report is not None:

@@ -5,7 +5,7 @@ Source: eqs. (48), (68) and (77).
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from residualplanner.fits.mixtures.fitting import denoised
 from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, MixtureLoss, View, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
-from residualplanner.fits.mixtures.support import Possible
 from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.problem import fix_known
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -49,7 +48,7 @@ class MeasuredTables:
     tables: tuple[Measured, ...]  # the components of every set but the empty one, in the order of the closure
     records: float  # how many there are: known, or estimated and at least 1
     near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
-    possible: tuple[Possible, ...]  # which cells can occur
+    possible: tuple[Fact, ...]  # which cells can occur: those whose counts are above 0
 
     def loss(self) -> MixtureLoss:
         """How far a mixture is from them."""
@@ -85,7 +84,7 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
         tables.append(Measured(own, values, 1 / max(variance, least * float(units[number])), freedom))
     near = _near(plan, layout, components, variances)
     possible = tuple(
-        Possible(fact.attributes, np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
+        replace(fact, counts=np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
     )
     records = max(float(components[0]), 1.0)
     if facts.leave_no_records:

@@ -2,37 +2,41 @@
 
 And such tables from noise around published ones, for their errors: it is continuous and from a generator with a seed,
 not the noise of a release; and what a plan tells in advance: how much memory they take, and whether they can be found.
+`Adjustments` are all that is done to unbiased tables before they are published, as one choice.
 """
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.adjusted.numbers import NonNegative
 from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
-from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
+from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells import facets_of_many, nearly, solve_many
+from residualplanner.fits.nonnegative.many_cells import FIRST, PotentialAscent, facets_of_many, followed, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
+from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.problem import (
     WEIGHTS,
     DualProblem,
-    Statement,
+    FreedomWeights,
     WeightsName,
     center_of,
     fix_known,
+    problem_of,
     unlimited,
 )
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import entry_named, require_positive
 from residualplanner.ground.errors import SolverError, WorkloadError, memory_for
@@ -59,6 +63,8 @@ _LOOKS, _DRAW_STEPS = 20, 20_000
 _PATIENCE = 2_000
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
 _NUMBERS = 24
+#: How near to the nearest tables those are that show that facts can be true together: any tables do.
+_ROUGH = 0.5
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
@@ -141,17 +147,17 @@ def nonnegative(  # noqa: PLR0913
     if entry_named("method", method, _IS_OF_MIXTURE):
         fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
         least, draws = 3 * ROUNDING * fitted.records, partial(mixture_draws, facts)
-        numbers = NonNegative(math.inf, sum(fitted.steps), facts, fitted.residuals(), least, draws)
+        numbers = NonNegative(math.inf, fitted.steps, facts, fitted.residuals(), least, draws)
         return Release(release.measurement, numbers)
     require_memory_for_nonnegative(release.plan)
     if progress is not None:
         progress(0, int(max_steps))
-    statement = Statement(facts, entry_named("weights", weights, WEIGHTS), fixes_total=total == "estimate")
-    problem = statement.problem(release.measurement)
+    of_weights, fixes_total = entry_named("weights", weights, WEIGHTS), total == "estimate"
+    problem = problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
     least = 3 * max(ROUNDING * problem.total, solution.violation)
-    draws = partial(nonnegative_draws, statement)
+    draws = partial(nonnegative_draws, facts, of_weights, fixes_total=fixes_total)
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
 
@@ -186,42 +192,47 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
 
 
 def nonnegative_draws(
-    statement: Statement, measurement: NoisyAnswers, adjusted: NoisyAnswers
+    facts: Facts, weights: FreedomWeights, measurement: NoisyAnswers, adjusted: NoisyAnswers, *, fixes_total: bool
 ) -> Callable[[np.random.Generator], tuple[Estimates, float]]:
     """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
-    plan, problem = measurement.plan, statement.problem(measurement)
+    plan, problem = measurement.plan, problem_of(measurement, facts, weights, fixes_total=fixes_total)
     layout = problem.reference.own
     center, variances = measured_components(layout, adjusted), plan.noise_variances.copy()
-    fix_known(plan, layout, statement.facts, np.empty(layout.count), variances)  # what is known has no noise
+    fix_known(plan, layout, facts, np.empty(layout.count), variances)  # what is known has no noise
     below = _BELOW * float(np.sqrt(plan.average_variances.min()))
 
     def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
         start = center + noise_like(layout, variances, generator)
-        if statement.fixes_total:
+        if fixes_total:
             start[0] = max(start[0], 0.0)
         total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
-        found = _nearest(replace(problem, start=start, total=total), below)
+        found = nearly_nearest(replace(problem, start=start, total=total), below)
         least = 3 * max(ROUNDING * problem.total, found.violation)
         return Release(adjusted.with_residuals(answers_of(layout, found.components))).estimates, least
 
     return draw
 
 
-def _nearest(problem: DualProblem, below: float) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
+def nearly_nearest(problem: DualProblem, below: float, *, gap: float = _DRAW_GAP, most: int = _DRAW_STEPS) -> DualPoint:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
+
+    SolverError where so many steps at most do not suffice.
+    """
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
-    if facets is not None:
-        return nearly(problem, facets, gap=_DRAW_GAP, below=_COARSER * below, steps=_DRAW_STEPS)
-    ascent = Ascent(problem, first_multipliers(problem, below))
-    for steps in range(0, _DRAW_STEPS, _LOOKS):
+    ascent: Ascent | PotentialAscent
+    if facets is None:
+        ascent, done, looks = Ascent(problem, first_multipliers(problem, below)), 0, _LOOKS
+    else:
+        ascent, done, looks, below = followed(problem, facets), FIRST, FIRST, _COARSER * below
+    for steps in range(done, most, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
-        if found.gap <= (_INSIDE_GAP if is_inside else _DRAW_GAP) and found.violation <= below:
+        if found.gap <= (_INSIDE_GAP if is_inside else gap) and found.violation <= below:
             return found
-        ascent.advance(_LOOKS)
-    raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")
+        ascent.advance(looks)
+    raise SolverError(f"no tables were found for a simulation in {most:,} steps", status="step limit")
 
 
 def nonnegative_bytes(plan: Plan) -> float:
@@ -269,3 +280,62 @@ def require_memory_for_nonnegative(plan: Plan) -> None:
         "publish the unbiased tables, which are made one by one, ask for fewer or smaller tables, with a lower up_to "
         "or with max_cells, or use a machine with more memory",
     )
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Adjustments:
+    """What is done to unbiased tables before they are published."""
+
+    is_nonnegative: bool = False  # whether they are made non-negative
+    known: tuple[StatedTable, ...] = ()  # tables that are known anyway; only where they are made non-negative
+    impossible: tuple[StatedZeros, ...] = ()  # cells that cannot occur, likewise
+    base: int | None = None  # what they are rounded to multiples of; None where they are not rounded
+
+    def __bool__(self) -> bool:
+        return self.is_nonnegative or self.base is not None
+
+    def bytes_for(self, plan: Plan) -> float:
+        """About how many bytes of memory they take besides those of the tables themselves."""
+        return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
+
+    def require_for(self, plan: Plan) -> None:
+        """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""
+        self.require_fit(plan)
+        if self.is_nonnegative:
+            require_memory_for_nonnegative(plan)
+
+    def require_fit(self, plan: Plan) -> None:
+        """The same but for memory, which another machine may have.
+
+        Raises:
+            ArgumentError: there is no such base.
+            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, what is
+                measured cannot be rounded, or non-negative tables would not be found.
+        """
+        if self.is_nonnegative:
+            require_solvable(plan)
+        if self.base is not None:
+            require_base(self.base)
+            require_roundable(plan)
+        if self.known or self.impossible:
+            if not self.is_nonnegative:
+                raise WorkloadError("what is known anyway is for non-negative tables only")
+            read_facts(plan, self.known, self.impossible)
+
+    def require_possible(self, plan: Plan, progress: Progress | None = None) -> None:
+        """Raise WorkloadError, naming facts, where no non-negative tables agree with all, whatever is measured."""
+        if self.is_nonnegative and (self.impossible or len(self.known) > 1):
+            # Which tables the facts allow does not depend on the answers: only how large they are where nothing else
+            # says it.  So these are answers that nobody measured, of one record that is spread evenly over all values.
+            layout = reference_map(plan).own
+            components = np.zeros(layout.count)
+            components[0] = 1.0
+            nobody = Release(Measurement(plan, answers_of(layout, components), NoiseRecord(seed=0)))
+            nonnegative(nobody, known=self.known, impossible=self.impossible, gap=_ROUGH, progress=progress)
+
+    def of(self, release: Release, progress: Progress | None = None) -> Release:
+        """The tables of a release after all that is to be done to them; errors as of `nonnegative` and `rounded`."""
+        if not self.is_nonnegative:
+            return release if self.base is None else rounded(release, base=self.base)
+        made = nonnegative(release, known=self.known, impossible=self.impossible, progress=progress)
+        return made if self.base is None else rounded(made, base=self.base)

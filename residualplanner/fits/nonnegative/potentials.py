@@ -7,6 +7,7 @@ others.  Source: eqs. (48) and (62) to (65); Lorenz, Manns and Meyer, Appl. Math
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -102,11 +103,11 @@ class Facets:
         return unbiased
 
 
-def facets_of(problem: DualProblem) -> Facets | None:
+def facets_of(problem: DualProblem, *, at_once: int = _CELLS) -> Facets | None:
     """The facets of a problem, or None where its tables are not described by them.
 
     They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
-    than the tables' own: w of eq. (62) is positive.
+    than the tables' own: w of eq. (62) is positive.  About ``at_once`` cells are worked on at a time.
     """
     tables = problem.tables
     has_margins = all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
@@ -121,10 +122,10 @@ def facets_of(problem: DualProblem) -> Facets | None:
     stiffness = 1 - freedoms * shared
     if stiffness.min() < _LEAST_STIFFNESS:
         return None
-    return _joined(problem, freedoms, freedoms / stiffness)
+    return _joined(problem, freedoms, freedoms / stiffness, at_once)
 
 
-def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
+def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, at_once: int) -> Facets:
     """The facets, with what is shared by tables at this looseness (m,)."""
     tables = problem.tables
     # The numbers of the sets without one attribute each, (b, k).
@@ -145,7 +146,7 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -
     cell, freedom, lengths, start = [], [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
         own = freedoms[stack.sets]
-        blocks += _blocks(stack, own, start)
+        blocks += _blocks(stack, own, start, at_once)
         for axis, size in enumerate(stack.shape[1:]):
             cells = math.prod(stack.shape[1:]) // size
             cell.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
@@ -162,10 +163,10 @@ def _sizes(stack: TableStack) -> Array:
     return np.array([stack.shape[1:]], dtype=np.float64).reshape(1, -1)
 
 
-def _blocks(stack: TableStack, freedom: Array, start: int) -> Iterator[TableBlock]:
+def _blocks(stack: TableStack, freedom: Array, start: int, at_once: int) -> Iterator[TableBlock]:
     """The tables of a stack, some at a time, whose margins begin at ``start``: all over the first axis come first."""
     shape, size = stack.shape[1:], math.prod(stack.shape[1:])
-    rows = max(_CELLS // size, 1)
+    rows = max(at_once // size, 1)
     for first in range(0, len(freedom), rows):
         last, begin = min(first + rows, len(freedom)), start
         margins = []
@@ -260,33 +261,26 @@ def rounding_of(point: AgreementPoint) -> float:
     return _ROUNDING * (1 + abs(point.value))
 
 
-class Agreement:
-    """The dual problem of tables that are non-negative, and must agree."""
+def agreement_at(facets: Facets, unbiased: Array, potentials: Array) -> AgreementPoint:
+    """The value of the dual problem and its gradient, with all cells, unbiased (y,), that are positive there."""
+    followed = followed_cells(facets.blocks, unbiased, potentials * facets.freedom)
+    return agreement_point(facets, followed, potentials)
 
-    def __init__(self, problem: DualProblem, facets: Facets) -> None:
-        self.facets = facets
-        self.unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
 
-    def at(self, potentials: Array) -> AgreementPoint:
-        """The value of the dual problem and its gradient, with all cells that are positive there."""
-        facets = self.facets
-        followed = followed_cells(facets.blocks, self.unbiased, potentials * facets.freedom)
-        return agreement_point(facets, followed, potentials)
-
-    def start(self) -> Array:
-        """Potentials for which every table has its total: one number is subtracted from all of its cells."""
-        found = np.zeros(len(self.facets.cell))
-        for block in self.facets.blocks:
-            cells = block.of(self.unbiased).reshape(len(block.freedom), -1)
-            total = np.maximum(cells.sum(axis=1), 0)
-            level = (cells.sum(axis=1) - total) / cells.shape[1]
-            for _ in range(_THRESHOLDS):
-                above = cells > level[:, None]
-                count = np.maximum(above.sum(axis=1), 1)
-                level = np.maximum(level, (np.where(above, cells, 0).sum(axis=1) - total) / count)
-            own = found[block.margins[0]].reshape(len(cells), -1)
-            own[...] = (-level / block.freedom.ravel())[:, None]
-        return found
+def _first_potentials(facets: Facets, unbiased: Array) -> Array:
+    """Potentials for which every table has its total: one number is subtracted from all of its cells."""
+    found = np.zeros(len(facets.cell))
+    for block in facets.blocks:
+        cells = block.of(unbiased).reshape(len(block.freedom), -1)
+        total = np.maximum(cells.sum(axis=1), 0)
+        level = (cells.sum(axis=1) - total) / cells.shape[1]
+        for _ in range(_THRESHOLDS):
+            above = cells > level[:, None]
+            count = np.maximum(above.sum(axis=1), 1)
+            level = np.maximum(level, (np.where(above, cells, 0).sum(axis=1) - total) / count)
+        own = found[block.margins[0]].reshape(len(cells), -1)
+        own[...] = (-level / block.freedom.ravel())[:, None]
+    return found
 
 
 def first_multipliers(
@@ -299,20 +293,21 @@ def first_multipliers(
     facets = facets_of(problem)
     if facets is None:
         return np.zeros(problem.tables.size)
-    agreement = Agreement(problem, facets)
-    point, damping = agreement.at(agreement.start()), _DAMPING
+    unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
+    at = partial(agreement_at, facets, unbiased)
+    point, damping = at(_first_potentials(facets, unbiased)), _DAMPING
     for done in range(min(_ROUNDS, steps)):
         differ = float(np.abs(point.gradient).max())
         if report is not None:
             report(done, differ / max(problem.total, 1.0))
         if differ <= off:
             break
-        point, part = along(agreement.at, point, _direction(facets, point, damping), _HALVINGS)
+        point, part = along(at, point, _direction(facets, point, damping), _HALVINGS)
         if not part:
             break
         # Less where the whole step ascends, as much at a half, else more.
         damping = min(max(damping * {1.0: 1 / _CHANGE, 0.5: 1.0}.get(part, _CHANGE), _LEAST), _MOST)
-    return facets.multipliers(agreement.unbiased, point.potentials)
+    return facets.multipliers(unbiased, point.potentials)
 
 
 def _direction(facets: Facets, point: AgreementPoint, damping: float) -> Array:

@@ -1,10 +1,14 @@
-"""The problem of the nearest tables that are non-negative and keep to known facts, and its dual.
+"""The problem of the nearest tables that are non-negative and keep to known facts, its dual, and tables inside it.
 
-Source: eqs. (48) to (52) and (55).
+Inside are those of records that are spread evenly, and those of records that cover what tables are short of: added to
+the tables, none of their cells is negative.
+Source: eqs. (48) to (52) and (55); docs/mathematics.md section 11, covering.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -12,7 +16,14 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts, cell_counts
-from residualplanner.fits.nonnegative.table_map import ReferenceMap, TableMap, TableStack, dual_steps, reference_map
+from residualplanner.fits.nonnegative.table_map import (
+    ReferenceMap,
+    TableMap,
+    TableStack,
+    dual_steps,
+    reference_map,
+    squared_norms,
+)
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.plan.plan import Plan
@@ -22,28 +33,38 @@ from residualplanner.method.workload.attribute_sets import subsets_of
 WeightsName = Literal["protect-margins", "variance", "order"]
 #: Noise is without a limit where its variance, in that of independent counts, is so many times the least of a plan's.
 _UNLIMITED = 1e9
+#: From how many tables, at most, a record's next value is chosen; the weight of values that cover nothing.
+_LOOKS, _LEAST = 4, 1e-12
+Integers = NDArray[np.int32]
+#: The values (r, d) of records, and by how many counts each counts, (r,).
+Records = tuple[Integers, FloatArray]
 #: Rounds of the power method that measures how long steps may be where bases vary.
 _ROUNDS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class FreedomWeights:
-    """Freedoms v_A: the noise variance of a set, or that of independent counts, times a factor for each attribute.
+#: Whether noise variances count, and how much more freely the residual of a set may move than that of a set with one
+#: attribute less.
+FreedomWeights = tuple[bool, float]
+#: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
+WEIGHTS: dict[str, FreedomWeights] = {
+    "protect-margins": (True, 30.0),
+    "variance": (True, 1.0),
+    "order": (False, 4.0),
+}
 
-    A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
-    number to keep to, and all others would be bent to it.
+
+def freedoms_of(
+    weights: FreedomWeights, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]
+) -> FloatArray:
+    """v_A of every set, (m,), from noise variances (m,) and those that independent counts of variance 1 would give.
+
+    Source: eq. (52).
     """
-
-    has_variance: bool  # whether noise variances count
-    factor: float  # how much more freely the residual of a set may move than that of a set with one attribute less
-
-    def freedoms(self, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]) -> FloatArray:
-        """v_A of every set, (m,), from noise variances (m,) and those that independent counts of variance 1 would give.
-
-        Source: eq. (52).
-        """
-        own = noise_variances if self.has_variance else units * unlimited(noise_variances, units)
-        return own * self.factor**orders
+    has_variance, factor = weights
+    # A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
+    # number to keep to, and all others would be bent to it.
+    own = noise_variances if has_variance else units * unlimited(noise_variances, units)
+    return own * factor**orders
 
 
 def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
@@ -56,14 +77,6 @@ def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
     excess = noise_variances / units
     excess /= excess.min()
     return np.where(excess > _UNLIMITED, excess, 1.0)
-
-
-#: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
-WEIGHTS: dict[str, FreedomWeights] = {
-    "protect-margins": FreedomWeights(has_variance=True, factor=30.0),
-    "variance": FreedomWeights(has_variance=True, factor=1.0),
-    "order": FreedomWeights(has_variance=False, factor=4.0),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,34 +118,29 @@ class DualProblem:
         return float(moved.sum()) / 2
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Statement:
-    """What was asked for beside a measurement."""
+def problem_of(measurement: NoisyAnswers, facts: Facts, weights: FreedomWeights, *, fixes_total: bool) -> DualProblem:
+    """The problem of the nearest non-negative tables that keep to facts.
 
-    facts: Facts  # what is known anyway
-    weights: FreedomWeights  # how freely residuals move
-    fixes_total: bool  # whether the number of records stays at its estimate, where it is not known
-
-    def problem(self, measurement: NoisyAnswers) -> DualProblem:
-        """The problem of the nearest non-negative tables."""
-        plan = measurement.plan
-        reference = reference_map(plan)
-        tables = TableMap(plan, reference.reference)
-        start = measured_components(reference.own, measurement)
-        freedoms = self.weights.freedoms(plan.noise_variances, reference.own.squared_units, plan.closure.orders)
-        if self.fixes_total:
-            start[0], freedoms[0] = max(start[0], 0.0), 0.0
-        fix_known(plan, reference.own, self.facts, start, freedoms)
-        spread = reference.own.spread(freedoms)
-        steps = dual_steps(tables, freedoms)
-        if not reference.is_identity:
-            steps *= _shortening(reference, tables, spread, steps)
-        lowest = np.zeros(tables.size if self.facts.are_about_tables else ())  # one number for all cells where it is 0
-        for fact in self.facts.zeros:
-            for stack in tables.stacks:
-                mark_zeros(plan, stack, fact, lowest)
-        scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
-        return DualProblem(reference, tables, start, spread, steps, lowest, scale)
+    ``fixes_total`` says whether the number of records stays at its estimate, where it is not known.
+    """
+    plan = measurement.plan
+    reference = reference_map(plan)
+    tables = TableMap(plan, reference.reference)
+    start = measured_components(reference.own, measurement)
+    freedoms = freedoms_of(weights, plan.noise_variances, reference.own.squared_units, plan.closure.orders)
+    if fixes_total:
+        start[0], freedoms[0] = max(start[0], 0.0), 0.0
+    fix_known(plan, reference.own, facts, start, freedoms)
+    spread = reference.own.spread(freedoms)
+    steps = dual_steps(tables, freedoms)
+    if not reference.is_identity:
+        steps *= _shortening(reference, tables, spread, steps)
+    lowest = np.zeros(tables.size if facts.are_about_tables else ())  # one number for all cells where it is 0
+    for fact in facts.zeros:
+        for stack in tables.stacks:
+            mark_zeros(plan, stack, fact, lowest)
+    scale = max(float(start[0]), 1.0 if freedoms[0] > 0 else 0.0)
+    return DualProblem(reference, tables, start, spread, steps, lowest, scale)
 
 
 def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArray, freedoms: FloatArray) -> None:
@@ -168,6 +176,99 @@ def center_of(problem: DualProblem) -> tuple[FloatArray, FloatArray]:
         rows = [components_of_counts([basis]).apply(np.full((1, basis.size), 1 / basis.size))[0] for basis in bases]
         layout.block(found, group)[...] = problem.total * reduce(np.multiply.outer, rows, np.ones(()))
     return found, problem.cells(found, np.empty(problem.tables.size))
+
+
+def largest_shortage(problem: DualProblem, cells: FloatArray) -> float:
+    """What is missing in the table that is short of most, in counts: the sum of its cells below 0."""
+    return max(float(np.minimum(stack.per_table(cells), 0).sum(axis=1).min()) * -1 for stack in problem.tables.stacks)
+
+
+def covering(problem: DualProblem, cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The components of records, and their cells, which are positive, and large where ``cells`` (y,) are below 0.
+
+    As much as is missing in the worst table is spread evenly over all values, so that small shortages are covered;
+    records cover the others.
+    """
+    even = max(largest_shortage(problem, cells), 1e-9 * problem.total)
+    shortages = np.negative(cells)
+    for stack in problem.tables.stacks:
+        view = stack.per_table(shortages)
+        view -= even / view.shape[1]
+    np.maximum(shortages, 0, out=shortages)
+    values, weights = records_for(problem, shortages)
+    found = np.empty_like(cells)
+    for stack in problem.tables.stacks:
+        for table, attributes in zip(stack.per_table(found), stack.attributes, strict=True):
+            flat = np.ravel_multi_index(tuple(values[:, attributes].T), stack.shape[1:])
+            table[...] = np.bincount(flat, weights, len(table)) + even / len(table)
+    found *= problem.total / (even + float(weights.sum()))
+    # Of subtraction bases, each component follows from every table that has it: the transposed map adds these up.
+    tables = problem.tables
+    return tables.transposed(found) / tables.layout.spread(squared_norms(tables)), found
+
+
+def records_for(problem: DualProblem, shortages: FloatArray) -> Records:
+    """Records whose tables are nowhere below the shortages (y,), which are overwritten.
+
+    Table by table, those that are short of most first: each cell that is short gives a record, whose other values are
+    drawn, one by one, in proportion to what other tables are short of.
+    """
+    tables = {
+        tuple(members): table
+        for stack in problem.tables.stacks
+        for members, table in zip(stack.attributes.tolist(), shortages[stack.cells].reshape(stack.shape), strict=True)
+    }
+    sizes, chance = problem.tables.plan.domain.sizes, np.random.default_rng(0)
+    found: list[Records] = [(np.empty((0, len(sizes)), dtype=np.int32), np.empty(0))]
+    for attributes in sorted(tables, key=lambda each: -float(tables[each].sum())):
+        short = np.nonzero(tables[attributes])
+        weights = tables.pop(attributes)[short]  # and then nothing is missing there
+        if not len(weights):
+            continue
+        values = np.zeros((len(weights), len(sizes)), dtype=np.int32)
+        values[:, attributes] = np.stack(short, axis=1)
+        _complete(values, weights, list(attributes), tables, sizes, chance)
+        for members, table in tables.items():  # which are short of less, down to 0
+            flat, left = np.ravel_multi_index(tuple(values[:, members].T), table.shape), table.reshape(-1)
+            np.subtract.at(left, flat, weights)
+            left[flat] = np.maximum(left[flat], 0)
+        found.append((values, weights))
+    return np.concatenate([values for values, _ in found]), np.concatenate([weights for _, weights in found])
+
+
+def _complete(
+    values: Integers,
+    weights: FloatArray,
+    known: list[int],
+    tables: dict[tuple[int, ...], FloatArray],
+    sizes: Sequence[int],
+    chance: np.random.Generator,
+) -> None:
+    """Draw the values that records (r, d) lack, one attribute after another."""
+    for attribute in chance.permutation([each for each in range(values.shape[1]) if each not in known]).tolist():
+        known.append(attribute)
+        looks = [each for each in _within(known, tables) if attribute in each]
+        if not looks:  # no table that is still short of any has it together with the others: any value does
+            values[:, attribute] = chance.integers(sizes[attribute], size=len(values))
+            continue
+        if len(looks) > _LOOKS:
+            looks = [looks[number] for number in chance.choice(len(looks), _LOOKS, replace=False)]
+        scores = np.zeros((1, sizes[attribute]))
+        for look in looks:  # what its table is short of, for each value beside the others of each record, (r, n)
+            others = tuple(values[:, each] for each in look if each != attribute)
+            table = np.moveaxis(tables[look], look.index(attribute), -1)
+            scores = scores + np.minimum(table[others] if others else table[None], weights[:, None])
+        below = np.cumsum(scores + _LEAST, axis=1)
+        values[:, attribute] = (below < chance.random((len(values), 1)) * below[:, -1:]).sum(axis=1)
+
+
+def _within(known: list[int], tables: dict[tuple[int, ...], FloatArray]) -> Iterator[tuple[int, ...]]:
+    """The tables of the last of some attributes with others of them."""
+    for order in sorted({len(each) for each in tables}):
+        for others in combinations(known[:-1], order - 1):
+            members = tuple(sorted((*others, known[-1])))
+            if members in tables:
+                yield members
 
 
 def _shortening(reference: ReferenceMap, tables: TableMap, spread: FloatArray, steps: FloatArray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from residualplanner.fits.rap.mechanism import RapResult, Run, require_records
 from residualplanner.fits.rap.plan import RapPlan
-from residualplanner.fits.rap.selection import ExactCounts, KeptCounts, RecountedCounts, count_records
+from residualplanner.fits.rap.selection import ExactCounts, count_records
 from residualplanner.fits.rap.tiles import tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
@@ -122,8 +122,7 @@ def rap(
 
     def counted(source: Source) -> tuple[ExactCounts, int]:
         records = require_records(plan, count_records(source, tiles))
-        cells = half // _COUNT_BYTES
-        return KeptCounts(source, tiles) if keeps else RecountedCounts(source, tiles, cells), records
+        return ExactCounts(source, tiles, None if keeps else half // _COUNT_BYTES), records
 
     def drawn(found: tuple[ExactCounts, int]) -> RapResult:
         result = Run(plan, found[0], bits, generator, half).result(found[1])

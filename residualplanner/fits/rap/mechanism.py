@@ -5,9 +5,8 @@ Source: docs/adaptive-projection.md eqs. (a) to (e).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +44,8 @@ class RapRound:
     cells: dict[int, IntArray]
     answers: dict[int, IntArray]
     noise_variance: Fraction
-    losses: tuple[float, ...]
-    steps: int
+    losses: tuple[float, ...] = ()
+    steps: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,15 +135,6 @@ class RapResult:
         return codes
 
 
-class Drawn(NamedTuple):
-    """What the draws of one round give, all of it noisy."""
-
-    chosen: list[Candidate]  # the candidates, in the order of their draws
-    cells: dict[int, IntArray]  # of each measured table the numbers (c,) of its cells
-    answers: dict[int, IntArray]  # of each, the noisy counts (c,)
-    variance: Fraction  # the variance parameter of their noise
-
-
 @dataclass(slots=True, eq=False)
 class Run:
     """One run of a plan: what has been drawn so far."""
@@ -173,12 +163,11 @@ class Run:
         answered = Answered(blocks, plan.projection, plan.importance, self.room)
         for number in range(plan.rounds):
             fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
-            chosen, cells, answers, variance = self.drawn(selection, fitted.integers(total), number)
-            fractions = {table: found.astype(np.float64) / total for table, found in answers.items()}
-            answered.add(plan.thresholds, cells, fractions, float(total**2 / variance))
-            fit = answered.fit(parameters)
-            parameters = fit.parameters
-            rounds.append(RapRound(tuple(chosen), cells, answers, variance, fit.losses, fit.steps))
+            drawn = self.drawn(selection, fitted.integers(total), number)
+            fractions = {table: found.astype(np.float64) / total for table, found in drawn.answers.items()}
+            answered.add(plan.thresholds, drawn.cells, fractions, float(total**2 / drawn.noise_variance))
+            parameters, losses, steps = answered.fit(parameters)
+            rounds.append(replace(drawn, losses=losses, steps=steps))
         fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
@@ -187,14 +176,14 @@ class Run:
         """What the first round can choose from."""
         return CandidateSelection(self.counts, self.plan.chosen, [set() for _ in self.plan.thresholds])
 
-    def drawn(self, selection: CandidateSelection, model: Model, number: int) -> Drawn:
-        """Make the draws of a round, counted from 0; whatever follows from them is post-processing.
+    def drawn(self, selection: CandidateSelection, model: Model, number: int) -> RapRound:
+        """Make the draws of a round, counted from 0; whatever follows from them, as its fit, is post-processing.
 
         Guarantees: costs at most the plan's `round_cost`, whatever the model and the earlier rounds are.
         """
         chosen = self._choose(selection, model, number)
         cells = self._cells(chosen)
-        return Drawn(chosen, cells, *self._answers(cells, number))
+        return RapRound(tuple(chosen), cells, *self._answers(cells, number))
 
     def _total(self, records: int) -> int:
         """The number of records to scale fractions by: public, or noisy and at least 1."""

@@ -123,13 +123,9 @@ class ProjectionSettings:
         return cosine_rate(first, step, self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """Relaxed records after a projection."""
-
-    parameters: Relaxed  # (d', n'): of the relaxed records
-    losses: tuple[float, ...]  # the weighted sum of squared errors before each step, and after the last
-    steps: int  # how many the optimizer made
+#: What a fit gives: the parameters (d', n') of relaxed records; the weighted sum of squared errors before each step,
+#: and after the last; and how many steps there were.
+Projection = tuple[Relaxed, tuple[float, ...], int]
 
 
 def relaxed_projection(
@@ -147,7 +143,7 @@ def relaxed_projection(
         mentioned[each.mentioned()] = True
     if not mentioned.any():  # the number of records alone, which fractions say nothing about
         values = kind.values(parameters, blocks)
-        return Projection(parameters, (sum(each.add_slopes(values, np.zeros_like(values)) for each in targets),), 0)
+        return parameters, (sum(each.add_slopes(values, np.zeros_like(values)) for each in targets),), 0
     part = FittedRows.of(mentioned, blocks, merges=kind.merges)
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.rows] = part.index
@@ -165,7 +161,7 @@ def relaxed_projection(
         fitted -= adam.step(settings.rate_at(step))
         fitted = kind.kept(fitted, part.blocks)
         values = kind.values(fitted, part.blocks)
-    return Projection(part.put_back(fitted, parameters), tuple(losses), step)
+    return part.put_back(fitted, parameters), tuple(losses), step
 
 
 @dataclass(slots=True, eq=False)
@@ -217,9 +213,9 @@ class Answered:
             targets = [*self.targets, *self._active()]
             if not targets or (number and not is_surprised):
                 break
-            fit = relaxed_projection(parameters, self.blocks, targets, self.settings)
-            parameters, losses, steps = fit.parameters, losses + fit.losses, steps + fit.steps
-        return Projection(parameters, losses, steps)
+            parameters, own, count = relaxed_projection(parameters, self.blocks, targets, self.settings)
+            losses, steps = losses + own, steps + count
+        return parameters, losses, steps
 
     def _activate(self, parameters: Relaxed) -> bool:
         """Add the most surprising cells of large tables to those that are fitted; whether there are any."""

@@ -23,19 +23,15 @@ Relaxed = NDArray[np.float32]
 _NEWTON_STEPS = 100
 
 
+@dataclass(frozen=True)
 class Relaxation:
-    """How parameters become values, and stay in their domain: the values themselves, projected after each step.
-
-    Attributes:
-        learning_rate: the size of the first step of the optimizer.
-        merges: whether values of an attribute that no measured cell mentions may be fitted together.
-        sums_to_one: whether the values of each attribute add up to 1.
-    """
+    """How parameters become values, and stay in their domain: the values themselves, projected after each step."""
 
     name: str  # the word for it in a plan
-    learning_rate = 0.001
-    merges = False
-    sums_to_one = True
+    kept: Callable[[Relaxed, OneHot], Relaxed]  # the nearest parameters (rows, records) in their domain
+    learning_rate: float = 0.001  # the size of the first step of the optimizer
+    merges: bool = False  # whether values of an attribute that no measured cell mentions may be fitted together
+    sums_to_one: bool = True  # whether the values of each attribute add up to 1
 
     def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters (rows, records) to begin with."""
@@ -51,18 +47,9 @@ class Relaxation:
         del values, blocks
         return slopes
 
-    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The nearest parameters (rows, records) in their domain; here all are in it."""
-        del blocks
-        return parameters
-
 
 class Softmax(Relaxation):
-    """Every block is the softmax of free parameters."""
-
-    name = "softmax"
-    learning_rate = 0.1
-    merges = True
+    """Every block is the softmax of free parameters, all of which are in their domain."""
 
     def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Standard normal logits."""
@@ -75,31 +62,6 @@ class Softmax(Relaxation):
     def slopes(self, values: Relaxed, slopes: Relaxed, blocks: OneHot) -> Relaxed:
         """``p (g - sum p g)``, where p are the values and g the slopes."""
         return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False)
-
-
-class Sparsemax(Relaxation):
-    """Every block is the nearest point of the simplex, many of whose entries are 0; as published."""
-
-    name = "sparsemax"
-
-    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """The nearest points of the simplices."""
-        return sparsemax(parameters, blocks)
-
-
-class Clip(Relaxation):
-    """Every number lies between 0 and 1 on its own; blocks need not sum to 1, so there are no records to sample."""
-
-    name = "clip"
-    sums_to_one = False
-
-    def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
-        """Numbers beyond 0 or 1 are set to these."""
-        del blocks
-        return np.clip(parameters, 0, 1)
-
-
-RELAXATIONS: dict[str, Relaxation] = {each.name: each for each in (Softmax(), Sparsemax(), Clip())}
 
 
 def equal_weights(values: Relaxed) -> Relaxed:
@@ -128,6 +90,18 @@ def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
             break
         threshold = risen
     return np.asarray(np.maximum(shifted - blocks.repeated(threshold), 0), dtype=np.float32)
+
+
+#: "sparsemax", as published, has the nearest points of the simplices, many of whose entries are 0; by "clip" each
+#: number lies between 0 and 1 on its own, and blocks need not sum to 1, so that there are no records to sample.
+RELAXATIONS: dict[str, Relaxation] = {
+    each.name: each
+    for each in (
+        Softmax("softmax", lambda parameters, _: parameters, learning_rate=0.1, merges=True),
+        Relaxation("sparsemax", sparsemax),
+        Relaxation("clip", lambda parameters, _: np.clip(parameters, 0, 1), sums_to_one=False),
+    )
+}
 
 
 def threshold_means(columns: Sequence[Relaxed], at_least: int) -> Relaxed:

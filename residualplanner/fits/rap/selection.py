@@ -27,34 +27,29 @@ _SPARSE = 64
 Model = Callable[[Tile], IntArray]
 
 
-class KeptCounts:
-    """The exact answers of all tables, which must not leave this room; each of their tiles is counted once."""
+class ExactCounts:
+    """The exact answers of all tables, which must not leave this room.
 
-    def __init__(self, source: Source, tiles: Sequence[Tile]) -> None:
-        self.tiles = tiles
-        cells = sum(len(tile.numbers) for tile in tiles)  # as few passes as can be
-        answers = RecountedCounts(source, tiles, cells).answers(tiles)
-        self._answers = dict(zip(tiles, answers, strict=True))
+    Each tile is counted once and kept; where ``cells`` are given, so many are counted at a time, and records are read
+    again for each request.
+    """
 
-    def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
-        """The exact answers (cells,) in each of some tiles, in their order."""
-        yield from (self._answers[tile] for tile in tiles)
-
-
-class RecountedCounts:
-    """The same, some tables at a time, of so many cells together; records are read again for each request."""
-
-    def __init__(self, source: Source, tiles: Sequence[Tile], cells: int) -> None:
-        self.tiles = tiles
-        self._source, self._cells = source, cells
+    def __init__(self, source: Source, tiles: Sequence[Tile], cells: int | None = None) -> None:
+        self.tiles, self._source = tiles, source
+        self._cells = sum(len(tile.numbers) for tile in tiles) if cells is None else cells  # as few passes as can be
+        self._kept = None if cells is not None else dict(zip(tiles, self._counted(tiles), strict=True))
 
     def answers(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
         """The exact answers (cells,) in each of some tiles, in their order."""
+        kept = self._kept
+        yield from self._counted(tiles) if kept is None else (kept[tile] for tile in tiles)
+
+    def _counted(self, tiles: Sequence[Tile]) -> Iterator[Answers]:
         for batch in batches(tiles, self._cells):
-            yield from _counted(self._source, batch)
-
-
-ExactCounts = KeptCounts | RecountedCounts
+            counted = self._source.count(_groups(batch), merged=batch[0].merged)
+            for number, tile in enumerate(batch):
+                yield tile.answers(counted[number][0]).ravel()
+                counted[number] = np.empty(0, dtype=np.int64)  # so that the memory of what has been taken is free
 
 
 def batches(tiles: Iterable[Tile], most: int) -> Iterator[list[Tile]]:
@@ -75,13 +70,6 @@ def count_records(source: Source, tiles: Sequence[Tile]) -> int:
     """The number of records, which is confidential unless neighbors have equally many; all columns are checked."""
     total: IntArray = source.count([np.empty((1, 0), dtype=np.int64)], later=_groups(tiles))[0]
     return int(total[0])
-
-
-def _counted(source: Source, tiles: Sequence[Tile]) -> Iterator[Answers]:
-    counted = source.count(_groups(tiles), merged=tiles[0].merged)
-    for number, tile in enumerate(tiles):
-        yield tile.answers(counted[number][0]).ravel()
-        counted[number] = np.empty(0, dtype=np.int64)  # so that the memory of what has been taken is free
 
 
 def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
@@ -141,19 +129,10 @@ class Candidate(NamedTuple):
     number: int
 
 
-class _Scores(NamedTuple):
-    """How often each score occurs among the candidates of some tiles, (s,) each."""
-
-    scores: IntArray
-    members: IntArray
-
-
-class _Place(NamedTuple):
-    """Where a drawn candidate is: in some tiles, among those with its score there, at a rank from 0."""
-
-    tiles: Tiles
-    score: int
-    rank: int
+#: Scores among the candidates of some tiles, ascending, and how often each occurs, (s,) each.
+_Scores = tuple[IntArray, IntArray]
+#: Where a drawn candidate is: in some tiles, among those with its score there, at a rank from 0.
+_Place = tuple[Tiles, int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +155,8 @@ class CandidateSelection:
         found = {
             tiles: _score_counts(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
         }
-        scores, places = np.unique(np.concatenate([each.scores for each in found.values()]), return_inverse=True)
-        members = np.bincount(places, np.concatenate([each.members for each in found.values()])).astype(np.int64)
+        scores, places = np.unique(np.concatenate([each for each, _ in found.values()]), return_inverse=True)
+        members = np.bincount(places, np.concatenate([each for _, each in found.values()])).astype(np.int64)
         drawn = exponential_choices(scores, members, rate, draws, source)
         chosen = self._located(model, found, [_place_of(found, int(scores[one.group]), one.rank) for one in drawn])
         for table, number in chosen:
@@ -200,27 +179,29 @@ class CandidateSelection:
     def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
         """Each drawn candidate, from where it is."""
         candidates: dict[_Place, Candidate] = {}
-        drawn = {place.tiles for place in places}
+        drawn = {tiles for tiles, _, _ in places}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
             if not all(map(np.array_equal, _score_counts(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
             every = self.unit.numbers(tiles)
             numbers = self._left(np.arange(every.start, every.stop), tiles)
             for place in places:
-                if place.tiles == tiles:
-                    number = numbers[np.flatnonzero(scores == place.score)[place.rank]]
+                own, score, rank = place
+                if own == tiles:
+                    number = numbers[np.flatnonzero(scores == score)[rank]]
                     candidates[place] = Candidate(tiles[0].table, int(number))
         return [candidates[place] for place in places]
 
 
 def _score_counts(scores: IntArray) -> _Scores:
     if not scores.size:
-        return _Scores(scores, scores)
+        return scores, scores
     if scores.max() > _SPARSE * scores.size:
-        return _Scores(*np.unique(scores, return_counts=True))
+        found, members = np.unique(scores, return_counts=True)
+        return found, members
     members = np.bincount(scores)
     present = np.flatnonzero(members)
-    return _Scores(present, members[present])
+    return present, members[present]
 
 
 def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
@@ -229,6 +210,6 @@ def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
         place = int(np.searchsorted(scores, score))
         if place < len(scores) and scores[place] == score:
             if rank < members[place]:
-                return _Place(tiles, score, rank)
+                return tiles, score, rank
             rank -= int(members[place])
     raise AssertionError("a rank is below the number of candidates with its score")

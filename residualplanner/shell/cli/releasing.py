@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.nonnegative.facts import read_facts
+from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.fits.synthesis import BinsName, RoundingName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement

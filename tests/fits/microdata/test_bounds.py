@@ -9,55 +9,51 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from noisy_tables import noisy_of
-from residualplanner.fits import microdata as m
 
+m = rp.fits.microdata
 FEW = settings(max_examples=25)
 TOTAL = math.sqrt(800)
 
 
 @pytest.mark.parametrize(
-    ("cells", "tight", "published"), [(100, 20.0, 0.0), (1000, 217, 19.4), (10_000, 639, 91.7), (1_000_000, 2185, 408)]
+    ("cells", "tight", "published", "concentrated", "sequential"),
+    [
+        (100, 20.0, 0.0, 8.6, 54_770),
+        (1000, 217, 19.4, 50, 105_060),
+        (10_000, 639, 91.7, 109, 172_368),
+        (1_000_000, 2185, 408, 253, 357_901),
+    ],
 )
-def test_least_errors_of_cells_are_the_known_ones(cells, tight, published):
+def test_least_errors_of_cells_and_those_of_the_sequential_fit_are_the_known_ones(
+    cells, tight, published, concentrated, sequential
+):
     assert m.least_cell_error(TOTAL, cells, epsilon=0.1) ** 2 == pytest.approx(tight, rel=0.02)
     found = m.least_cell_error(TOTAL, cells, epsilon=0.1, method="published") ** 2
     assert found == pytest.approx(published, rel=0.02, abs=0.1)
-
-
-@pytest.mark.parametrize(("cells", "known"), [(100, 8.6), (1000, 50), (10_000, 109), (1_000_000, 253)])
-def test_least_errors_for_concentrated_privacy_are_the_known_ones(cells, known):
-    assert m.least_cell_error(math.sqrt(200), cells, rho=0.005) ** 2 == pytest.approx(known, rel=0.02)
-
-
-@pytest.mark.parametrize("cells", [1000, 10_000, 1_000_000])
-def test_errors_of_the_sequential_fit_are_the_known_ones(cells):
-    known = {1000: 105_060, 10_000: 172_368, 1_000_000: 357_901}
+    assert m.least_cell_error(math.sqrt(200), cells, rho=0.005) ** 2 == pytest.approx(concentrated, rel=0.02)
     errors = m.errors_of_sequential_fit(cells, epsilon=0.1)
-    assert errors.cell**2 == pytest.approx(known[cells], rel=1e-4)
+    assert errors.cell**2 == pytest.approx(sequential, rel=1e-4)
     assert errors.total**2 == pytest.approx(800)
 
 
-def test_the_largest_of_draws_has_the_means_that_a_simulation_has():
-    chance = np.random.default_rng(0)
-    for law, draw in ((m.Laplace(3.0), chance.laplace), (m.Gaussian(3.0), chance.normal)):
-        largest = np.abs(draw(0, 3.0, (20_000, 20))).max(axis=1)
-        first, second = law.largest_of(20)
-        assert first == pytest.approx(largest.mean(), rel=0.01)
-        assert second == pytest.approx((largest**2).mean(), rel=0.02)
-        one, square = law.largest_of(1)
-        assert square == pytest.approx(law.variance, rel=1e-6)
-        assert one == pytest.approx(np.abs(draw(0, 3.0, 400_000)).mean(), rel=0.01)
-
-
-def test_the_median_of_the_largest_draw_splits_a_simulation():
-    chance = np.random.default_rng(1)
-    for law, draw in ((m.Laplace(3.0), chance.laplace), (m.Gaussian(3.0), chance.normal)):
-        below = draw(0, 3.0, (20_000, 7)).max(axis=1) < law.median_of_largest(7)
-        assert below.mean() == pytest.approx(0.5, abs=0.02)
-        values = np.array([-30.0, -1, 0, 2, 9])
-        simulated = [(draw(0, 3.0, 100_000) <= value).mean() for value in values]
-        assert np.exp(law.log_cdf(values)) == pytest.approx(simulated, abs=0.01)
-        assert np.isfinite(law.log_cdf(-3000.0))
+@pytest.mark.parametrize(("law", "noise"), [(m.Laplace(3.0), "laplace"), (m.Gaussian(3.0), "normal")])
+def test_the_largest_of_draws_has_the_means_and_the_median_that_a_simulation_has(law, noise):
+    draw = getattr(np.random.default_rng(0), noise)
+    largest = np.abs(draw(0, 3.0, (20_000, 20))).max(axis=1)
+    first, second = law.largest_of(20)
+    assert first == pytest.approx(largest.mean(), rel=0.01)
+    assert second == pytest.approx((largest**2).mean(), rel=0.02)
+    one, square = law.largest_of(1)
+    assert square == pytest.approx(law.variance, rel=1e-6)
+    assert one == pytest.approx(np.abs(draw(0, 3.0, 400_000)).mean(), rel=0.01)
+    below = draw(0, 3.0, (20_000, 7)).max(axis=1) < law.median_of_largest(7)
+    assert below.mean() == pytest.approx(0.5, abs=0.02)
+    values = np.array([-30.0, -1, 0, 2, 9])
+    simulated = [(draw(0, 3.0, 100_000) <= value).mean() for value in values]
+    assert np.exp(law.log_cdf(values)) == pytest.approx(simulated, abs=0.01)
+    assert np.isfinite(law.log_cdf(-3000.0))
+    # cells are not listed for it: a trillion of them have no room
+    assert law.largest_of(10**12)[0] == pytest.approx(float(law.median_of_largest(2 * 10**12)), rel=0.02)
 
 
 def test_noise_has_the_scale_of_the_published_experiments():
@@ -106,25 +102,6 @@ def test_a_budget_that_protects_nobody_has_a_bound_too(epsilon, delta):
     assert m.least_total_error(1.0, 1000, epsilon=epsilon, delta=delta) == 0
 
 
-@pytest.mark.parametrize("law", [m.Laplace(1.0), m.Gaussian(1.0)])
-def test_the_largest_of_very_many_draws_is_near_its_median(law):
-    """Cells are not listed for it: a trillion of them have no room."""
-    assert law.largest_of(10**12)[0] == pytest.approx(float(law.median_of_largest(2 * 10**12)), rel=0.02)
-
-
-@pytest.mark.parametrize("cells", [0, -5, 2.5, True])
-def test_a_mechanism_without_cells_has_no_errors(cells):
-    for errors in (m.errors_of_clipping, m.errors_of_sequential_fit):
-        with pytest.raises(rp.errors.WorkloadError, match="cells must be an integer of at least 1"):
-            errors(cells, epsilon=1)
-
-
-@pytest.mark.parametrize("groups", [0, 0.5, True])
-def test_a_budget_is_divided_among_whole_groups(groups):
-    with pytest.raises(rp.errors.BudgetError, match="groups must be an integer"):
-        m.noise_for(groups, rho=1)
-
-
 def test_the_hard_data_are_between_the_bounds():
     cells, epsilon = 100, 0.1
     counts = np.zeros(cells)
@@ -138,45 +115,43 @@ def test_the_hard_data_are_between_the_bounds():
     assert total < upper.total**2
 
 
-def test_clipped_cells_of_no_records_have_the_known_error_of_the_total():
+def test_clipped_cells_of_no_records_have_no_larger_error_of_the_total_than_the_bound():
     scale, cells = 4.0, 100
-    noise = np.random.default_rng(2).laplace(0, scale, (10_000, cells))
-    simulated = (np.maximum(noise, 0).sum(axis=1) ** 2).mean()
-    exact = (cells * scale / 2) ** 2 + 0.75 * cells * scale**2
-    assert simulated == pytest.approx(exact, rel=0.02)
+    exact = (cells * scale / 2) ** 2 + 0.75 * cells * scale**2  # of positive Laplace noise, its mean and its variance
     assert exact <= m.errors_of_clipping(cells, epsilon=1 / scale).total ** 2
 
 
+PARAMETERS = [
+    ({}, "give epsilon"),
+    ({"epsilon": 1.0, "rho": 1.0}, "give epsilon"),
+    ({"epsilon": math.nan}, "epsilon must be positive"),
+    ({"epsilon": -1.0}, "epsilon must be positive"),
+    ({"rho": math.inf}, "rho must be positive"),
+    ({"rho": 1.0, "delta": 1e-6}, "delta belongs to epsilon"),
+    ({"epsilon": 1.0, "delta": 1.0}, "delta must be at least 0"),
+    ({"epsilon": 1.0, "delta": math.nan}, "delta must be at least 0"),
+]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("call", "arguments", "options", "words"),
     [
-        ({}, "give epsilon"),
-        ({"epsilon": 1.0, "rho": 1.0}, "give epsilon"),
-        ({"epsilon": math.nan}, "epsilon must be positive"),
-        ({"epsilon": -1.0}, "epsilon must be positive"),
-        ({"rho": math.inf}, "rho must be positive"),
-        ({"rho": 1.0, "delta": 1e-6}, "delta belongs to epsilon"),
-        ({"epsilon": 1.0, "delta": 1.0}, "delta must be at least 0"),
-        ({"epsilon": 1.0, "delta": math.nan}, "delta must be at least 0"),
+        *((call, (1.0, 100), *each) for call in (m.least_cell_error, m.least_total_error) for each in PARAMETERS),
+        (m.least_total_error, (-1.0, 100), {"epsilon": 1.0}, "cell_error must be at least 0"),
+        (m.least_cell_error, (math.nan, 100), {"epsilon": 1.0}, "total_error must be at least 0"),
+        (m.least_cell_error, (1.0, 1), {"epsilon": 1.0}, "cells must be an integer of at least 2"),
+        (m.least_cell_error, (1.0, 100), {"rho": 1.0, "method": "published"}, "method must be one of"),
+        (m.errors_of_clipping, (100,), {}, "give epsilon"),
+        (m.errors_of_sequential_fit, (100,), {"rho": 0.0}, "rho must be positive"),
+        *(
+            (call, (cells,), {"epsilon": 1}, "cells must be an integer of at least 1")
+            for call in (m.errors_of_clipping, m.errors_of_sequential_fit)
+            for cells in (0, -5, 2.5, True)
+        ),
+        *((m.noise_for, (groups,), {"rho": 1}, "groups must be an integer") for groups in (0, 0.5, True)),
     ],
 )
-def test_bad_parameters_are_refused(arguments, words):
-    with pytest.raises(rp.errors.BudgetError, match=words):
-        m.least_cell_error(1.0, 100, **arguments)
-    with pytest.raises(rp.errors.BudgetError, match=words):
-        m.least_total_error(1.0, 100, **arguments)
-
-
-def test_bad_errors_and_methods_are_refused():
-    with pytest.raises(rp.errors.BudgetError, match="cell_error must be at least 0"):
-        m.least_total_error(-1.0, 100, epsilon=1.0)
-    with pytest.raises(rp.errors.BudgetError, match="total_error must be at least 0"):
-        m.least_cell_error(math.nan, 100, epsilon=1.0)
-    with pytest.raises(rp.errors.WorkloadError, match="cells must be an integer of at least 2"):
-        m.least_cell_error(1.0, 1, epsilon=1.0)
-    with pytest.raises(rp.errors.WorkloadError, match="method must be one of"):
-        m.least_cell_error(1.0, 100, rho=1.0, method="published")
-    with pytest.raises(rp.errors.BudgetError, match="give epsilon"):
-        m.errors_of_clipping(100)
-    with pytest.raises(rp.errors.BudgetError, match="rho must be positive"):
-        m.errors_of_sequential_fit(100, rho=0.0)
+def test_what_means_nothing_is_refused(call, arguments, options, words):
+    error = rp.errors.WorkloadError if words.startswith(("cells", "method")) else rp.errors.BudgetError
+    with pytest.raises(error, match=words):
+        call(*arguments, **options)

@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 
+import residualplanner as rp
 from benchmarks.microdata_data import DataSet, noisy, synthetic
 from benchmarks.microdata_page import RESULTS, page_tables
 from benchmarks.microdata_published import CELLS, METHODS, REFERENCE, TOTAL
-from residualplanner.fits import microdata as m
 
+m = rp.fits.microdata
 #: Race by Hispanic origin in two areas, from the American Community Survey of 2016 (public-use microdata): all cells
 #: that are not 0.
 PUMA1703531 = {(0, 0): 9, (1, 0): 933, (1, 2): 3, (2, 1): 1, (4, 0): 1, (5, 0): 2, (7, 0): 3, (7, 1): 1, (7, 23): 1,

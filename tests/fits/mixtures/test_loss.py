@@ -1,6 +1,5 @@
 """The loss of a mixture and its slope, beside definitions written out and finite differences."""
 
-import math
 from itertools import combinations
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
-from residualplanner.fits.mixtures.terms import Measured, Point, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.mixtures.terms import Measured, TableTerm, pair_term, prefix_terms
 
 SIZES = (3, 2, 4)
 RNG = np.random.default_rng(7)
@@ -61,7 +60,7 @@ def test_the_loss_is_the_sum_of_squared_distances_in_units_of_the_noise(sets):
         each.precision * ((50 * table_of(probabilities, weights, matrices, each.views) - each.values) ** 2).sum()
         for each in tables
     )
-    value, _ = loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
+    value, *_ = loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
     assert value == pytest.approx(expected, rel=1e-5)
 
 
@@ -73,109 +72,69 @@ def test_the_slope_is_that_of_finite_differences(sets):
     loss = loss_of(OneHot(SIZES), views, scaled, 1e9)  # so many records that all is in double precision
     assert loss.dtype is np.float64
     probabilities, weights = mixture_arrays(4)
-    _, slope = loss.evaluate(probabilities, weights)
+    _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
     for _ in range(5):
         one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
         step = 1e-6
         # centered views take it for granted that probabilities add up to 1, which a step must keep
         shift = OneHot(SIZES).repeated(OneHot(SIZES).sums(one) / np.array(SIZES)[:, None])
         kept = one - shift
-        up, _ = loss.evaluate(probabilities + step * kept, weights + step * other)
-        down, _ = loss.evaluate(probabilities - step * kept, weights - step * other)
-        expected = (slope.probabilities * kept).sum() + (slope.weights * other).sum()
+        up, *_ = loss.evaluate(probabilities + step * kept, weights + step * other)
+        down, *_ = loss.evaluate(probabilities - step * kept, weights - step * other)
+        expected = (slope * kept).sum() + (slope_of_weights * other).sum()
         assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-6)
+
+
+def same_as_one_by_one(features, terms, tables, point):
+    """That terms of several tables have the loss, slopes and variances of the tables one by one."""
+    found = []
+    for each in (terms, [TableTerm(features.layout, table) for table in tables]):
+        slope, variances = tuple(map(np.zeros_like, point)), np.zeros((len(features.views), len(point[1])))
+        loss = sum(term.add(point, slope) for term in each)
+        for term in each:
+            term.add_variances(point, variances)
+        found.append((loss, *slope, variances))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_pairs_in_one_product_are_the_pairs_one_by_one():
     views, matrices = views_and_matrices()
     tables = measured_sets(matrices, [(0,), (1,), (0, 1), (1, 2)])
     probabilities, weights = mixture_arrays(5)
-    features = loss_of(OneHot(SIZES), views, tables, 50.0).features
-    point = Point(features.apply(probabilities), weights * 50)
-    together = pair_term(features.layout, tables, np.float64)
-    slopes = [Point(np.zeros_like(point.features), np.zeros_like(point.weights)) for _ in range(2)]
-    variances = [np.zeros((3, 5)) for _ in range(2)]
-    one = together.add(point, slopes[0])
-    together.add_variances(point, variances[0])
-    other = 0.0
-    for table in tables:
-        other += TableTerm(features.layout, table).add(point, slopes[1])
-        TableTerm(features.layout, table).add_variances(point, variances[1])
-    assert one == pytest.approx(other, rel=1e-12)
-    np.testing.assert_allclose(slopes[0].features, slopes[1].features, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(slopes[0].weights, slopes[1].weights, rtol=1e-9)
-    np.testing.assert_allclose(variances[0], variances[1], rtol=1e-9)
+    features = features_of(OneHot(SIZES), views)
+    terms = [pair_term(features.layout, tables, np.float64)]
+    same_as_one_by_one(features, terms, tables, (features.apply(probabilities), weights * 50))
 
 
 def test_tables_with_views_in_common_are_the_tables_one_by_one():
     sizes = (3, 2, 4, 2)
     probabilities, weights = mixture_arrays(5, sizes=sizes)
     features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
-    tables = [
-        Measured(members, 30 * RNG.normal(size=[sizes[i] for i in members]), precision, 1)
-        for members, precision in [
-            ((0, 1, 2), 1.0),
-            ((0, 1, 3), 2.0),
-            ((1, 2, 3), 0.5),
-            ((0, 1, 2, 3), 3.0),
-            ((2, 3), 1.5),
-        ]
-    ]
-    point, loss = Point(features.apply(probabilities), weights * 50), [0.0, 0.0]
-    slopes = [Point(np.zeros_like(point.features), np.zeros_like(point.weights)) for _ in range(2)]
-    variances = [np.zeros((4, 5)) for _ in range(2)]
-    terms = [list(prefix_terms(features.layout, tables, np.float64)), [TableTerm(features.layout, t) for t in tables]]
-    assert len(terms[0]) < len(terms[1])
-    assert max(len(term.prefixes) for term in terms[0]) > 1
-    assert any(isinstance(term.rows, slice) for term in terms[0])
-    for way in range(2):
-        for term in terms[way]:
-            loss[way] += term.add(point, slopes[way])
-            term.add_variances(point, variances[way])
-    assert loss[0] == pytest.approx(loss[1], rel=1e-12)
-    np.testing.assert_allclose(slopes[0].features, slopes[1].features, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(slopes[0].weights, slopes[1].weights, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(variances[0], variances[1], rtol=1e-9)
-
-
-def test_at_the_truth_the_loss_has_as_many_degrees_of_freedom_as_it_says():
-    probabilities, weights = mixture_arrays(5)
-    sets = [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
-    matrices = [centering(size) for size in SIZES]
-    rng, losses = np.random.default_rng(0), []
-    for _ in range(400):
-        tables = []
-        for members in sets:
-            noise = 3 * rng.normal(size=[SIZES[i] for i in members])
-            for axis in range(noise.ndim):
-                noise -= noise.mean(axis=axis, keepdims=True)
-            truth = 500 * table_of(probabilities, weights, matrices, members)
-            tables.append(Measured(members, truth + noise, 1 / 9, math.prod(SIZES[i] - 1 for i in members)))
-        loss = loss_of(OneHot(SIZES), [CenteredView(i) for i in range(3)], tables, 500.0)
-        losses.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[0])
-    assert loss.freedom == 3 * 2 * 4 - 1
-    assert np.mean(losses) == pytest.approx(loss.freedom, abs=4 * math.sqrt(2 * loss.freedom / 400))
-    assert np.var(losses) == pytest.approx(2 * loss.freedom, rel=0.35)
+    sets = [(0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 1, 2, 3), (2, 3)]
+    tables = measured_sets([np.eye(size) for size in sizes], sets)
+    terms = list(prefix_terms(features.layout, tables, np.float64))
+    assert len(terms) < len(tables)
+    assert max(len(term.prefixes) for term in terms) > 1
+    assert any(isinstance(term.rows, slice) for term in terms)
+    same_as_one_by_one(features, terms, tables, (features.apply(probabilities), weights * 50))
 
 
 @pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
-    views, matrices = (
-        [MatrixView(0, np.eye(3)), MatrixView(1, np.eye(2)), views[2]],
-        [np.eye(3), np.eye(2), matrices[2]],
-    )
+    views[0], matrices[0] = MatrixView(0, np.eye(3)), np.eye(3)
     probabilities, weights = mixture_arrays(4)
     rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
-    for _ in range(3000):
+    for _ in range(1500):
         tables = []
         for members in sets:
             truth = 100 * table_of(probabilities, weights, matrices, members)
             tables.append(Measured(members, truth + 2 * rng.normal(size=truth.shape), 1 / 4, truth.size))
         loss = loss_of(OneHot(SIZES), views, tables, 100.0)
-        slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1].probabilities)
+        slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1])
     stated = loss.slope_variances(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
-    np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.15)
+    np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.2)
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 4), (4, 1, 2, 3)])

@@ -14,8 +14,7 @@ from made_releases import answers_of, any_release, exact_release
 from nearest_tables import EXACT, nearest
 from random_plans import noise_of, plan_by_set, query_rows, sample_workload
 from residualplanner import Prefix
-from residualplanner.fits.adjusted.adjustments import Adjustments
-from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
+from residualplanner.fits.nonnegative.nonnegative import Adjustments, StatedTable, StatedZeros
 
 DOMAIN = rp.Domain({"age": 4, "marital": ["single", "married", "widowed"], "sex": ["F", "M"], "one": 1})
 PAIRS = [("age", "marital"), ("marital", "sex"), ("age", "sex", "one")]
@@ -27,21 +26,15 @@ def release(seed=0):
     return exact_release(PLAN, chance.poisson(1.0, DOMAIN.sizes) + chance.normal(0, 3, DOMAIN.sizes))
 
 
-def test_a_known_total_is_the_total_of_every_table():
+def test_a_known_total_or_table_is_itself_and_every_other_agrees_with_it():
     made = rp.nonnegative(release(), known={(): 40})
     assert [float(table.estimate.sum()) for table in made.tables()] == pytest.approx([40] * 3, abs=1e-9)
-
-
-def test_a_known_table_is_itself_and_every_other_agrees_with_it():
     counts = [[3, 0, 4], [1, 5, 0], [2, 2, 2], [0, 9, 1]]
     made = rp.nonnegative(release(), known={("age", "marital"): counts})
     assert made["age", "marital"].estimate == pytest.approx(np.array(counts), abs=1e-9)
     assert made["marital", "sex"].estimate.sum(axis=1) == pytest.approx(np.sum(counts, axis=0), abs=1e-7)
     assert made["age", "sex", "one"].estimate.sum(axis=(1, 2)) == pytest.approx(np.sum(counts, axis=1), abs=1e-7)
-
-
-def test_a_known_table_may_be_a_table_and_written_in_any_order():
-    known = rp.nonnegative(release(1))["marital", "age"]
+    known = rp.nonnegative(release(1))["marital", "age"]  # a table, in any order
     made = rp.nonnegative(release(), known={("marital", "age"): known})
     assert made["age", "marital"].estimate == pytest.approx(known.estimate.T, abs=1e-7)
 
@@ -145,25 +138,32 @@ def test_facts_that_contradict_one_another_or_fit_no_table_are_refused_by_name(f
         rp.nonnegative(release(), max_steps=400, **facts)
 
 
-def test_labels_and_attributes_that_are_not_there_are_refused():
-    with pytest.raises(rp.errors.DomainError, match="has no value 'divorced'"):
-        rp.nonnegative(release(), impossible=[{"marital": "divorced"}])
-    with pytest.raises(rp.errors.DomainError, match="unknown attribute"):
-        rp.nonnegative(release(), known={"gender": [1, 2]})
+def released(query):
+    return any_release(rp.select(rp.Workload(rp.Domain({"a": 4}), [query]), budget=rp.zcdp(1)))
 
 
-def test_prefix_sums_that_no_counts_have_are_refused():
-    domain = rp.Domain({"a": 4})
-    plan = rp.select(rp.Workload(domain, [{"a": rp.Range()}]), budget=rp.zcdp(1))
-    with pytest.raises(rp.errors.WorkloadError, match="contradicts itself: no counts have these range answers"):
-        rp.nonnegative(any_release(plan), known=[({"a": rp.Range()}, np.arange(10.0))])
-
-
-def test_sums_that_do_not_determine_what_was_measured_are_refused():
-    with pytest.raises(
-        rp.errors.WorkloadError, match="custom answers on 'age' do not determine what was measured of it; give"
-    ):
-        rp.nonnegative(release(), known=[({"age": rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}, [3, 4])])
+@pytest.mark.parametrize(
+    ("made", "facts", "error", "message"),
+    [
+        (release, {"impossible": [{"marital": "divorced"}]}, rp.errors.DomainError, "has no value 'divorced'"),
+        (release, {"known": {"gender": [1, 2]}}, rp.errors.DomainError, "unknown attribute"),
+        (
+            lambda: released({"a": rp.Range()}),
+            {"known": [({"a": rp.Range()}, np.arange(10.0))]},
+            rp.errors.WorkloadError,
+            "contradicts itself: no counts have these range answers",
+        ),
+        (
+            release,
+            {"known": [({"age": rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}, [3, 4])]},
+            rp.errors.WorkloadError,
+            "custom answers on 'age' do not determine what was measured of it; give",
+        ),
+    ],
+)
+def test_facts_that_are_not_about_the_tables_are_refused(made, facts, error, message):
+    with pytest.raises(error, match=message):
+        rp.nonnegative(made(), **facts)
 
 
 def test_facts_about_tables_that_are_not_made_non_negative_are_refused():

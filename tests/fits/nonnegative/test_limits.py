@@ -33,14 +33,11 @@ def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
     assert high == pytest.approx([0 if is_cut else -9 + margin, 30 + margin])
 
 
-def test_a_known_total_is_the_most_that_is_possible():
+def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0_and_parts_at_most_the_total():
     low, high = rp.nonnegative(one_table((1.0, 22.0)), known={(): 23})["a"].interval(0.99)
     margin = margin_factor(0.99) * 4.5**0.5
     assert low == pytest.approx([0, 22 - margin])
     assert high == pytest.approx([1 + margin, 23])
-
-
-def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0():
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.01"))
     data = np.arange(12.0).reshape(DOMAIN.sizes)
     known, impossible = {"b": data.sum(axis=(0, 2, 3))}, [{"a": 0, "b": 1}]
@@ -92,35 +89,3 @@ def test_a_sum_of_cells_has_the_sums_of_their_limits():
     assert (high > low).all()
     with pytest.raises(rp.errors.WorkloadError, match="a margin of error is known of unbiased"):
         tables["a", "b"].sum("b").moe()
-
-
-def test_files_have_the_intervals_and_the_unbiased_estimates_on_request(tmp_path):
-    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.1"))
-    release = exact_release(plan, np.arange(12.0).reshape(DOMAIN.sizes) - 5)
-    for number, made in enumerate((rp.nonnegative(release), rp.rounded(rp.nonnegative(release)))):
-        for format in ("csv", "parquet", "xlsx"):
-            folder = tmp_path / f"{number}{format}"
-            made.save(folder, format, with_unbiased=True, level=0.8)
-            saved = rp.load_tables(folder)
-            for query in made:
-                frame, (low, high) = saved.numbers.frame(query), made[query].interval(0.8)
-                assert frame["estimate_unbiased"].tolist() == release[query].estimate.ravel().tolist()
-                assert frame[f"estimate{made.product.ending}"].tolist() == made[query].estimate.ravel().tolist()
-                assert frame["ci_low_unbiased"].tolist() == low.ravel().tolist()
-                assert frame["ci_high_unbiased"].tolist() == high.ravel().tolist()
-            with pytest.raises(rp.errors.WorkloadError, match="is known of unbiased estimates only"):
-                saved["a", "b"].interval()
-
-
-@pytest.mark.parametrize(
-    ("profile", "names"),
-    [
-        ("acs", ["E_nonneg", "E_unbiased", "M_unbiased"]),
-        ("gls", ["query", "estimate_nonneg", "estimate_unbiased", "std_dev_unbiased"]),
-    ],
-)
-def test_every_profile_can_have_the_unbiased_estimates(tmp_path, profile, names):
-    plan = rp.select(rp.Workload(DOMAIN, QUERIES[:1]), budget=rp.zcdp("0.1"))
-    made = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)))
-    made.save(tmp_path / "tables", profile=profile, with_unbiased=True)
-    assert list(rp.load_tables(tmp_path / "tables").numbers.frame(("a", "b")))[2:] == names

@@ -7,11 +7,11 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.fits.nonnegative.covering import covering, records_for
-from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.nonnegative.many_cells import LimitedMemory, MarginAscent, PotentialAscent
+from nearest_tables import matrix_of, problem_for
+from residualplanner.fits.nonnegative.many_cells import LimitedMemory, MarginAscent
+from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
 from residualplanner.fits.nonnegative.potentials import facets_of
-from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
+from residualplanner.fits.nonnegative.problem import covering, records_for
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
@@ -23,20 +23,20 @@ WORKLOADS = {
 }
 
 
+@pytest.fixture
+def many(monkeypatch):
+    """Makes all numbers of cells very many, for solvers or for sums of errors."""
+
+    def make(module):
+        monkeypatch.setattr(f"residualplanner.fits.nonnegative.{module}._MANY_CELLS", 0)
+
+    return make
+
+
 def release_for(name):
     data = np.random.default_rng(1).normal(1, 3, SHAPE)
     data[3] -= 2
     return exact_release(rp.select(WORKLOADS[name], budget=rp.zcdp("0.1")), data)
-
-
-def problem_for(name):
-    return Statement(Facts(), WEIGHTS["protect-margins"], fixes_total=True).problem(release_for(name).measurement)
-
-
-def matrix_of(problem):
-    """The map from components to cells, column by column."""
-    units = np.eye(problem.start.size)
-    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)
 
 
 def by_matrices(problem, count):
@@ -58,42 +58,29 @@ def by_matrices(problem, count):
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
-def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, cells, monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.nonnegative.potentials._CELLS", cells)
-    problem = problem_for(name)
-    ascent, count = MarginAscent(problem, facets_of(problem)), 12
+def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, cells):
+    problem = problem_for(release_for(name))
+    ascent, count = MarginAscent(problem, facets_of(problem, at_once=cells)), 12
     ascent.advance(count)
     here = by_matrices(problem, count)
     assert here.max() > 0
-    assert ascent.multipliers() == pytest.approx(here, abs=1e-5 * here.max())
+    assert ascent.multipliers == pytest.approx(here, abs=1e-5 * here.max())
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_potentials_of_followed_cells_end_at_the_solution(name):
-    problem = problem_for(name)
+    problem = problem_for(release_for(name))
     ascent = MarginAscent(problem, facets_of(problem))
     ascent.advance(2)
     followed, M = ascent.followed(), matrix_of(problem)
-    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers()))
+    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers))
     followed.advance(200)
-    multipliers = followed.multipliers()
+    multipliers = followed.multipliers
     cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
     assert before.min() < -1e-2
     assert multipliers.min() >= 0
     assert cells.min() >= -1e-5
     assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))
-
-
-def test_a_step_that_is_too_long_is_halved_until_the_value_rises(monkeypatch):
-    problem = problem_for("triples")
-    followed = MarginAscent(problem, facets_of(problem)).followed()
-    values, at = [], PotentialAscent._at
-    monkeypatch.setattr(LimitedMemory, "direction", lambda self, gradient, diagonal: 40 * gradient / diagonal)
-    monkeypatch.setattr(PotentialAscent, "_at", lambda *given: values.append(at(*given)) or values[-1])
-    first = followed._point.value
-    followed.advance(5)
-    assert min(point.value for point in values) < first
-    assert followed._point.value > first
 
 
 def test_directions_are_those_of_the_formula_with_explicit_matrices():
@@ -115,33 +102,27 @@ def test_directions_are_those_of_the_formula_with_explicit_matrices():
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_records_cover_every_shortage(name):
-    problem = problem_for(name)
+def test_records_cover_every_shortage_and_have_the_cells_and_the_total_that_are_told(name):
+    problem = problem_for(release_for(name))
     shortages = np.maximum(np.random.default_rng(2).normal(-1, 1, problem.tables.size), 0)
-    records = records_for(problem, shortages.copy())
+    values, weights = records_for(problem, shortages.copy())
     for stack in problem.tables.stacks:
         needed = shortages[stack.cells].reshape(stack.shape)
         for attributes, short in zip(stack.attributes, needed, strict=True):
             table = np.zeros(short.shape)
-            np.add.at(table, tuple(records.values[:, attributes].T), records.weights)
+            np.add.at(table, tuple(values[:, attributes].T), weights)
             assert (table >= short - 1e-9).all()
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_the_components_that_cover_have_the_cells_and_the_total_that_are_told(name):
-    problem = problem_for(name)
-    short = problem.cells(problem.start, np.empty(problem.tables.size))
-    components, cells = covering(problem, short)
+    components, cells = covering(problem, problem.cells(problem.start, np.empty(problem.tables.size)))
     assert matrix_of(problem) @ components == pytest.approx(cells)
     assert (cells > 0).all()
     assert components[0] == pytest.approx(problem.total)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
+def test_tables_are_nearly_the_nearest_and_none_is_negative(name, many):
     release = release_for(name)
     exact = rp.nonnegative(release)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
+    many("many_cells")
     made = rp.nonnegative(release, gap=1e-3)
     assert made.numbers.steps > 0
     assert made.numbers.gap <= 1e-3
@@ -151,17 +132,13 @@ def test_tables_are_nearly_the_nearest_and_none_is_negative(name, monkeypatch):
         assert made[query].estimate.sum() == pytest.approx(exact[query].estimate.sum())
 
 
-def test_the_best_tables_are_given_where_single_precision_is_exhausted(monkeypatch):
-    release, told = release_for("pairs"), []
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
-    made = rp.nonnegative(release, gap=1e-15, progress=lambda *now: told.append(now))
+def test_the_best_tables_are_given_where_precision_or_steps_are_exhausted(many):
+    many("many_cells")
+    told = []
+    made = rp.nonnegative(release_for("pairs"), gap=1e-15, progress=lambda *now: told.append(now))
     assert 1e-15 < made.numbers.gap < 1e-4
     assert told[-1] < (5000, 5000)
     assert [steps for steps, _ in told] == list(range(0, told[-1][0] + 1, 25))
-
-
-def test_no_more_steps_are_taken_than_allowed(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
     made = rp.nonnegative(release_for("triples"), gap=1e-9, max_steps=30)
     assert made.numbers.steps == 30
     assert made.numbers.gap > 1e-9
@@ -169,12 +146,12 @@ def test_no_more_steps_are_taken_than_allowed(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", [0, 2_000_000], ids=["single precision", "double precision"])
-def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
+@pytest.mark.parametrize("modules", [["many_cells", "published_errors_simulation"], ["many_cells"]])
+def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     made = rp.nonnegative(release_for("triples"))
     exact = rp.fits.published_errors(made, simulations=10)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", 0)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.published_errors_simulation._MANY_CELLS", kept)
+    for module in modules:
+        many(module)
     found = rp.fits.published_errors(made, simulations=10)
     assert found.rmse == pytest.approx(exact.rmse, rel=0.02)
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
@@ -182,20 +159,20 @@ def test_errors_of_very_many_cells_are_those_of_few(monkeypatch, kept):
     assert (found.rmse != exact.rmse).all()
 
 
-@pytest.mark.parametrize("cells", [0, 2_000_000], ids=["very many cells", "few"])
-def test_a_simulation_whose_tables_are_not_found_is_an_error(monkeypatch, cells):
-    made = rp.nonnegative(release_for("triples"))
-    monkeypatch.setattr("residualplanner.fits.nonnegative.many_cells._MANY_CELLS", cells)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_STEPS", 160)
-    monkeypatch.setattr("residualplanner.fits.nonnegative.nonnegative._DRAW_GAP", -1.0)
+@pytest.mark.parametrize("modules", [["many_cells"], []], ids=["very many cells", "few"])
+def test_a_simulation_whose_tables_are_not_found_is_an_error(many, modules):
+    problem = problem_for(release_for("triples"))
+    for module in modules:
+        many(module)
     with pytest.raises(rp.errors.SolverError, match="no tables were found for a simulation in 160 steps"):
-        rp.fits.published_errors(made, simulations=10)
+        nearly_nearest(problem, 0.1, gap=-1.0, most=160)
 
 
 def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():
     domain = rp.Domain({"block": 300_000, "sex": 2})  # a matrix of these would be 720 GB
     plan = rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp(1))
-    measured = rp.measure(plan, np.zeros((1_000, 2), dtype=int), noise="gaussian", seed=1)
-    tables = rp.rounded(rp.nonnegative(rp.reconstruct(measured), known={(): 1_000}))
-    assert tables["block"].estimate.sum() == tables["sex"].estimate.sum() == 1_000
+    release = rp.reconstruct(rp.measure(plan, np.zeros((1_000, 2), dtype=int), noise="gaussian", seed=1))
+    for source in (release, rp.nonnegative(release, known={(): 1_000})):
+        tables = rp.rounded(source)
+        assert tables["block"].estimate.sum() == tables["sex"].estimate.sum() == np.rint(source[()].estimate)
     assert (tables["block"].estimate >= 0).all()

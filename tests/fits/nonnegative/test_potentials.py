@@ -6,10 +6,15 @@ import pytest
 import dense
 import residualplanner as rp
 from made_releases import any_release, exact_release
+from nearest_tables import matrix_of, problem_for
 from random_plans import plan_by_set, sample_workload
-from residualplanner.fits.nonnegative.facts import Facts, read_facts
-from residualplanner.fits.nonnegative.potentials import Agreement, facets_of, first_multipliers
-from residualplanner.fits.nonnegative.problem import WEIGHTS, Statement
+from residualplanner.fits.nonnegative.facts import read_facts
+from residualplanner.fits.nonnegative.potentials import (
+    AgreementPoint,
+    along,
+    facets_of,
+    first_multipliers,
+)
 
 SHAPE = (4, 3, 5)
 DOMAIN = rp.Domain(dict(zip("abc", SHAPE, strict=True)))
@@ -21,26 +26,18 @@ WORKLOADS = {
 }
 
 
-def problem_for(workload, *, weights="protect-margins", fixes_total=True, facts=None, seed=1):
-    plan = rp.select(workload, budget=rp.zcdp("0.1"))
-    data = np.random.default_rng(seed).normal(2, 3, SHAPE)
+def problem_named(name, facts=None, **options):
+    plan = rp.select(WORKLOADS[name], budget=rp.zcdp("0.1"))
+    data = np.random.default_rng(1).normal(2, 3, SHAPE)
     data[3] -= 4
     data[:, :, 4] -= 4  # some counts are below 0 in tables of one attribute, too
-    measurement = exact_release(plan, data).measurement
-    facts = Facts() if facts is None else read_facts(plan, **facts)
-    return Statement(facts, WEIGHTS[weights], fixes_total=fixes_total).problem(measurement)
-
-
-def matrix_of(problem):
-    """The map from components to cells, column by column."""
-    units = np.eye(problem.start.size)
-    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)
+    return problem_for(exact_release(plan, data), facts and read_facts(plan, *facts), **options)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("fixes_total", [True, False])
 def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total):
-    problem = problem_for(WORKLOADS[name], fixes_total=fixes_total)
+    problem = problem_named(name, fixes_total=fixes_total)
     if facets_of(problem) is None:
         assert not fixes_total  # a free total moves more freely than tables in which few attributes are left out
         return
@@ -53,20 +50,20 @@ def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total
     assert abs(multipliers @ cells) < 1e-8
 
 
-def test_the_gradient_is_that_of_the_value():
-    problem = problem_for(WORKLOADS["pairs"])
-    agreement = Agreement(problem, facets_of(problem))
-    chance = np.random.default_rng(0)
-    # margins of order 1 are of a, b and c, each in two tables; freedoms are about 1e4
-    potentials = chance.normal(0, 1e-3, 2 * sum(SHAPE))
-    here, step = agreement.at(potentials), 1e-7
-    for direction in chance.normal(size=(5, potentials.size)):
-        ahead, behind = (agreement.at(potentials + sign * step * direction).value for sign in (1, -1))
-        assert here.gradient @ direction == pytest.approx((ahead - behind) / (2 * step), rel=1e-5)
+def test_a_step_that_is_too_long_is_halved_until_the_value_rises():
+    def parabola(x):
+        return AgreementPoint(x, -float(x @ x) / 2, -x, None)
+
+    start = parabola(np.array([1.0, 2.0]))
+    point, part = along(parabola, start, 40 * start.gradient, 12)
+    assert part == 1 / 32  # beyond 2 / 40 the value falls
+    assert point.value > start.value
+    for step, halvings in ((40 * start.gradient, 3), (-start.gradient, 12)):
+        assert along(parabola, start, step, halvings) == (start, 0.0)
 
 
 def test_the_curvature_of_facets_is_the_diagonal_by_explicit_matrices():
-    problem = problem_for(WORKLOADS["a table of three attributes"])
+    problem = problem_named("a table of three attributes")
     facets = facets_of(problem)
     freedoms = problem.freedom[problem.tables.layout.firsts]
     sets = list(problem.tables.plan.closure)
@@ -90,52 +87,22 @@ def test_the_curvature_of_facets_is_the_diagonal_by_explicit_matrices():
 
 
 @pytest.mark.parametrize(
-    "options",
+    "problem",
     [
-        {"weights": "variance"},
-        {"facts": {"known": {"a": [10, 5, 0, 3]}, "impossible": []}},
-        {"facts": {"known": None, "impossible": [{"a": 0, "b": 1}]}},
+        lambda: problem_named("pairs", weights="variance"),
+        lambda: problem_named("pairs", ({"a": [10, 5, 0, 3]}, [])),
+        lambda: problem_named("pairs", (None, [{"a": 0, "b": 1}])),
+        lambda: problem_for(any_release(plan_by_set(sample_workload(), 2))),
     ],
-    ids=["margins move as freely as tables", "a known table", "a cell that cannot occur"],
+    ids=["margins move as freely as tables", "a known table", "a cell that cannot occur", "bases that vary"],
 )
-def test_where_potentials_do_not_apply_multipliers_are_0(options):
-    problem = problem_for(WORKLOADS["pairs"], **options)
-    assert not first_multipliers(problem, 1e-6).any()
-
-
-def test_bases_that_vary_between_sets_have_no_potentials():
-    release = any_release(plan_by_set(sample_workload(), 2))
-    problem = Statement(Facts(), WEIGHTS["protect-margins"], fixes_total=True).problem(release.measurement)
-    assert facets_of(problem) is None
-
-
-def test_tables_are_those_that_the_ascent_finds_from_0(monkeypatch):
-    plan = rp.select(WORKLOADS["pairs"], budget=rp.zcdp("0.1"))
-    release = exact_release(plan, np.random.default_rng(3).normal(1, 4, SHAPE))
-    fast = rp.nonnegative(release)
-    assert fast.numbers.steps == 0
-    monkeypatch.setattr(
-        "residualplanner.fits.nonnegative.ascent.first_multipliers",
-        lambda problem, off, **_: np.zeros(problem.tables.size),
-    )
-    slow = rp.nonnegative(release)
-    assert slow.numbers.steps > 0
-    for query in plan.workload:
-        assert fast[query].estimate == pytest.approx(slow[query].estimate, abs=1e-6)
+def test_where_potentials_do_not_apply_multipliers_are_0(problem):
+    assert facets_of(problem()) is None
+    assert not first_multipliers(problem(), 1e-6).any()
 
 
 def test_the_start_keeps_to_the_most_steps_and_tells_of_each():
-    problem, told = problem_for(WORKLOADS["pairs"]), []
+    problem, told = problem_named("pairs"), []
     first_multipliers(problem, 1e-10, steps=2, report=lambda *now: told.append(now))
     assert [steps for steps, _ in told] == [0, 1]
     assert min(differ for _, differ in told) > 1e-10
-
-
-def test_progress_of_non_negative_tables_begins_with_their_start():
-    told = []
-    plan = rp.select(WORKLOADS["pairs"], budget=rp.zcdp("0.1"))
-    rp.nonnegative(
-        exact_release(plan, np.random.default_rng(3).normal(1, 4, SHAPE)), progress=lambda *n: told.append(n)
-    )
-    assert len(told) > 2
-    assert {most for _, most in told} == {5000}

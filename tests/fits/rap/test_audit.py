@@ -1,10 +1,12 @@
 """Adversaries against RAP, with fixed bits, and with faults planted that they must see."""
 
 import math
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import pytest
 
+import residualplanner as rp
 from benchmarks.auditing import STANDARD_ERRORS
 from benchmarks.auditing_rap import (
     RapExperiment,
@@ -15,7 +17,6 @@ from benchmarks.auditing_rap import (
     likelihood_scores,
 )
 from residualplanner.fits.rap import mechanism
-from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 pytestmark = pytest.mark.slow
@@ -23,6 +24,23 @@ COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)
 TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
 RUNS = 700
+
+
+class PaysTwice(rp.fits.rap.RapPlan):
+    """Choices and answers of a round both get all of it."""
+
+    answer_cost = choice_cost = property(lambda plan: plan.round_cost)
+
+
+def charge_only(monkeypatch, *words):
+    """Let accounts charge only what begins with these words."""
+    charge = mechanism.Account.charge
+
+    def charged(account, what, cost):
+        if what.startswith(words):
+            charge(account, what, cost)
+
+    monkeypatch.setattr(mechanism.Account, "charge", charged)
 
 
 def audited(experiment, adversary, runs=RUNS):
@@ -39,30 +57,19 @@ def test_the_answers_of_two_rounds_reveal_no_more_than_both_cost():
     assert not contradicts(audited(TWO_ROUNDS, difference_scores, 300), COST)
 
 
-def test_choices_that_are_not_charged_are_seen(monkeypatch):
-    monkeypatch.setattr(RapPlan, "answer_cost", property(lambda plan: plan.round_cost))
-    monkeypatch.setattr(RapPlan, "choice_cost", property(lambda plan: plan.round_cost))
-    charge = mechanism.Account.charge
-
-    def only_answers(account, what, cost):
-        if not what.startswith("choices"):
-            charge(account, what, cost)
-
-    monkeypatch.setattr(mechanism.Account, "charge", only_answers)
-    assert contradicts(audited(ONE_ROUND, likelihood_scores), COST)
-
-
-def test_without_that_fault_the_account_refuses_to_overspend(monkeypatch):
-    monkeypatch.setattr(RapPlan, "answer_cost", property(lambda plan: plan.round_cost))
-    monkeypatch.setattr(RapPlan, "choice_cost", property(lambda plan: plan.round_cost / 2))
-    with pytest.raises(ValueError, match="would cost more than its budget"):
-        audited(ONE_ROUND, likelihood_scores, 1)
+def test_choices_that_are_not_charged_are_seen_and_an_account_refuses_to_overspend(monkeypatch):
+    given = {each.name: getattr(ONE_ROUND.plan, each.name) for each in fields(rp.fits.rap.RapPlan)}
+    experiment = replace(ONE_ROUND, plan=PaysTwice(**given))
+    with pytest.raises(rp.errors.BudgetError, match="would cost more than its budget"):
+        audited(experiment, likelihood_scores, 1)
+    charge_only(monkeypatch, "answers")
+    assert contradicts(audited(experiment, likelihood_scores), COST)
 
 
 def test_a_score_sensitivity_that_is_off_by_two_is_seen(monkeypatch):
     root = mechanism.root_down
     monkeypatch.setattr(mechanism, "root_down", lambda cost: 2 * root(cost))
-    monkeypatch.setattr(mechanism.Account, "charge", lambda *_: None)
+    charge_only(monkeypatch, "nothing")
     assert contradicts(audited(ONE_ROUND, choice_scores), ONE_ROUND.plan.choice_cost)
 
 

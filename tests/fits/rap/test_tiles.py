@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap import RelaxedRecords
-from residualplanner.fits.rap.projection import Answered
-from residualplanner.fits.rap.selection import UNITS, CandidateSelection, KeptCounts, RecountedCounts
-from residualplanner.fits.rap.tiles import ThresholdTable, Tile, tiles_of
+from residualplanner.fits.rap.selection import UNITS, CandidateSelection, ExactCounts
+from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source
 
@@ -44,6 +42,7 @@ def test_tiles_follow_one_another_and_hold_every_cell_once(room):
         assert [cell for tile in parts for cell in tile.numbers] == cells.ravel().tolist()
         for tile in parts:
             assert list(tile.numbers) == cells[np.ix_(*tile.values)].ravel().tolist()
+            assert np.flatnonzero(tile.holds(cells.ravel())).tolist() == list(tile.numbers)
 
 
 def test_a_tile_is_as_large_as_has_room():
@@ -57,25 +56,20 @@ def test_a_tile_is_as_large_as_has_room():
         assert needed(width) <= room < needed(width + 1)
 
 
-def test_less_memory_than_one_cell_needs_is_refused():
+def test_less_memory_than_one_cell_needs_and_more_tiles_than_records_should_be_read_for_are_refused():
     with pytest.raises(rp.errors.ResourceError, match="less than one cell"):
         tiles_of(TABLES, relaxed_records=1, room=100)
+    most, room = (ThresholdTable((0,), (size,), 1) for size in (100_000, 100_001)), 200  # of one value each
+    assert len(tiles_of([next(most)], relaxed_records=1, room=room)) == 100_000
+    with pytest.raises(rp.errors.ResourceError, match="more than 100,000 tiles"):
+        tiles_of([next(most)], relaxed_records=1, room=room)
 
 
-def test_more_tiles_than_records_should_be_read_for_are_refused(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.rap.tiles.MOST_TILES", 10)
-    table = ThresholdTable((0,), (100,), 1)
-    assert len(tiles_of([table], relaxed_records=1, room=900)) == 10
-    with pytest.raises(rp.errors.ResourceError, match="more than 10 tiles"):
-        tiles_of([table], relaxed_records=1, room=800)
-
-
-@pytest.mark.parametrize("make", [KeptCounts, lambda *given: RecountedCounts(*given, cells=30)])
-def test_counts_of_tiles_are_those_of_the_definition(make):
+@pytest.mark.parametrize("cells", [None, 30], ids=["kept", "counted anew"])
+def test_counts_of_tiles_are_those_of_the_definition(cells):
     tiles = tiles_of(TABLES, relaxed_records=1, room=SMALL)
     assert len(tiles) > 2 * len(TABLES)
-    counts = make(open_source(RECORDS, DOMAIN), tiles)
-    found = list(counts.answers(tiles))
+    found = list(ExactCounts(open_source(RECORDS, DOMAIN), tiles, cells).answers(tiles))
     for number, table in enumerate(TABLES):
         parts = [each for tile, each in zip(tiles, found, strict=True) if tile.table == number]
         assert np.concatenate(parts).tolist() == answers_by_definition(table).tolist()
@@ -85,7 +79,7 @@ def test_counts_of_tiles_are_those_of_the_definition(make):
 def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
     blocks = OneHot(SIZES)
     values = np.random.default_rng(1).random((blocks.count, 30)).astype(np.float32)
-    records = RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
+    records = rp.fits.rap.RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
     for tile in tiles_of(TABLES, relaxed_records=30, room=16_000):
         whole = records.fractions(tile.threshold).ravel()
         assert np.allclose(records.of_tile(tile), whole[tile.numbers.start : tile.numbers.stop], rtol=0, atol=1e-6)
@@ -95,26 +89,23 @@ def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
 def test_the_same_candidates_are_drawn_whatever_the_tiles_are(unit):
     drawn = []
     for room in (SMALL, 10**6):
-        tiles = tiles_of(TABLES, relaxed_records=1, room=room)
-        counts = KeptCounts(open_source(RECORDS, DOMAIN), tiles)
-        selection = CandidateSelection(counts, UNITS[unit], [set() for _ in TABLES])
-        bits = InsecureTestBits(3)
-        drawn.append(
-            [
-                selection.choose(lambda tile: np.zeros(len(tile.numbers), np.int64), Fraction(1, 50), 4, bits)
-                for _ in range(2)
-            ]
-        )
+        counts = ExactCounts(open_source(RECORDS, DOMAIN), tiles_of(TABLES, relaxed_records=1, room=room))
+        selection, bits = CandidateSelection(counts, UNITS[unit], [set() for _ in TABLES]), InsecureTestBits(3)
+        model = lambda tile: np.zeros(len(tile.numbers), np.int64)  # noqa: E731
+        drawn.append([selection.choose(model, Fraction(1, 50), 4, bits) for _ in range(2)])
     assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize("changes", [{}, {"unit": "table", "choices": 1}, {"rounds": 1, "choices": None}])
-def test_a_run_in_tiles_is_the_run_with_whole_tables(changes):
-    workload = rp.Workload(DOMAIN, [("a", "b", "c"), rp.Threshold(("b", "c", "d"), 2)])
+@pytest.mark.parametrize("sizes", [SIZES, (12, 10, 15, 2)], ids=["counts are kept", "counted anew"])
+def test_a_run_in_tiles_is_the_run_with_whole_tables(changes, sizes):
+    domain = rp.Domain(dict(zip("abcd", sizes, strict=True)))
+    workload = rp.Workload(domain, [("a", "b", "c"), rp.Threshold(("b", "c", "d"), 2)])
     settings = rp.fits.rap.ProjectionSettings(relaxed_records=2, steps=20)
     given = {"rounds": 2, "choices": 3, "neighbors": "replace", "projection": settings} | changes
     plan = rp.fits.rap.RapPlan(workload, budget=rp.zcdp(2), **given)
     assert len(tiles_of(plan.thresholds, relaxed_records=2, room=SMALL)) > 6
+    assert (8 * sum(each.cells for each in plan.thresholds) > SMALL) == (sizes != SIZES)
     whole, tiled = (rp.fits.rap.rap(plan, RECORDS, seed=4, memory=memory) for memory in (2**30, 2 * SMALL))
     for one, other in zip(whole.rounds, tiled.rounds, strict=True):
         assert one.chosen == other.chosen
@@ -122,22 +113,6 @@ def test_a_run_in_tiles_is_the_run_with_whole_tables(changes):
             assert answers.tolist() == other.answers[table].tolist()
             assert one.cells[table].tolist() == other.cells[table].tolist()
     assert np.allclose(whole.records.values, tiled.records.values, atol=1e-5)
-
-
-def test_the_most_surprising_cells_are_found_in_tiles(monkeypatch):
-    monkeypatch.setattr("residualplanner.fits.rap.projection.WHOLE_CELLS", 1)
-    monkeypatch.setattr("residualplanner.fits.rap.projection.ADDED", 5)
-    table, blocks = TABLES[-1], OneHot(SIZES)
-    noisy = np.random.default_rng(2).random(table.cells)
-    active = []
-    for room in (SMALL, 10**6):
-        answered = Answered(blocks, rp.fits.rap.ProjectionSettings(steps=1), [1.0], room)
-        answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)
-        answered.fit(np.zeros((blocks.count, 2), dtype=np.float32))
-        active.append(answered.active[0].tolist())
-    assert active[0] == active[1]
-    assert len(active[0]) == 20
-    assert set(active[0][:5]) == set(np.argsort(noisy)[-5:].tolist())
 
 
 def test_a_table_larger_than_the_memory_takes_no_more_than_it():
@@ -157,10 +132,3 @@ def test_a_table_larger_than_the_memory_takes_no_more_than_it():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < memory
-
-
-def test_merged_tiles_know_their_cells():
-    tile = Tile(0, ThresholdTable((0, 2), (3, 5), 2), (range(1, 2), range(2, 4)))
-    assert tile.merged.kept == ((0, range(1, 2)), (2, range(2, 4)))
-    assert list(tile.numbers) == [7, 8]
-    assert tile.holds(np.array([8, 9, 6, 7])).tolist() == [True, False, False, True]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.adjusted.adjustments import Adjustments
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
+from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.ground.checks import open_regular
 from residualplanner.ground.errors import BudgetError, FileFormatError, ResidualPlannerError, WorkloadError
 from residualplanner.ground.margins import require_level

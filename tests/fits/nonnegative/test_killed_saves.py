@@ -1,6 +1,5 @@
 """Non-negative tables, workbooks and errors of published numbers: killed at any step on the disk, whole or absent."""
 
-import hashlib
 import json
 import os
 import re
@@ -67,16 +66,6 @@ def content(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def require_complete(folder, whole):
-    """Check that a folder has every file that it should have, with the content that its manifest tells."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    found = content(folder)
-    assert set(found) == set(content(whole))
-    for name, sha256 in manifest["files"].items():
-        assert hashlib.sha256(found[name]).hexdigest() == sha256
-    assert len(list(rp.load_tables(folder))) == manifest["tables"]["count"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_killed_at_any_step_on_the_disk_tables_are_whole_or_absent(tmp_path, name):
@@ -93,5 +82,6 @@ def test_killed_at_any_step_on_the_disk_tables_are_whole_or_absent(tmp_path, nam
             assert HIDDEN[name].fullmatch(left), left
         absent += "out" not in names
         if "out" in names:
-            require_complete(tmp_path / str(number) / "out", tmp_path / "whole")
+            assert content(tmp_path / str(number) / "out") == content(tmp_path / "whole")
     assert 0 < absent <= len(killed)
+    assert len(list(rp.load_tables(tmp_path / "whole"))) == 3

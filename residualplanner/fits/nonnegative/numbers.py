@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
-from residualplanner.fits.adjusted.integers import IntegerTables
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, origin_of
+from residualplanner.fits.nonnegative.integers import IntegerTables
 from residualplanner.fits.nonnegative.table_map import reference_map
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
