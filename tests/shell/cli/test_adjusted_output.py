@@ -5,7 +5,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Ledger
-from residualplanner.fits.nonnegative import nonnegative
 from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
 from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from shell.specs import told
