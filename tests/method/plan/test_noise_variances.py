@@ -10,6 +10,8 @@ PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pco
 
 def test_every_set_of_the_closure_is_a_key_whatever_the_order_of_its_names():
     assert list(PLAN.noise_variance_of) == [(), ("a",), ("b",), ("a", "b")]
+    with pytest.raises(ValueError, match="read-only"):
+        PLAN.noise_variance_of.array[0] = 1.0
     assert PLAN.noise_variance_of["b", "a"] == PLAN.noise_variance_of["a", "b"] == PLAN.noise_variances[3]
 
 
