@@ -65,6 +65,12 @@ def test_every_sort_of_plan_comes_back(tmp_path, plan):
     require_equal(made, load_plan(tmp_path / "plan"))
 
 
+def test_a_loss_reached_that_was_written_as_an_integer_has_the_same_hash_when_it_comes_back(tmp_path):
+    made = select(marginals(DOMAIN, up_to=2), at_most=3, loss=cvxpy.max)
+    made.save(tmp_path / "plan")
+    assert plan_hash(load_plan(tmp_path / "plan")) == plan_hash(made)
+
+
 def test_an_unproved_gap_comes_back(tmp_path):
     made = select(marginals(DOMAIN, up_to=2), budget=pcost(1), loss=lambda v: cvxpy.sum_squares(v - 100))
     assert made.gap == math.inf
