@@ -27,6 +27,7 @@ def rap_plan(integer):
     "made",
     [
         rap_plan,
+        lambda integer: list(rp.marginals(PAIRS.domain, order=integer(2))),
         lambda integer: rp.privacy.Neighbors(records_per_person=integer(2)),
         lambda integer: rp.LimitedRecords("x.csv", person="p", keep=integer(2)),
         lambda integer: workers_of(integer(2)),
