@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 import dense
 import residualplanner as rp
-from residualplanner import Domain, Identity, Plan, Workload, marginals, pcost, select, zcdp
-from strategies import Case, cases, names_of, noise_of, positions_of
+from residualplanner import Domain, Plan, Workload, marginals, pcost, select, zcdp
+from strategies import Case, cases, names_of, noise_of
 
 LOSSES = [
     "sum",
@@ -53,17 +53,6 @@ def test_extreme_budgets_are_kept_too(limit, loss):
     cost = dense.exact_cost((2, 3, 2, 5), noise_of(plan))
     assert cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     assert float(cost / Fraction(limit)) == pytest.approx(1, rel=1e-9)
-
-
-@given(case=cases(most_cells=40), loss=losses)
-def test_variances_and_covariances_are_those_of_the_least_squares_tables(case, loss):
-    plan = select(case.workload, budget=pcost(1), loss=loss)
-    queries, covariance = dense.mechanism(case.sizes, whole_noise(case, plan))
-    for members in case.distinct:
-        expected = dense.least_squares_covariance(queries, covariance, dense.marginal(case.sizes, members))
-        names, shape = names_of(members), tuple(case.sizes[i] for i in members)
-        np.testing.assert_allclose(plan.covariance(names), expected, rtol=1e-8, atol=1e-8 * np.max(expected))
-        np.testing.assert_allclose(plan.variance(names), np.diag(expected).reshape(shape), rtol=1e-8)
 
 
 @given(case=cases(most_cells=120), loss=losses, data=st.data())
@@ -143,20 +132,3 @@ def test_the_error_table_and_the_summaries_are_those_computed_query_by_query(cas
     np.testing.assert_allclose(table["expected_abs_error"], norm.expect(np.abs) * std_err, rtol=1e-7)
     assert table["privacy_share"].sum() == pytest.approx(1, rel=1e-12)
     np.testing.assert_allclose(table["privacy_share"], privacy_shares(case, noise_of(plan)), rtol=1e-9)
-
-
-@settings(max_examples=25)
-@given(case=cases())
-def test_queries_from_iterating_a_workload_are_accepted_everywhere(case):
-    plan = select(case.workload, budget=pcost(1))
-    for query in case.workload:
-        members = tuple(sorted(positions_of(query)))
-        for written in (query, {name: Identity() for name in query}, frozenset(query), list(query)[::-1]):
-            is_set = isinstance(written, frozenset)
-            shape = tuple(case.sizes[i] for i in (members if is_set else positions_of(written)))
-            assert plan.variance(written).shape == shape
-            assert plan.covariance(written).shape == (math.prod(shape),) * 2
-            assert plan.combination_variance(written, np.zeros(shape)) == 0
-            if 1 not in shape and not isinstance(written, dict):  # noise is that of a set, of no kind
-                assert plan.noise_variance_of[written] == noise_of(plan)[members]
-    assert len(plan.noise_variance_of) == len(plan.closure) == len(list(plan.noise_variance_of))

@@ -1,6 +1,5 @@
 """Selection makes the loss it was asked for as small as the budget allows, or spends as little as the loss allows."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -224,12 +223,6 @@ def test_what_cannot_be_planned_is_refused(options, error, message):
         select(ONE_WAY, **options)
 
 
-def test_weights_that_overflow_together_are_refused():
-    heavy = Workload(ABC, [("a",), ("b",)], weights=[1e200, 1.0])
-    with pytest.raises(rp.errors.WorkloadError, match="weights are too large"):
-        select(heavy, budget=pcost(1), loss=SumOfVariances([1e200, 1.0]))
-
-
 def test_a_query_of_weight_zero_is_answered_with_what_others_leave_it():
     workload = Workload(ABC, [("a",), ("a", "b")], weights=[0, 1])
     for loss in ("sum", "max"):
@@ -239,13 +232,6 @@ def test_a_query_of_weight_zero_is_answered_with_what_others_leave_it():
         assert plan.errors()["privacy_share"].sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("value", [5e-324, 1e-310, 3e-308])
-@pytest.mark.parametrize("loss", ["sum", "max"])
-def test_a_budget_too_small_for_floating_point_is_refused(value, loss):
-    with pytest.raises(rp.errors.BudgetError, match="too small or too large for floating-point"):
-        select(marginals(ABC, up_to=3), budget=pcost(value), loss=loss)
-
-
 @pytest.mark.parametrize("at_most", [1e-300, 1e-200, 1e200, 1e300])
 def test_an_extreme_loss_is_reached(at_most):
     plan = select(marginals(ABC, up_to=3), at_most=at_most)
@@ -253,57 +239,105 @@ def test_an_extreme_loss_is_reached(at_most):
     assert Fraction(plan.pcost) <= plan.budget.pcost_exact
 
 
-@pytest.mark.parametrize("at_most", [1e-307, 5e-324])
-def test_a_loss_too_extreme_for_floating_point_is_refused(at_most):
-    with pytest.raises(
-        rp.errors.BudgetError, match=r"too small or too large for floating-point|positive|at most 1.79e308"
-    ):
-        select(marginals(ABC, up_to=3), at_most=at_most)
-
-
-@pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
-def test_a_closure_too_large_is_refused(loss):
-    domain = Domain({f"x{i}": 2 for i in range(40)})
-    with pytest.raises(rp.errors.WorkloadError, match="too large: 1,099,511,627,776"):
-        select(Workload(domain, [domain.names]), budget=pcost(1), loss=loss)
-
-
-def test_every_subset_of_a_query_is_answered_and_nothing_else():
+def test_every_subset_of_a_query_is_answered():
     plan = select(Workload(ABC, [("a", "b"), ("c",)]), budget=pcost(1))
-    for names in itertools.chain([()], [("a",), ("b",), ("c",), ("b", "a")]):
+    for names in ((), ("a",), ("b",), ("c",), ("b", "a")):
         assert plan.variance(names).size == ABC.cells(names)
-    for method in (plan.variance, plan.covariance):
-        with pytest.raises(
-            rp.errors.WorkloadError, match=r"the plan does not answer \('c', 'a'\): it is not part of a query"
-        ):
-            method(("c", "a"))
-    with pytest.raises(rp.errors.WorkloadError, match="the plan does not answer"):
-        plan.combination_variance(("a", "c"), np.ones((3, 4)))
 
 
-@pytest.mark.parametrize("weights", [np.ones(6), np.ones((2, 3)), np.full((3, 2), math.nan), 1.0])
-def test_a_combination_needs_one_finite_weight_for_each_cell(weights):
-    plan = select(Workload(ABC, [("a", "b")]), budget=pcost(1))
-    with pytest.raises(rp.errors.WorkloadError, match=r"weights must be finite, one for each cell: shape \(3, 2\)"):
-        plan.combination_variance(("a", "b"), weights)
+HUGE = Domain({"a": 2**30, "b": 2**30, "c": 3})
 
 
-def test_a_covariance_too_large_to_hold_is_refused():
-    plan = select(Workload(Domain({"a": 200, "b": 200}), [("a", "b")]), budget=pcost(1))
-    with pytest.raises(rp.errors.WorkloadError, match="too large: the covariance of 40,000 cells"):
-        plan.covariance(("a", "b"))
-
-
-def test_a_table_that_no_array_can_hold_has_an_error_table_but_no_array():
-    domain = Domain({"a": 2**30, "b": 2**30, "c": 3})
-    plan = select(Workload(domain, [("a", "b", "c"), ("a", "c")]), budget=pcost(1))
-    with pytest.raises(rp.errors.WorkloadError, match=f"too large: a table of {3 * 2**60:,} cells"):
-        plan.variance(("a", "b", "c"))
+def test_a_table_that_no_array_can_hold_has_an_error_table():
+    plan = select(Workload(HUGE, [("a", "b", "c"), ("a", "c")]), budget=pcost(1))
     assert plan.variance(("a", "c")).shape == (2**30, 3)
     assert np.isfinite(plan.errors()["std_err"]).all()
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, math.nan])
-def test_a_confidence_level_outside_zero_and_one_is_refused(level):
-    with pytest.raises(rp.errors.BudgetError, match=r"level must be between 0 and 1, such as 0.95"):
-        select(marginals(ABC, order=1), budget=pcost(1)).errors(level=level)
+WORKLOAD, BUDGET = rp.errors.WorkloadError, rp.errors.BudgetError
+FLOATS = "too small or too large for floating-point"
+FORTY = Domain({f"x{i}": 2 for i in range(40)})
+
+
+@pytest.mark.parametrize(
+    ("domain", "queries", "options", "ask", "error", "message"),
+    [
+        *(
+            (ABC, [ABC.names], {"budget": pcost(value), "loss": loss}, None, BUDGET, FLOATS)
+            for value in (5e-324, 1e-310, 3e-308)
+            for loss in ("sum", "max")
+        ),
+        *(
+            (ABC, [ABC.names], {"at_most": limit}, None, BUDGET, f"{FLOATS}|positive|at most 1.79e308")
+            for limit in (1e-307, 5e-324)
+        ),
+        *(
+            (FORTY, [FORTY.names], {"loss": loss}, None, WORKLOAD, "too large: 1,099,511,627,776")
+            for loss in ("sum", "max", cvxpy.max)
+        ),
+        *(
+            (
+                ABC,
+                ["ab", ("c",)],
+                {},
+                ask,
+                WORKLOAD,
+                r"the plan does not answer \('c', 'a'\): it is not part of a query",
+            )
+            for ask in (
+                lambda plan: plan.variance(("c", "a")),
+                lambda plan: plan.covariance(("c", "a")),
+                lambda plan: plan.combination_variance(("c", "a"), np.ones((4, 3))),
+            )
+        ),
+        *(
+            (
+                ABC,
+                ["ab"],
+                {},
+                lambda plan, w=w: plan.combination_variance(("a", "b"), w),
+                WORKLOAD,
+                "for each cell: shape .3, 2",
+            )
+            for w in (np.ones(6), np.ones((2, 3)), np.full((3, 2), math.nan), 1.0)
+        ),
+        (
+            *(Domain({"a": 200, "b": 200}), ["ab"], {}, lambda plan: plan.covariance(("a", "b"))),
+            *(WORKLOAD, "too large: the covariance of 40,000 cells"),
+        ),
+        (
+            HUGE,
+            ["abc"],
+            {},
+            lambda plan: plan.variance(("a", "b", "c")),
+            WORKLOAD,
+            f"too large: a table of {3 * 2**60:,} cells",
+        ),
+        *(
+            (
+                ABC,
+                ["a"],
+                {},
+                lambda plan, level=level: plan.errors(level=level),
+                BUDGET,
+                "level must be between 0 and 1",
+            )
+            for level in (0, 1, -0.5, 1.5, math.nan)
+        ),
+    ],
+)
+def test_what_is_too_large_or_not_answered_is_refused(domain, queries, options, ask, error, message):
+    workload = Workload(domain, [tuple(query) for query in queries])
+    if ask is None:
+        with pytest.raises(error, match=message):
+            select(workload, **({} if "at_most" in options else ONE) | options)
+        return
+    plan = select(workload, **ONE)
+    with pytest.raises(error, match=message):
+        ask(plan)
+
+
+def test_weights_that_overflow_together_are_refused():
+    heavy = Workload(ABC, [("a",), ("b",)], weights=[1e200, 1.0])
+    with pytest.raises(WORKLOAD, match="weights are too large"):
+        select(heavy, budget=pcost(1), loss=SumOfVariances([1e200, 1.0]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, marginals, pcost, select
+from residualplanner import Custom, Domain, Identity, Prefix, Range, marginals, pcost, select
 from strategies import NAMES
 
 shapes = st.lists(st.integers(1, 6), max_size=6)
@@ -82,14 +82,6 @@ def test_the_cells_that_are_limited_are_answers():
     assert list(limited) == [{"a": Custom([[1, 1]] * 3 + [[0, 1]]), "b": Identity()}]
 
 
-def test_kinds_that_fit_one_attribute_are_not_tried_on_another():
-    domain = Domain({"state": ["CA", "TX", "WA"], "sex": 2})
-    regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}])
-    family = marginals(domain, up_to=2, kinds={"state": regions, "sex": Custom([[1, 1], [1, -1]])})
-    assert family.cells.tolist() == [1.0, 6.0, 2.0, 12.0]
-    assert list(family)[1] == {"state": regions.on(domain["state"])}
-
-
 def test_a_domain_of_ten_to_the_forty_cells_is_planned_like_any_other():
     domain = Domain({f"x{i}": 10 for i in range(40)})
     assert domain.cells() == 10**40
@@ -97,15 +89,6 @@ def test_a_domain_of_ten_to_the_forty_cells_is_planned_like_any_other():
     assert len(plan.workload) == 1 + 40 + 780
     assert plan.pcost == pytest.approx(1, rel=1e-9)
     assert math.isfinite(plan.rmse)
-
-
-def test_all_pairs_of_200_attributes_are_there():
-    domain = Domain({f"x{i}": 2 + i % 7 for i in range(200)})
-    workload = marginals(domain, up_to=2)
-    assert list(workload) == listed(domain, range(3))
-    assert list(workload.closure) == [()] + [
-        pair for order in (1, 2) for pair in itertools.combinations(range(200), order)
-    ]
 
 
 def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
