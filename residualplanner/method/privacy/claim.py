@@ -85,12 +85,12 @@ class PrivacyClaim:
     @property
     def planned(self) -> str:
         """The promise of a plan of this cost, in a sentence."""
-        return self._law.planned(self.pcost, self.change)
+        return self._law.worded(self._law.plan, self.pcost, self.change)
 
     @property
     def released(self) -> str:
         """The sentence that may be signed for a release of this cost, or the reason why there is none."""
-        return self._law.released(self.pcost, self.change)
+        return self._law.worded(self._law.release, self.pcost, self.change)
 
     @property
     def caution(self) -> str:
