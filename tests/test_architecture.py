@@ -60,14 +60,12 @@ DOORS: dict[str, set[str]] = {
     "method.plan.arrays": {
         "more.nested.nested",
     },
-    "method.queries.joint": {
-        "more.queries.thresholds",
-    },
     "method.queries.json": {
         "more.queries.json",
     },
     "method.queries.kind": {
         "more.amounts.statistics",
+        "more.queries.thresholds",
     },
     "method.strategy.accuracy": {
         "more.bounds.max_abs_error",

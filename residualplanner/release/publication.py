@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from residualplanner.ground.completion import hides
-from residualplanner.method.domain.about import require_words, words_of
+from residualplanner.method.domain.attribute import require_words, words_of
 
 
 @hides("to_json")

@@ -16,8 +16,7 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import require_type
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.kron import Array, AxisMap, ProductMap, Scratch, read_only
-from residualplanner.method.queries.joint import answered_jointly
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.rebuilding import reconstruction_map

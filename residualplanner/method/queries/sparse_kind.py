@@ -14,7 +14,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, namespace, sparse_product
-from residualplanner.method.queries.kind import Centered, Kind
+from residualplanner.method.queries.kind import Centered, Kind, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -29,8 +29,8 @@ _QUICK, _SMALL = 2.0**34, 256
 _CHUNK = 2**22
 
 
-class SparseKind(Kind, Protocol):
-    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+class SparseRows(Rows, Protocol):
+    """Rows that are held as a sparse matrix."""
 
     @property
     def is_identity(self) -> bool:
@@ -101,9 +101,13 @@ class SparseKind(Kind, Protocol):
         return forms
 
 
+class SparseKind(SparseRows, Kind, Protocol):
+    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class _Deviations(SparseKind):
-    """The rows (q, n) of a kind without their constant parts: no kind to ask for, as they need not give the total."""
+class _Deviations(SparseRows):
+    """The rows (q, n) of a kind without their constant parts: they need not give the total."""
 
     held: sparse.csr_array
 

@@ -252,8 +252,8 @@ def test_newton_steps_are_what_reaches_that_gap():
     "proposals",
     [
         lambda *_: iter(()),
-        lambda N, M, start: iter([(np.full(len(start[0]), 1 / len(start[0])), np.ones(1))] * 3),
-        lambda N, M, start: iter([(np.eye(len(start[0]))[0] * (1 - 1e-9) + 1e-9 / len(start[0]), np.ones(1))]),
+        lambda problem, start: iter([(np.full(len(start[0]), 1 / len(start[0])), np.ones(1))] * 3),
+        lambda problem, start: iter([(np.eye(len(start[0]))[0] * (1 - 1e-9) + 1e-9 / len(start[0]), np.ones(1))]),
     ],
     ids=["none", "equal", "one"],
 )
