@@ -39,9 +39,11 @@ def test_codes_of_labels_are_their_positions():
     attribute = Attribute("a", labels=[5, 1, 0])
     assert [attribute.code_of_label(label) for label in (5, 1, 0)] == [0, 1, 2]
     assert Attribute("a", 10**18).code_of_label(10**17) == 10**17
-    for absent in (True, False, "1", 2, 1.0, None):
+    day = Attribute("day", labels=[dt.date(2020, 2, 29)])
+    assert day.code_of_label("2020-02-29") == day.code_of_label(dt.date(2020, 2, 29)) == 0
+    for of, absent in (*((attribute, label) for label in (True, False, "1", 2, 1.0, None)), (day, "2020-02-29 12:00")):
         with pytest.raises(rp.errors.DomainError, match="has no value"):
-            attribute.code_of_label(absent)
+            of.code_of_label(absent)
 
 
 def test_edges_are_floats_the_last_bin_is_closed_and_neighboring_bins_cover_an_interval():
@@ -107,9 +109,6 @@ def test_bad_bins_are_refused(edges, labels, message):
         Bins(edges, labels)
 
 
-# --- rules, and labels of their own ---
-
-
 def test_rules_are_words_or_labels_and_the_words_win():
     attribute = Attribute("a", labels=["drop", "error", "x"], unknown="drop", missing=Into("drop"))
     assert (attribute.unknown, attribute.missing) == ("drop", Into("drop"))
@@ -168,9 +167,6 @@ def test_long_labels_and_those_of_many_values_are_not_compared_letter_by_letter(
             Attribute("a", labels=[value, *labels], missing=value[1:])
     assert Attribute("a", labels=["x" * 101, "y"], missing="x" * 100).size == 3
     assert Attribute("a", labels=["x" * 9, *map(str, range(1000))], missing="x" * 8).size == 1002
-
-
-# --- meanings, and words about attributes ---
 
 
 def test_meanings_stand_beside_values_and_match_no_entry():

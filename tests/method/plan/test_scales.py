@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from random_plans import basis_of
 from residualplanner import Plan
-from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.more.searches.eigen import eigen
 from slowness import slow
 
@@ -117,8 +116,8 @@ def test_few_rows_on_many_values_are_searched_to_the_end(size, rows):
 
 
 def test_bases_whose_search_was_stopped_and_bases_that_nothing_is_proved_of_say_so():
-    assert subtraction_basis(3).gap == 0.0
-    given = integer_basis([[1, -1]], "given")
+    assert basis_of(3, None).gap == 0.0
+    given = basis_of(2, [[1, -1]])
     assert given.gap == math.inf
     domain = rp.Domain({name: 2 for name in "abc"})
     bases = {"a": given, "b": replace(given, gap=0.03), "c": replace(given, gap=1e-5)}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.bases.subtraction import subtraction_basis
+from random_plans import basis_of
 from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.workload import closure
 from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
@@ -98,8 +97,8 @@ def test_the_empty_closure_finds_nothing():
 
 #: Some are equal without being the same object, some have the same size and differ.
 BASES = [
-    *(subtraction_basis(size) for size in (1, 2, 3, 10**12, 2**62, 3)),
-    *(integer_basis(matrix, "given") for matrix in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0]], [[2, 0]])),
+    *(basis_of(size, None) for size in (1, 2, 3, 10**12, 2**62, 3)),
+    *(basis_of(len(B[0]), B) for B in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0]], [[2, 0]])),
 ]
 
 

@@ -131,19 +131,18 @@ def test_each_attribute_is_queried_in_its_own_kind():
     assert workload.cells.tolist() == [3.0, 10.0, 20.0, 12.0]
     asked = {(ABC.names[i], workload.kinds[k]) for i, k in np.argwhere(workload.uses).tolist()}
     assert asked == {("a", trend), ("a", Prefix()), ("a", Identity()), ("c", Range()), ("c", Identity())}
+    same = Workload(ABC, [("a",), {"a": Prefix()}, {"a": Prefix()}], weights=[1, 2, 3])
+    assert content(same) == [(("a",), 1.0, 3.0), ({"a": Prefix()}, 3.0, 3.0)]
 
 
-def test_the_same_query_of_other_kinds_is_another_query():
-    workload = Workload(ABC, [("a",), {"a": Prefix()}, {"a": Prefix()}], weights=[1, 2, 3])
-    assert content(workload) == [(("a",), 1.0, 3.0), ({"a": Prefix()}, 3.0, 3.0)]
-
-
-def test_matrices_that_fit_one_attribute_are_not_tried_on_another():
+def test_kinds_are_of_their_attributes_also_where_workloads_are_joined():
     workload = Workload(ABC, [{"a": Custom([[1, 1, 1], [1, 0, 0]])}, {"b": Custom([[1, 1], [1, 0], [3, 0]])}])
-    assert workload.cells.tolist() == [2.0, 3.0]
     joined = workload + Workload(ABC, [{"c": Custom([[1, 1, 1, 1], [0, 1, 0, 0]])}])
     assert joined.cells.tolist() == [2.0, 3.0, 2.0]
     assert joined.take([2]).cells.tolist() == [2.0]
+    left = Workload(ABC, [{"a": Prefix(), "c": Range()}])
+    right = Workload(ABC, [{"a": Range(), "c": Prefix()}, ("a", "c")])
+    assert list(left + right) == [{"a": Prefix(), "c": Range()}, {"a": Range(), "c": Prefix()}, ("a", "c")]
 
 
 def test_hierarchies_are_tied_to_their_attribute():
@@ -156,12 +155,6 @@ def test_hierarchies_are_tied_to_their_attribute():
     np.testing.assert_array_equal(tied[1].matrix(3), [[1, 1, 1], [0, 1, 1], [1, 0, 0]])
     assert list(Workload(domain, list(workload))) == list(workload)
     assert written_query(domain, {"home": regions}) == ((1,), (tied[1],))
-
-
-def test_kinds_keep_their_numbers_when_workloads_are_joined():
-    left = Workload(ABC, [{"a": Prefix(), "c": Range()}])
-    right = Workload(ABC, [{"a": Range(), "c": Prefix()}, ("a", "c")])
-    assert list(left + right) == [{"a": Prefix(), "c": Range()}, {"a": Range(), "c": Prefix()}, ("a", "c")]
 
 
 @pytest.mark.parametrize(
