@@ -6,7 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
@@ -106,6 +106,7 @@ def key_of(basis):
     return basis.size, None if basis.matrix is None else basis.matrix.tolist()
 
 
+@settings(max_examples=20)
 @given(collections(), st.data())
 def test_basis_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
     count, given_sets = collection

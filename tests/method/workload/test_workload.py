@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload, marginals
-from residualplanner.method.workload.attribute_sets import QueryBlock
-from residualplanner.method.workload.query import written_query
 from strategies import Case, cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -154,7 +152,6 @@ def test_hierarchies_are_tied_to_their_attribute():
     np.testing.assert_array_equal(tied[0].matrix(3), [[1, 1, 1], [1, 0, 1], [0, 1, 0]])
     np.testing.assert_array_equal(tied[1].matrix(3), [[1, 1, 1], [0, 1, 1], [1, 0, 0]])
     assert list(Workload(domain, list(workload))) == list(workload)
-    assert written_query(domain, {"home": regions}) == ((1,), (tied[1],))
 
 
 @pytest.mark.parametrize(
@@ -173,13 +170,10 @@ def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
     with pytest.raises(rp.errors.WorkloadError, match=message):
         Workload(ABC, [("b",), query])
     with pytest.raises(rp.errors.WorkloadError, match=message):
-        written_query(ABC, query)
-    with pytest.raises(rp.errors.WorkloadError, match=message):
         marginals(ABC, order=1, kinds=query)
-    block = QueryBlock(np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int16), np.ones(1))
-    total = QueryBlock(np.zeros((0, 0), np.int32), np.zeros((0, 0), np.int16), np.ones(0))
+    total, single = marginals(ABC, up_to=1).blocks
     with pytest.raises(rp.errors.WorkloadError, match=message):
-        Workload.from_blocks(ABC, [total, block], (query["a"],))
+        Workload.from_blocks(ABC, [total.part([]), single.part([0])], (query["a"],))
 
 
 def test_a_workload_of_arrays_lists_each_kind_once():
