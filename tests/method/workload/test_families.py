@@ -28,42 +28,29 @@ def listed(domain: Domain, orders, most_cells: float = math.inf) -> list[tuple[s
     ]
 
 
-@given(sizes=shapes, order=st.integers(0, 6))
-def test_marginals_of_an_order_are_all_combinations(sizes, order):
-    domain = domain_of(sizes)
-    if order > len(domain):
-        with pytest.raises(
-            rp.errors.WorkloadError, match=f"order={order}, but the domain has only {len(domain)} attribute"
-        ):
-            marginals(domain, order=order)
-        return
-    workload = marginals(domain, order=order)
-    assert list(workload) == listed(domain, [order])
-    assert set(workload.weights) == {1.0}
-    assert workload.cells.tolist() == [domain.cells(names) for names in workload]
-    assert workload.orders.tolist() == [order] * len(workload)
-
-
 @given(
     sizes=shapes, most_cells=st.none() | st.integers(1, 300), orders=st.none() | st.integers(0, 8), exact=st.booleans()
 )
-def test_marginals_up_to_an_order_or_of_few_cells_are_those_and_no_others(sizes, most_cells, orders, exact):
+def test_marginals_of_some_orders_or_of_few_cells_are_those_and_no_others(sizes, most_cells, orders, exact):
     domain = domain_of(sizes)
     asked = {} if most_cells is None else {"max_cells": most_cells}
     if orders is None:
-        chosen = range(len(sizes) + 1)
-        asked |= {} if asked else {"up_to": len(sizes)}
-    elif exact:
-        chosen = [min(orders, len(sizes))]
-        asked["order"] = chosen[0]
+        chosen, asked = range(len(sizes) + 1), asked or {"up_to": len(sizes)}
     else:
-        chosen, asked["up_to"] = range(orders + 1), orders
+        chosen = [orders] if exact else range(orders + 1)
+        asked["order" if exact else "up_to"] = orders
     expected = listed(domain, chosen, math.inf if most_cells is None else most_cells)
     if not expected:
-        with pytest.raises(rp.errors.WorkloadError, match=f"no table of these orders has at most {most_cells} cells"):
+        too_many = f"order={orders}, but the domain has only {len(domain)} attribute"
+        message = too_many if exact and orders and orders > len(sizes) else "no table of these orders has at most"
+        with pytest.raises(rp.errors.WorkloadError, match=message):
             marginals(domain, **asked)
         return
-    assert list(marginals(domain, **asked)) == expected
+    workload = marginals(domain, **asked)
+    assert list(workload) == expected
+    assert set(workload.weights) == {1.0}
+    assert workload.cells.tolist() == [domain.cells(names) for names in workload]
+    assert workload.orders.tolist() == list(map(len, expected))
 
 
 def test_kinds_given_by_name_hold_wherever_the_attribute_occurs():
