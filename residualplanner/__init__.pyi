@@ -13,8 +13,7 @@ from .gate.sources.limited_records import LimitedRecords
 from .ground import errors as errors
 from .method import losses as losses
 from .method import privacy as privacy
-from .method.domain.about import About
-from .method.domain.attribute import Attribute
+from .method.domain.attribute import About, Attribute
 from .method.domain.bins import Bins
 from .method.domain.domain import Domain
 from .method.plan.files import load_plan

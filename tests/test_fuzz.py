@@ -7,7 +7,7 @@ import pytest
 from benchmarks.fuzz import Verdict, changed_files, counts_of, outcome_of, require_read
 from benchmarks.fuzz_readers import READERS
 
-CASES = 400
+CASES = 300
 
 
 @cache
@@ -20,25 +20,18 @@ def reader(request):
     return request.param
 
 
-def test_every_reader_reads_the_good_files_that_are_changed(reader):
-    for files in good_files(reader):
-        require_read(reader, files)
-
-
 def test_no_changed_file_makes_a_reader_raise_a_foreign_error(reader):
     good, read = good_files(reader), 0
+    for files in good:
+        require_read(reader, files)
+    cases = [changed_files(reader, good, number) for number in range(20)]
+    assert cases == [changed_files(reader, good, number) for number in range(20)]
+    assert any(case not in good for case in cases)
     for number in range(counts_of(CASES)[reader.name]):
         outcome = outcome_of(reader, changed_files(reader, good, number, seed=0), number)
         assert outcome.verdict is not Verdict.FOREIGN, f"case {number} of seed 0: {outcome.words}"
         read += outcome.verdict is Verdict.READ
     assert read < number  # that files are changed so that some are refused
-
-
-def test_a_case_is_the_same_again_and_hashes_are_passed(reader):
-    good = good_files(reader)
-    cases = [changed_files(reader, good, number) for number in range(20)]
-    assert cases == [changed_files(reader, good, number) for number in range(20)]
-    assert any(case not in good for case in cases)
 
 
 def test_a_foreign_error_and_a_warning_are_seen(reader):

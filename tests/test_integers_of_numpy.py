@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.nonnegative.numbers import require_base
-from residualplanner.publish.parts.writing import workers_of
 
 PAIRS = rp.marginals(rp.Domain({"a": 3, "b": 2}), order=2)
 
@@ -27,18 +25,19 @@ def rap_plan(integer):
     "made",
     [
         rap_plan,
+        lambda integer: list(rp.marginals(PAIRS.domain, order=integer(2))),
         lambda integer: rp.privacy.Neighbors(records_per_person=integer(2)),
         lambda integer: rp.LimitedRecords("x.csv", person="p", keep=integer(2)),
-        lambda integer: workers_of(integer(2)),
-        lambda integer: require_base(integer(5)),
     ],
 )
 def test_an_integer_of_numpy_says_the_same_as_one_of_python(made):
     assert repr(made(np.int64)) == repr(made(np.uint8)) == repr(made(int))
 
 
-def test_tables_are_rounded_to_a_base_from_numpy():
+def test_tables_are_rounded_to_a_base_and_saved_by_workers_from_numpy(tmp_path):
     release = rp.reconstruct(rp.measure(rp.select(PAIRS, budget=rp.zcdp(1)), np.zeros((9, 2), int), noise="gaussian"))
     rounded = rp.rounded(release, base=np.int64(5))
     assert repr(rounded.product) == repr(rp.rounded(release, base=5).product)
     assert (rounded["a", "b"].estimate % 5 == 0).all()
+    release.save(tmp_path / "tables", "parts", workers=np.int64(1))
+    np.testing.assert_array_equal(rp.load_tables(tmp_path / "tables")["a", "b"].estimate, release["a", "b"].estimate)

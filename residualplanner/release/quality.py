@@ -13,7 +13,7 @@ from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
-from residualplanner.method.domain.about import require_words, words_of
+from residualplanner.method.domain.attribute import require_words, words_of
 
 #: What is said of an estimate, from the least noisy to the noisiest.
 RELIABLE, CAUTION, UNRELIABLE = "reliable", "use with caution", "unreliable"

@@ -24,8 +24,7 @@ from residualplanner.method.kron import (
     read_only,
     rebuilding_differences,
 )
-from residualplanner.method.queries.joint import answered_jointly
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.reference_answers import reference_answers

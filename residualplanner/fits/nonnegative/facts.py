@@ -18,8 +18,7 @@ from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.joint import answered_jointly
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, query_of, written_query
 from residualplanner.release.product import Origin
 from residualplanner.release.table import Table

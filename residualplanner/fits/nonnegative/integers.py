@@ -19,8 +19,7 @@ from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import SolverError, memory_for
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.joint import answered_jointly
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.query import WrittenQuery, query_of, written_query
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.numbers import one_by_one

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import names_text
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import date_of_day, day_of
 from residualplanner.method.domain.labels import Into, Rule

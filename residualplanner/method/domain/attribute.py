@@ -1,11 +1,11 @@
-"""One column of the table: its possible values, and the rules for all others."""
+"""One column of the table: its possible values, the rules for all others, and what is said about it for people."""
 
 import datetime as dt
 import difflib
 import reprlib
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -13,13 +13,72 @@ from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.html import ROWS, html_table, rest_note
-from residualplanner.method.domain.about import About
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, Values, values_of_labels
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from residualplanner.more.amounts.numeric import Numeric
+
+#: The most letters of each.
+_LONGEST = 10_000
+
+
+@hides("to_json")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
+
+    Attributes:
+        title: what the attribute is called, such as "Household income".
+        unit: of its values, such as "US dollars a year".
+        source: where the definition is from, such as "American Community Survey 2016".
+        note: anything else, such as "before taxes".
+
+    Raises:
+        DomainError: one of them is not a string, not valid Unicode, or has more than 10,000 letters.
+
+    Example:
+        >>> About(title="Household income", unit="US dollars").to_json()
+        {'title': 'Household income', 'unit': 'US dollars'}
+    """
+
+    title: str = ""
+    unit: str = ""
+    source: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        require_words(self, "an attribute")
+
+    def __bool__(self) -> bool:
+        return self != About()
+
+    def __repr__(self) -> str:
+        return f"About({', '.join(f'{word}={text!r}' for word, text in self.to_json().items())})"
+
+    def to_json(self) -> dict[str, str]:
+        """What is not empty, by name."""
+        return words_of(self)
+
+
+def require_words(noun: "DataclassInstance", of: str) -> None:
+    """Raise DomainError unless every field of a noun, ``of`` what is described, is a string that may be published."""
+    for word in (each.name for each in fields(noun)):
+        text = getattr(noun, word)
+        if not isinstance(text, str):
+            raise DomainError(f"the {word} of {of} must be a string, got {value_text(text)}")
+        if not is_unicode(text) or len(text) > _LONGEST:
+            raise DomainError(f"the {word} of {of} must be valid Unicode of at most {_LONGEST:,} letters")
+
+
+def words_of(noun: "DataclassInstance") -> dict[str, str]:
+    """The fields of a noun that are not empty, by name."""
+    every = {each.name: getattr(noun, each.name) for each in fields(noun)}
+    return {word: text for word, text in every.items() if text}
+
 
 #: The similarity of a label and a value, by difflib, from which on the label counts as a misspelled value; of how many
 #: values, and of how many letters, at most they are compared.

@@ -144,20 +144,40 @@ def codes_of_numbers(codes_of_integers: Callable[[NDArray[Any]], IntArray]) -> C
     return codes_of
 
 
+#: Of each family that is listed its values in words, what an entry means, and what columns other than strings hold.
+_LISTED: Mapping[Matching, tuple[str, Callable[[Any], object], Entries]] = {
+    "text": ("strings", text_of, "numbers"),
+    "truth": ("truth values", truth_of, "truth values"),
+    "integer": ("integers", integer_of, "numbers"),
+    "date": ("dates", day_of, "dates"),
+}
+
+
 @dataclass(frozen=True)
 class Listed:
-    """Values that are listed: entries are looked up by what they mean."""
+    """Values that are listed: entries are looked up by what they mean.
+
+    Of dates that is the day, numbered from 1970-01-01; tables show them as in ISO 8601.
+    """
 
     labels: tuple[Label, ...]
-    _meant: ClassVar["staticmethod[[Any], object]"]  # what an entry means in this family, or None
-    _entries: ClassVar[Entries] = "numbers"  # of columns that are no strings, which can be values
+    matching: Matching  # a family of `_LISTED`
 
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def words(self) -> str:
+        """What the values are, for messages."""
+        return _LISTED[self.matching][0]
+
+    @cached_property
+    def _meant(self) -> Callable[[Any], object]:
+        return _LISTED[self.matching][1]
+
     @cached_property
     def _code(self) -> dict[Any, int]:
-        return {label: code for code, label in enumerate(self.labels)}
+        return {self._meant(label): code for code, label in enumerate(self.labels)}
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, or UNKNOWN."""
@@ -165,84 +185,35 @@ class Listed:
 
     def code_of_label(self, label: object) -> int | None:
         """The code of a value as tables show it or as it was declared, or None."""
-        return self._code.get(label) if type(label) is type(self.labels[0]) else None
+        if self.matching == "date":
+            is_one = isinstance(label, dt.date) or label in self.labels
+        else:
+            is_one = type(label) is type(self.labels[0])
+        return self._code.get(self._meant(label)) if is_one else None
 
     def holds(self, entries: Entries) -> bool:
         """Whether any such entries can be values: of numbers only where some label means an integer."""
-        return entries == self._entries and (entries != "numbers" or self.integer_range() is not None)
+        return entries == _LISTED[self.matching][2] and (entries != "numbers" or self.integer_range() is not None)
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that codes a whole column of such entries, or None."""
-        del entries
-        return None
+        looked_up = partial(_looked_up, tuple(self._code))
+        if self.matching == "integer" and entries == "numbers":
+            return codes_of_numbers(looked_up)
+        return looked_up if self.matching == "date" and entries == "dates" else None
 
     def integer_range(self) -> tuple[int, int] | None:
         """The least and the largest integer among the values, or None."""
-        means = map(integer_of, self.labels) if self._entries == "numbers" else ()
+        means = map(integer_of, self.labels) if _LISTED[self.matching][2] == "numbers" else ()
         numbers = [number for number in means if number is not None]
         return (min(numbers), max(numbers)) if numbers else None
 
     def to_json(self) -> dict[str, Any]:
         """The values as a JSON object with one field."""
-        return {"labels": list(self.labels)}
+        return {"dates" if self.matching == "date" else "labels": list(self.labels)}
 
 
-class Texts(Listed):
-    """Strings."""
-
-    matching: ClassVar[Matching] = "text"
-    words: ClassVar[str] = "strings"
-    _meant = staticmethod(text_of)
-
-
-class Truths(Listed):
-    """Truth values."""
-
-    matching: ClassVar[Matching] = "truth"
-    words: ClassVar[str] = "truth values"
-    _meant = staticmethod(truth_of)
-    _entries: ClassVar[Entries] = "truth values"
-
-
-class ListedIntegers(Listed):
-    """Integers of 64 bits."""
-
-    matching: ClassVar[Matching] = "integer"
-    words: ClassVar[str] = "integers"
-    _meant = staticmethod(integer_of)
-
-    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that codes a whole column of such entries, or None."""
-        return codes_of_numbers(partial(_looked_up, self.labels)) if entries == "numbers" else None
-
-
-class Dates(Listed):
-    """Days that are listed, numbered from 1970-01-01; tables show them as in ISO 8601."""
-
-    matching: ClassVar[Matching] = "date"
-    words: ClassVar[str] = "dates"
-    _meant = staticmethod(day_of)
-    _entries: ClassVar[Entries] = "dates"
-
-    @cached_property
-    def _code(self) -> dict[Any, int]:
-        return {day_of(label): code for code, label in enumerate(self.labels)}
-
-    def code_of_label(self, label: object) -> int | None:
-        """The code of a value as tables show it or as it was declared, or None."""
-        is_date = isinstance(label, dt.date) or label in self.labels
-        return self._code.get(day_of(label)) if is_date else None
-
-    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that codes a whole column of such entries, or None."""
-        return partial(_looked_up, tuple(self._code)) if entries == "dates" else None
-
-    def to_json(self) -> dict[str, Any]:
-        """The values as a JSON object with one field."""
-        return {"dates": list(self.labels)}
-
-
-def values_of_labels(name: str, labels: object) -> Values:
+def values_of_labels(name: str, labels: object) -> Listed:
     """The family of labels of an attribute; DomainError where they repeat, are of several kinds, or no labels."""
     if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
         raise attribute_error(name, f"needs a list of labels, got {value_text(labels)}")
@@ -252,14 +223,14 @@ def values_of_labels(name: str, labels: object) -> Values:
     if not given:
         raise attribute_error(name, "needs at least 1 label")
     if all(isinstance(label, dt.date) for label in given):
-        values: Values = Dates(tuple(_checked_date(name, label).isoformat() for label in given))
+        values = Listed(tuple(_checked_date(name, label).isoformat() for label in given), "date")
     else:
         plain = tuple(checked_label(name, label) for label in given)
         if len({type(label) for label in plain}) > 1:
             raise attribute_error(
                 name, "mixes kinds of labels; make them all strings, all integers, all truth values or all dates"
             )
-        values = _FAMILIES[type(plain[0])](plain)
+        values = Listed(plain, _FAMILIES[type(plain[0])])
     if len(set(values.labels)) < len(values):
         raise attribute_error(name, "has a label twice")
     return values
@@ -274,7 +245,7 @@ def _checked_date(name: str, label: dt.date) -> dt.date:
     return label
 
 
-_FAMILIES: Mapping[type, Callable[[tuple[Label, ...]], Values]] = {str: Texts, bool: Truths, int: ListedIntegers}
+_FAMILIES: Mapping[type, Matching] = {str: "text", bool: "truth", int: "integer"}
 
 
 def _looked_up(distinct: Sequence[Any], numbers: NDArray[Any]) -> IntArray:

@@ -36,6 +36,11 @@ _LEAST = 1e-300
 _PATIENCE = 100
 #: Up to this many base mechanisms Newton steps are cheap.
 _NEWTON_LIMIT = 2000
+#: Weights begin no smaller than this, relative to equal ones, and their products with slacks no smaller either.
+_FLOOR = 1e-2
+#: How much of the way to the nearest bound a step may go.
+_REACH = 0.995
+_STEPS = 60
 
 
 def minimize_maximum_variance(
@@ -131,10 +136,34 @@ class _BestPoints:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class _State:
+    """Where the search stands, or a direction: weights and slacks of all rows, the two levels."""
+
+    weights: FloatArray
+    slack: FloatArray
+    levels: FloatArray
+
+    @property
+    def complementarity(self) -> float:
+        """The mean product of a weight and its slack."""
+        return float(self.weights @ self.slack) / len(self.weights)
+
+    def moved(self, by: "_State") -> "_State":
+        """As far in a direction as weights and slacks stay positive, and no further than the whole step."""
+        length = min(_room(self.weights, by.weights), _room(self.slack, by.slack))
+        return _State(
+            self.weights + length * by.weights, self.slack + length * by.slack, self.levels + length * by.levels
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class _RowProblem:
-    cost_rows: FloatArray
-    variance_rows: sparse.csr_array
-    variance_columns: sparse.csc_array
+    """Costs and variances as they depend on the noise."""
+
+    cost_rows: FloatArray  # N (c, m)
+    sparse_costs: sparse.csr_array  # the same
+    variance_rows: sparse.csr_array  # M (q, m)
+    variance_columns: sparse.csc_array  # its transpose
 
     def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _WeightedRows:
         """Evaluate both sides of the certificate, eqs. (16) and (17)."""
@@ -172,128 +201,30 @@ class _RowProblem:
         if self.cost_rows.shape[1] > _NEWTON_LIMIT:
             return found
         start = found.bounding.query_weights, found.bounding.cost_weights
-        for weights in interior_weights(self.cost_rows, self.variance_rows, start):
+        for weights in interior_weights(self, start):
             found = found.including(self.at(*weights))
             if found.is_within(gap):
                 break
         return found
 
-
-def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
-    with np.errstate(over="ignore"):
-        raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
-    return raised / float(raised.sum())
-
-
-def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_RowProblem, float]:
-    """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
-    p = np.array(pcost_coefficient, dtype=np.float64)
-    p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
-    if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
-        raise ValueError(f"variance_coefficient must be (q, {p.shape[1]}) with q >= 1, got {matrix.shape}")
-    if not ((p >= 0).all() and (p.sum(axis=0) > 0).all()):
-        raise ValueError("pcost_coefficient must be positive")
-    if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
-        raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
-    if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
-        raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
-    exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
-    scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
-    return _RowProblem(p, scaled, scaled.T), math.ldexp(1.0, exponent)
-
-
-def _start(start: ArrayLike | None, count: int) -> FloatArray:
-    if start is None:
-        return np.full(count, 1 / count)
-    weights = frozen_float_array("start", start, ndim=1)
-    if weights.shape != (count,) or not (weights > 0).all():
-        raise ValueError(f"start must hold {count} positive weights")
-    return weights / float(weights.sum())
-
-
-#: Weights begin no smaller than this, relative to equal ones, and their products with slacks no smaller either.
-_FLOOR = 1e-2
-#: How much of the way to the nearest bound a step may go.
-_REACH = 0.995
-_STEPS = 60
-
-
-def interior_weights(
-    cost_rows: FloatArray, variance_rows: sparse.csr_array, start: tuple[FloatArray, FloatArray]
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Weights of the variance rows (q,) and of the cost rows (c,), each with sum 1; 10 to 20 steps usually do.
-
-    Newton steps from near ``start``, where many rows M (q, m) compete for the same noise at costs N (c, m).  The
-    weights lambda and mu maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both at least 0 with sum 1.
-    At the optimum there are a level for either sort of weights, and slacks z >= 0 with ``level - grad g = z`` and
-    ``weight z = 0``, row by row.  With a small number in place of that 0, which shrinks from step to step (Mehrotra's
-    predictor and corrector), the equations of Newton's method have as many unknowns as there are rows.  But with ``a =
-    lambda M`` and ``b = mu N`` the curvature of g is ``-R diag(sqrt(a b) / 4) R^T`` with R the rows ``M / a`` above
-    ``-N / b``, so that all that is factored is a matrix with a row for each base mechanism.
-
-    Cost: a product of M with itself and a dense factorization, O(m**3), each.
-    Source: eqs. (16), (17) and (37).
-    """
-    problem = _BarrierProblem(variance_rows, sparse.csr_array(cost_rows))
-    state = problem.begin(start)
-    for _ in range(_STEPS):
-        queries, costs = np.split(state.weights, [problem.queries])
-        yield queries / queries.sum(), costs / costs.sum()
-        with np.errstate(all="ignore"):
-            try:
-                state = problem.step(state)
-            except (scipy.linalg.LinAlgError, ValueError):
-                return
-        if not (np.isfinite(state.weights) & (state.weights > 0) & (state.slack > 0)).all():
-            return
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _State:
-    """Where the search stands, or a direction: weights and slacks of all rows, the two levels."""
-
-    weights: FloatArray
-    slack: FloatArray
-    levels: FloatArray
-
-    @property
-    def complementarity(self) -> float:
-        """The mean product of a weight and its slack."""
-        return float(self.weights @ self.slack) / len(self.weights)
-
-    def moved(self, by: "_State") -> "_State":
-        """As far in a direction as weights and slacks stay positive, and no further than the whole step."""
-        length = min(_room(self.weights, by.weights), _room(self.slack, by.slack))
-        return _State(
-            self.weights + length * by.weights, self.slack + length * by.slack, self.levels + length * by.levels
-        )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _BarrierProblem:
-    """Variance rows and cost rows, (q, m) and (c, m)."""
-
-    variance: sparse.csr_array
-    cost: sparse.csr_array
-
     @property
     def queries(self) -> int:
         """How many variance rows there are."""
-        return int(self.variance.shape[0])
+        return int(self.variance_rows.shape[0])
 
     @property
     def groups(self) -> FloatArray:
         """Which rows are of either sort, (q + c, 2)."""
-        return np.repeat(np.eye(2), [self.queries, self.cost.shape[0]], axis=0)
+        return np.repeat(np.eye(2), [self.queries, len(self.cost_rows)], axis=0)
 
     def sums(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """``lambda M`` and ``mu N``, (m,) each."""
-        return self.variance.T @ weights[: self.queries], self.cost.T @ weights[self.queries :]
+        return self.variance_columns @ weights[: self.queries], self.sparse_costs.T @ weights[self.queries :]
 
     def slopes(self, weights: FloatArray) -> FloatArray:
         """The gradient of g, (q + c,)."""
         a, b = self.sums(weights)
-        return np.concatenate([self.variance @ np.sqrt(b / a), self.cost @ np.sqrt(a / b)]) / 2
+        return np.concatenate([self.variance_rows @ np.sqrt(b / a), self.sparse_costs @ np.sqrt(a / b)]) / 2
 
     def begin(self, start: tuple[FloatArray, FloatArray]) -> _State:
         """A beginning near ``start`` but away from all bounds."""
@@ -310,9 +241,10 @@ class _BarrierProblem:
         missed = groups @ state.levels - self.slopes(weights) - slack
         a, b = self.sums(weights)
         root = np.sqrt(np.sqrt(a * b) / 4)
-        rows = sparse.vstack([self.variance @ sparse.diags_array(root / a), self.cost @ sparse.diags_array(-root / b)])
+        costs = self.sparse_costs @ sparse.diags_array(-root / b)
+        rows = sparse.csr_array(sparse.vstack([self.variance_rows @ sparse.diags_array(root / a), costs]))
         # With D = slack / weights the curvature plus D is inverted through the smaller I + R^T D^-1 R (Woodbury).
-        rows, stiffness = sparse.csr_array(rows), weights / slack
+        stiffness = weights / slack
         inner = (rows.T @ (sparse.diags_array(stiffness) @ rows)).toarray()
         inner[np.diag_indices_from(inner)] += 1
         factor = scipy.linalg.cho_factor(inner, overwrite_a=True)
@@ -337,6 +269,67 @@ class _BarrierProblem:
         ahead = direction(0.0)
         left = state.moved(ahead).complementarity / state.complementarity
         return state.moved(direction(state.complementarity * left**3 - ahead.weights * ahead.slack))
+
+
+def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | float) -> FloatArray:
+    with np.errstate(over="ignore"):
+        raised = np.clip(weights * ratio**exponent, _LEAST_WEIGHT, 1 / _LEAST_WEIGHT)
+    return raised / float(raised.sum())
+
+
+def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_RowProblem, float]:
+    """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
+    p = np.array(pcost_coefficient, dtype=np.float64)
+    p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
+    if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
+        raise ValueError(f"variance_coefficient must be (q, {p.shape[1]}) with q >= 1, got {matrix.shape}")
+    if not ((p >= 0).all() and (p.sum(axis=0) > 0).all()):
+        raise ValueError("pcost_coefficient must be positive")
+    if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
+        raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
+    if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
+        raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
+    exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
+    scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
+    return _RowProblem(p, sparse.csr_array(p), scaled, scaled.T), math.ldexp(1.0, exponent)
+
+
+def _start(start: ArrayLike | None, count: int) -> FloatArray:
+    if start is None:
+        return np.full(count, 1 / count)
+    weights = frozen_float_array("start", start, ndim=1)
+    if weights.shape != (count,) or not (weights > 0).all():
+        raise ValueError(f"start must hold {count} positive weights")
+    return weights / float(weights.sum())
+
+
+def interior_weights(
+    problem: _RowProblem, start: tuple[FloatArray, FloatArray]
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Weights of the variance rows (q,) and of the cost rows (c,), each with sum 1; 10 to 20 steps usually do.
+
+    Newton steps from near ``start``, where many rows M (q, m) compete for the same noise at costs N (c, m).  The
+    weights lambda and mu maximize the concave ``g = sum_A sqrt((mu N)_A (lambda M)_A)``, both at least 0 with sum 1.
+    At the optimum there are a level for either sort of weights, and slacks z >= 0 with ``level - grad g = z`` and
+    ``weight z = 0``, row by row.  With a small number in place of that 0, which shrinks from step to step (Mehrotra's
+    predictor and corrector), the equations of Newton's method have as many unknowns as there are rows.  But with ``a =
+    lambda M`` and ``b = mu N`` the curvature of g is ``-R diag(sqrt(a b) / 4) R^T`` with R the rows ``M / a`` above
+    ``-N / b``, so that all that is factored is a matrix with a row for each base mechanism.
+
+    Cost: a product of M with itself and a dense factorization, O(m**3), each.
+    Source: eqs. (16), (17) and (37).
+    """
+    state = problem.begin(start)
+    for _ in range(_STEPS):
+        queries, costs = np.split(state.weights, [problem.queries])
+        yield queries / queries.sum(), costs / costs.sum()
+        with np.errstate(all="ignore"):
+            try:
+                state = problem.step(state)
+            except (scipy.linalg.LinAlgError, ValueError):
+                return
+        if not (np.isfinite(state.weights) & (state.weights > 0) & (state.slack > 0)).all():
+            return
 
 
 def _room(values: FloatArray, change: FloatArray) -> float:

@@ -140,8 +140,7 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     if (budget is None) == (at_most is None):
         raise BudgetError("give exactly one of budget= and at_most=")
     if at_most is not None:
-        require_positive("at_most", at_most)
-        return at_most
+        return require_positive("at_most", at_most)  # a float, as files have it: the hash is of what is stated
     if not isinstance(budget, Budget):
         raise BudgetError(
             f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {value_text(budget)}"

@@ -6,10 +6,18 @@ Nothing here has seen data or a domain.
 """
 
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
-from residualplanner.method.privacy.claim import PrivacyClaim, claim_of_budget, python_text, require_discrete
+from residualplanner.method.privacy.claim import (
+    Neighbors,
+    Notion,
+    PrivacyClaim,
+    budget_within,
+    claim_of_budget,
+    cost_text_down,
+    cost_text_up,
+    python_text,
+    require_discrete,
+)
 from residualplanner.method.privacy.curves import GDP, ZCDP, Holding, Noise
-from residualplanner.method.privacy.neighbors import Neighbors, Notion
-from residualplanner.method.privacy.restating import budget_within, cost_text_down, cost_text_up
 
 __all__ = [
     "GDP",

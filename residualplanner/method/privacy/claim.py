@@ -1,16 +1,86 @@
-"""Claims of privacy: every sentence on it in messages, files and reports is made here."""
+"""Claims of privacy: what one person may change, and every sentence on it in messages, files and reports.
 
+Source: docs/mathematics.md sections 1 and 8.
+"""
+
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, get_args
 
-from residualplanner.ground.checks import Number
+from residualplanner.ground.checks import Number, is_integer, value_text
 from residualplanner.ground.errors import BudgetError
-from residualplanner.ground.words import rounded_up, short_text_down
-from residualplanner.method.privacy._exact import float_up
-from residualplanner.method.privacy.budget import Budget, approx_dp, zcdp
+from residualplanner.ground.words import decimal_text_down, decimal_text_up, rounded_up, short_text_down, suggestion
+from residualplanner.method.privacy._exact import float_up, root_up, working_digits
+from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.method.privacy.curves import Holding, Noise, NoiseGuarantees, law_of
-from residualplanner.method.privacy.neighbors import Neighbors
+
+Notion = Literal["add-remove", "replace"]
+
+_CHANGES = {"add-remove": "adding or removing", "replace": "replacing"}
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """What may differ between two data sets that the release must not tell apart.
+
+    Attributes:
+        notion: "add-remove" (one data set has more records) or "replace" (records have other values; the number of
+            records is public).
+        records_per_person: the most records that one person contributes, all of which may change; at least 1.  It is a
+            promise about the data, which is not checked.
+        largest_weight: how often each of them counts at most; weighted records are added or removed.
+
+    Raises:
+        BudgetError: another notion, or not an integer of records.
+
+    Example:
+        >>> print(Neighbors("replace", 3).words)
+        replacing up to 3 records
+    """
+
+    notion: Notion = "add-remove"
+    records_per_person: int = 1
+    largest_weight: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
+            raise BudgetError(
+                f"neighbors must be one of {list(get_args(Notion))}, got {value_text(self.notion)}"
+                f"{suggestion(self.notion, get_args(Notion))}"
+            )
+        records = self.records_per_person
+        if not is_integer(records, least=1) or records > 10**6:
+            raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
+        object.__setattr__(self, "records_per_person", int(records))
+
+    @property
+    def has_public_total(self) -> bool:
+        """Whether the number of records is public, as data sets have equally many if they are neighbors."""
+        return self.notion == "replace"
+
+    @property
+    def cost_factor(self) -> Fraction:
+        """How much more all records of a person cost than one of weight 1: k w squared, when all fall into one cell.
+
+        Source: eqs. (101) and (102).
+        """
+        return (self.records_per_person * self.largest_weight) ** 2
+
+    @property
+    def cost_factor_up(self) -> float:
+        """The same as a float, rounded up."""
+        exact = self.cost_factor
+        nearest = float(exact)
+        return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+
+    @property
+    def words(self) -> str:
+        """The change that the privacy statement is about."""
+        count = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records"
+        return f"{_CHANGES[self.notion]} {count}"
+
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
@@ -85,12 +155,12 @@ class PrivacyClaim:
     @property
     def planned(self) -> str:
         """The promise of a plan of this cost, in a sentence."""
-        return self._law.planned(self.pcost, self.change)
+        return self._law.worded(self._law.plan, self.pcost, self.change)
 
     @property
     def released(self) -> str:
         """The sentence that may be signed for a release of this cost, or the reason why there is none."""
-        return self._law.released(self.pcost, self.change)
+        return self._law.worded(self._law.release, self.pcost, self.change)
 
     @property
     def caution(self) -> str:
@@ -189,3 +259,80 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
         costs = f"pcost {rounded_up(promise.pcost_exact)} in place of {rounded_up(budget.pcost_exact)}"
         options = f"{spelled(promise)} for the same promise ({costs}), or {options}"
     raise BudgetError(f"a budget of {budget.statement} does not hold for discrete noise; write {options}")
+
+
+# A privacy cost in the words of a budget: what has been spent of it, and what may still be spent.
+
+
+def _root_up(cost: Fraction) -> Fraction:
+    with working_digits():
+        return Fraction(root_up(cost))
+
+
+def _root_down(cost: Fraction) -> Fraction:
+    """The square root, with 200 decimals, never above: the integer root of an integer is rounded down."""
+    return Fraction(math.isqrt(cost.numerator * 10**400 // cost.denominator), 10**200)
+
+
+#: By how much an epsilon is made smaller at first where it allows more than a cost, relative to it.
+_STEP = Fraction(1, 10**12)
+_MAKERS: dict[str, Callable[..., Budget]] = {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}
+#: The number of a notion with one at a privacy cost: not above, and not below the exact one.
+_BELOW: dict[str, Callable[[Fraction], Fraction]] = {
+    "pcost": lambda cost: cost,
+    "zcdp": lambda cost: cost / 2,
+    "gdp": _root_down,
+}
+_ABOVE = _BELOW | {"gdp": _root_up}
+
+
+def cost_text_up(cost: Fraction, like: Budget) -> str:
+    """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits."""
+    if like.noise is None:
+        return like.worded(decimal_text_up(_ABOVE[like.notion](cost)) if cost else "0")
+    delta = like.given[1]
+    epsilon = law_of(like.noise).curve.epsilon(cost, delta) if cost else 0.0
+    return like.worded(decimal_text_up(Fraction(epsilon)) if epsilon else "0", delta)
+
+
+def cost_text_down(cost: Fraction, like: Budget) -> str:
+    """A privacy cost that may be spent, as the statement of a budget that does not exceed it, with six digits."""
+    found = _largest(cost, like, decimal_text_down)
+    return like.worded("0", *like.given[1:]) if found is None else found.statement
+
+
+def budget_within(cost: Fraction, like: Budget) -> Budget:
+    """The largest budget that is stated as another one is, and allows no more than a privacy cost > 0.
+
+    It is stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative; of (epsilon,
+    delta) with the other's delta and noise.  BudgetError where no epsilon above 0 allows so little at this delta.
+
+    Example:
+        >>> budget_within(Fraction(2, 3), zcdp(1)), budget_within(Fraction(1, 4), gdp(1))
+        (zcdp(1/3), gdp(0.5))
+    """
+    found = _largest(cost, like, short_text_down)
+    if found is None:
+        raise BudgetError(
+            f"{cost_text_down(cost, pcost(1))} is too little to be stated as (epsilon, {like.given[1]})-DP with an "
+            f'epsilon above 0; write budget=pcost("{short_text_down(cost)}")'
+        )
+    return found
+
+
+def _largest(cost: Fraction, like: Budget, written: Callable[[Fraction], str]) -> Budget | None:
+    """The largest budget of a number that ``written`` rounds down; None if there is none."""
+    if not cost:
+        return None
+    if like.noise is None:
+        return _MAKERS[like.notion](written(_BELOW[like.notion](cost)))
+    delta, step = like.given[1], _STEP
+    epsilon = Fraction(law_of(like.noise).curve.epsilon(cost, delta))
+    while epsilon > 0:
+        found = approx_dp(written(epsilon), delta, noise=like.noise)
+        if found.pcost_exact <= cost:
+            return found
+        epsilon, step = epsilon * (1 - step), min(step * 4, Fraction(1, 2))
+        if step == Fraction(1, 2) and not epsilon > Fraction(1, 10**6):
+            return None  # at this delta, however small epsilon is, more is allowed
+    return None

@@ -253,57 +253,47 @@ class Holding:
     remark: str
 
 
+@dataclass(frozen=True, slots=True)
 class NoiseGuarantees:
-    """What is proved of exact discrete Gaussian noise of any scale at an exact privacy cost: zCDP and what follows."""
+    """What is proved of one kind of noise of any scale at an exact privacy cost: zCDP and what follows."""
 
-    curve = ZCDP
-    condition = ""  # the beginning of a sentence on it, where it holds on a condition
+    curve: PrivacyCurve
+    remark: str  # the noise that the notions hold for
+    plan: str  # the promise of a plan, in a sentence
+    release: str  # the sentence that may be signed for a release, or the reason why there is none
+    condition: str = ""  # the beginning of a sentence on it, where it holds on a condition
 
     def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
         """The notions of privacy that hold, apart from (epsilon, delta)."""
-        return (Holding("rho-zCDP", "rho", cost / 2, "proved for the noise that is drawn"),)
+        zcdp = Holding("rho-zCDP", "rho", cost / 2, self.remark)
+        return (zcdp, Holding("mu-GDP", "mu", mu_of_cost(cost), self.remark)) if self.curve is GDP else (zcdp,)
 
-    def planned(self, cost: Fraction, change: str) -> str:
-        """The promise of a plan of this cost, in a sentence."""
-        return (
-            "Measured once with exact discrete Gaussian noise, which is the default, this plan satisfies rho-zCDP with "
-            f"rho at most {decimal_text_up(cost / 2)} under {change}."
-        )
-
-    def released(self, cost: Fraction, change: str) -> str:
-        """The sentence that may be signed for a release of this cost, or the reason why there is none."""
+    def worded(self, sentence: str, cost: Fraction, change: str) -> str:
+        """One of its sentences, for this cost and these neighbors."""
         rho = cost / 2
-        return (
-            f"This release satisfies rho-zCDP with rho = {fraction_text(rho)} (<= {decimal_text_up(rho)}) under "
-            f"{change}, with exact discrete Gaussian noise from the operating system's random bits."
-        )
+        return sentence.format(exact=fraction_text(rho), rho=decimal_text_up(rho), change=change)
 
 
-class _Continuous(NoiseGuarantees):
-    """Continuous Gaussian noise in real numbers, which a computer only simulates: zCDP and GDP."""
-
-    curve = GDP
-    condition = "with continuous noise, "
-    _remark = "for continuous Gaussian noise in real numbers"
-
-    def holdings(self, cost: Fraction) -> tuple[Holding, ...]:
-        return (
-            Holding("rho-zCDP", "rho", cost / 2, self._remark),
-            Holding("mu-GDP", "mu", mu_of_cost(cost), self._remark),
-        )
-
-    def planned(self, cost: Fraction, change: str) -> str:
-        return (
-            "The budget of this plan was stated for continuous Gaussian noise in real numbers, and is refused where "
-            f"discrete noise is measured.  With continuous noise it satisfies rho-zCDP with rho at most "
-            f"{decimal_text_up(cost / 2)} under {change}."
-        )
-
-    def released(self, cost: Fraction, change: str) -> str:  # noqa: ARG002 - nothing is claimed, whatever the cost
-        return "continuous noise in floating point is a simulation of what the plan's zCDP holds for"
-
-
-_LAWS: dict[str, NoiseGuarantees] = {"discrete": NoiseGuarantees(), "gaussian": _Continuous()}
+_LAWS: dict[str, NoiseGuarantees] = {
+    "discrete": NoiseGuarantees(
+        ZCDP,
+        "proved for the noise that is drawn",
+        "Measured once with exact discrete Gaussian noise, which is the default, this plan satisfies rho-zCDP with "
+        "rho at most {rho} under {change}.",
+        "This release satisfies rho-zCDP with rho = {exact} (<= {rho}) under {change}, with exact discrete Gaussian "
+        "noise from the operating system's random bits.",
+    ),
+    # Continuous noise in real numbers a computer only simulates, so that nothing is claimed of a release.
+    "gaussian": NoiseGuarantees(
+        GDP,
+        "for continuous Gaussian noise in real numbers",
+        "The budget of this plan was stated for continuous Gaussian noise in real numbers, and is refused where "
+        "discrete noise is measured.  With continuous noise it satisfies rho-zCDP with rho at most {rho} under "
+        "{change}.",
+        "continuous noise in floating point is a simulation of what the plan's zCDP holds for",
+        condition="with continuous noise, ",
+    ),
+}
 
 
 def law_of(noise: object) -> NoiseGuarantees:

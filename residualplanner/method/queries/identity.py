@@ -1,7 +1,7 @@
 """One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,8 +13,22 @@ from residualplanner.method.kron import SameArray
 from residualplanner.method.queries.kind import PlainRows
 
 
-class ValueRows(PlainRows, Protocol):
-    """One answer per value: the basic matrix is the identity."""
+@dataclass(frozen=True, slots=True)
+class Identity(PlainRows):
+    """One answer per value: the basic matrix is the identity.
+
+    Source: eq. (1).
+
+    Example:
+        >>> Identity().matrix(2)
+        array([[1., 0.],
+               [0., 1.]])
+    """
+
+    @property
+    def name(self) -> str:
+        """The word for this kind in error tables and files."""
+        return "identity"
 
     @property
     def is_identity(self) -> bool:
@@ -61,22 +75,7 @@ class ValueRows(PlainRows, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity(ValueRows):
-    """One answer per value: the basic matrix is the identity.
-
-    Source: eq. (1).
-
-    Example:
-        >>> Identity().matrix(2)
-        array([[1., 0.],
-               [0., 1.]])
-    """
-
-    name = "identity"
-
-
-@dataclass(frozen=True, slots=True)
-class Matching(ValueRows):
+class Matching(Identity):
     """One answer per value, matched together: a record counts if it has the values of at least r of the attributes.
 
     All attributes of a query that have this kind with the same r are answered together, as an r-of-k threshold; others

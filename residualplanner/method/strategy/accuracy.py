@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.queries.joint import joint_factors
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, joint_factors
 from residualplanner.method.strategy.cells import (
     AnswerFactors,
     CellTables,

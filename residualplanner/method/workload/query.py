@@ -14,8 +14,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.joint import answered_jointly, require_joint
-from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
+from residualplanner.method.queries.kind import Kind, answered_jointly, require_joint, statistic_among, tied_kind
 from residualplanner.method.workload.attribute_sets import QueryBlock, block_as_written, merged
 
 #: The most different kinds of query of a workload: blocks number them in 16 bits.

@@ -14,8 +14,7 @@ from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.joint import joint_factors, require_joint
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, joint_factors, require_joint
 from residualplanner.method.workload.attribute_sets import (
     SET_LIMIT,
     AttributeSets,

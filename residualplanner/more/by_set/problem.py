@@ -20,7 +20,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.queries.joint import joint_factors
+from residualplanner.method.queries.kind import joint_factors
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes, plain_grams

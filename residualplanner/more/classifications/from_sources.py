@@ -8,8 +8,7 @@ from typing import Any, Self
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
 from residualplanner.more.classifications.classification import Classification

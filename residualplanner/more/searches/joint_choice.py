@@ -22,7 +22,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.queries.joint import joint_factors
+from residualplanner.method.queries.kind import joint_factors
 from residualplanner.method.strategy.variances import ResidualNumbers, subtraction_numbers
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import Closure, subset_products

@@ -116,12 +116,6 @@ def test_bases_have_one_code_exactly_where_they_are_equal():
     assert basis_codes(bases).tolist() == [0, 1, 2, 3, 1, 0, 4]
 
 
-def test_what_a_basis_holds_cannot_be_changed():
-    basis = integer_basis([[1, -1]], "given")
-    for array in (basis.matrix, basis.u, basis.G):
-        assert not array.flags.writeable
-
-
 @pytest.mark.parametrize(
     ("matrix", "reason"),
     [
@@ -143,34 +137,21 @@ def test_matrices_that_are_no_basis_are_refused(matrix, reason):
         integer_basis(matrix, "given")
 
 
-def test_cost_and_variance_numbers_are_those_of_one_attribute_alone():
-    numbers = subtraction_numbers(SIZES)
-    assert numbers.present.shape == numbers.absent.shape == (len(SIZES), 1)
-    for i, size in enumerate(SIZES):
-        present = dense.covariance_share((size,), (0,), (0,))
-        absent = dense.covariance_share((size,), (0,), ())
-        cost = dense.cost_coefficients((size,), [(0,)])[0]
-        assert numbers.pcost[i] == pytest.approx(cost, abs=1e-15)
-        np.testing.assert_allclose(np.diag(present), numbers.present[i, 0], atol=1e-15)
-        np.testing.assert_allclose(np.diag(absent), numbers.absent[i, 0], atol=1e-15)
-
-
 @pytest.mark.parametrize("size", SIZES)
-def test_cell_covariances_are_those_of_the_residual_answers(size):
-    absent, present = subtraction_basis(size).cell_covariances(Identity())
-    inverse, noise = dense.subtraction_inverse(size), dense.residual_covariance((size,), (0,))
+def test_the_subtraction_basis_has_the_cost_and_covariances_of_its_matrices(size):
+    basis, noise = subtraction_basis(size), dense.residual_covariance((size,), (0,))
+    absent, present = basis.cell_covariances(Identity())
+    inverse, mean = dense.subtraction_inverse(size), dense.reconstruction((size,), (0,), ())
     np.testing.assert_allclose(present, inverse @ noise @ inverse.T, atol=1e-14)
-    mean = dense.reconstruction((size,), (0,), ())
     np.testing.assert_allclose(absent, mean @ mean.T, atol=1e-15)
+    assert float(basis.pcost) == pytest.approx(dense.cost_coefficients((size,), [(0,)])[0], abs=1e-15)
+    factors = basis.mean_variance_factors(Identity())
+    assert factors == pytest.approx((present[0, 0], absent[0, 0]), abs=1e-15)
 
 
-def test_the_numbers_cannot_be_changed():
-    numbers = subtraction_numbers(SIZES)
-    for array in (numbers.pcost, numbers.present, numbers.absent):
+def test_what_is_held_cannot_be_changed_and_the_largest_sizes_there_are_stay_positive_and_finite():
+    basis, numbers = integer_basis([[1, -1]], "given"), subtraction_numbers([2**62, 3])
+    for array in (basis.matrix, basis.u, basis.G, numbers.pcost, numbers.present, numbers.absent):
         assert not array.flags.writeable
-
-
-def test_the_largest_sizes_there_are_stay_positive_and_finite():
-    numbers = subtraction_numbers([2**62])
     assert 0 < numbers.absent[0, 0] < 1e-30
     assert 0 < numbers.pcost[0] <= 1

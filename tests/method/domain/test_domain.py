@@ -1,7 +1,9 @@
-"""The schema as a whole."""
+"""The schema as a whole, and as JSON."""
 
+import datetime as dt
 import json
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,31 +11,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import Attribute, Bins, Domain
+from residualplanner import About, Attribute, Bins, Domain
+from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.domain.labels import Into
 
 reproducible = settings(derandomize=True, deadline=None)
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+names = words.filter(bool)
 integers = st.integers(-(2**63), 2**63 - 1)
 labels = st.one_of(
-    *(st.lists(kind, min_size=1, max_size=5, unique=True) for kind in (names, integers, st.booleans())),
+    *(st.lists(kind, min_size=1, max_size=5, unique=True) for kind in (names, integers, st.booleans(), st.dates()))
 )
 edges = st.lists(st.floats(allow_nan=False), min_size=2, max_size=5, unique=True).map(sorted)
+abouts = st.none() | st.builds(About, title=words, unit=words, source=words, note=words)
 
 
 @st.composite
 def attributes(draw, name):
     values = draw(
         st.one_of(
-            st.integers(1, 2**63 - 1).map(lambda size: {"size": size}),
+            st.integers(1, 2**63 - 3).map(lambda size: {"size": size}),
             labels.map(lambda found: {"labels": found}),
+            labels.flatmap(
+                lambda found: st.lists(words, min_size=len(found), max_size=len(found)).map(
+                    lambda meant: {"labels": dict(zip(found, meant, strict=True))}
+                )
+            ),
             edges.map(lambda found: {"bins": Bins(found)}),
+            st.just({"bins": Bins.months("2020-01", "2020-03")}),
         )
     )
-    code = draw(st.integers(0, Attribute(name, **values).size - 1))
-    shown = code if "size" in values else Attribute(name, **values).value_labels[code]
-    rules = st.sampled_from(["error", "drop", Into(shown)])
-    return Attribute(name, **values, unknown=draw(rules), missing=draw(rules))
+    plain = Attribute(name, **values)
+    code = draw(st.integers(0, plain.size - 1))
+    shown = code if "size" in values else plain.value_labels[code]
+    rules = st.sampled_from(["error", "drop", Into(shown), Into("not one of these"), Into("nor of these")])
+    return Attribute(name, **values, unknown=draw(rules), missing=draw(rules), about=draw(abouts))
 
 
 @st.composite
@@ -56,10 +68,7 @@ def test_a_domain_comes_back_equal_from_json(domain):
 def test_cells_are_the_exact_product_of_sizes(sizes, data):
     domain = Domain({f"a{i}": size for i, size in enumerate(sizes)})
     chosen = data.draw(st.lists(st.sampled_from(range(len(sizes))), unique=True)) if sizes else []
-    product = 1
-    for i in chosen:
-        product *= sizes[i]
-    assert domain.cells([f"a{i}" for i in chosen]) == product
+    assert domain.cells([f"a{i}" for i in chosen]) == math.prod(sizes[i] for i in chosen)
     assert domain.positions([f"a{i}" for i in chosen]) == tuple(sorted(chosen))
     assert domain.cells() == math.prod(sizes)
     assert type(domain.cells()) is int
@@ -74,23 +83,13 @@ def test_a_domain_behaves_like_a_sequence_of_names_and_a_mapping_to_attributes()
     assert "sex" in domain
     assert "Sex" not in domain
     assert domain["sex"] == Attribute("sex", labels=["F", "M"])
-
-
-def test_a_domain_without_attributes_has_the_total_only():
     assert Domain({}).cells() == 1
     assert Domain({}).positions(()) == ()
-    assert Domain.from_json(Domain({}).to_json()) == Domain({})
 
 
 def test_domains_differ_in_order_kind_and_rules():
-    variants = [
-        Domain({"a": 2, "b": 3}),
-        Domain({"b": 3, "a": 2}),
-        Domain({"a": [0, 1], "b": 3}),
-        Domain({"a": [False, True], "b": 3}),
-        Domain({"a": ["0", "1"], "b": 3}),
-        Domain({"a": Attribute("a", 2, missing="drop"), "b": 3}),
-    ]
+    firsts = [2, [0, 1], [False, True], ["0", "1"], Attribute("a", 2, missing="drop")]
+    variants = [*(Domain({"a": first, "b": 3}) for first in firsts), Domain({"b": 3, "a": 2})]
     assert len(set(variants)) == len(variants)
 
 
@@ -104,18 +103,14 @@ def test_the_text_of_a_domain_stays_short():
 @pytest.mark.parametrize(
     ("mapping", "message"),
     [
-        ({"a": 0}, "at least 1 value"),
-        ({"a": -1}, "at least 1 value"),
+        *(({"a": size}, "at least 1 value") for size in (0, -1)),
         ({"a": 2**63}, r"fewer than 2\*\*63"),
-        ({"a": True}, "needs an integer for its size"),
-        ({"a": 2.0}, "needs an integer for its size"),
-        ({"a": math.nan}, "needs an integer for its size"),
+        *(({"a": size}, "needs an integer for its size") for size in (True, 2.0, math.nan)),
         ({"a": "FM"}, "needs a list of labels"),
         ({"a": {"F", "M"}}, "needs its labels in an order, and a set has another in every run; write a list"),
         ({"a": None}, "needs a size, labels or bins, got None"),
-        ({"": 2}, "must be a string that is not empty"),
-        ({1: 2}, "must be a string that is not empty"),
-        ({"\ud800": 2}, "not valid Unicode"),
+        *(({name: 2}, "must be a string that is not empty") for name in ("", 1)),
+        *(({name: 2}, "not valid Unicode") for name in ("\ud800", "\udbff\udbff")),
         ({"a": Attribute("b", 2)}, "has the key 'a'"),
         ([("a", 2)], "a domain is a mapping"),
     ],
@@ -127,9 +122,8 @@ def test_bad_mappings_are_refused(mapping, message):
 
 def test_names_that_are_unknown_repeated_or_one_text_are_refused():
     domain = Domain({"age": 85, "sex": 2})
-    with pytest.raises(
-        rp.errors.DomainError, match=r"unknown attribute 'race'; the domain has \['age', 'sex'\]"
-    ) as caught:
+    unknown = r"unknown attribute 'race'; the domain has \['age', 'sex'\]"
+    with pytest.raises(rp.errors.DomainError, match=unknown) as caught:
         domain.positions(["race"])
     assert caught.value.attributes == ("race",)
     with pytest.raises(rp.errors.DomainError, match=r"attribute 'age' occurs twice"):
@@ -140,44 +134,88 @@ def test_names_that_are_unknown_repeated_or_one_text_are_refused():
         domain["race"]
 
 
-def item(**changes):
-    return {"attributes": [{"name": "a", "size": 2, "unknown": "error", "missing": "error"} | changes]}
+#: What version 6 of the format of plans has, before there were meanings, dates and labels of their own.
+RULES = {"unknown": "error", "missing": "error"}
+OLD = {
+    "attributes": [
+        {"name": "size", "size": 85, "unknown": "drop", "missing": {"into": 0}},
+        {"name": "labels", "labels": ["F", "M", "?"], "unknown": {"into": "?"}, "missing": "error"},
+        {"name": "truth", "labels": [True, False], "unknown": "error", "missing": {"into": False}},
+        {"name": "bins", "bins": {"edges": ["-inf", 0.0, 1.5, "inf"], "labels": ["a", "b", "c"]}, **RULES},
+    ]
+}
+
+
+def test_the_json_of_older_plans_is_read_and_written_as_it_was():
+    assert json.dumps(Domain.from_json(OLD).to_json()) == json.dumps(OLD)
+
+
+ONE_OF = "exactly one of size, labels, bins and numeric"
+ALL_DIFFERENT = "expected strings, integers or truth values, all different"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"size": 2, "sizes": 2}, ": unknown field 'sizes'"),
+        *(({"size": size}, ": .* needs an integer") for size in (True, 2.0)),
+        *(
+            (fields, ONE_OF)
+            for fields in ({}, {"size": 2, "labels": ["x"]}, {"labels": ["x"], "dates": ["2020-01-01"]})
+        ),
+        ({"labels": "xy"}, r"\.labels: expected a list"),
+        ({"labels": ["x", "x"]}, "has a label twice"),
+        ({"size": 2, "unknown": "DROP"}, r"\.unknown: expected"),
+        ({"size": 2, "unknown": {"into": 2}}, "has unknown=2; write 'error', 'drop' or one of its values 0 .. 1"),
+        ({"size": 2, "unknown": {"into": []}}, "has unknown="),
+        ({"bins": {"edges": [0, 1], "labels": "x"}}, r"\.bins: edges and labels must be lists"),
+        ({"bins": {"edges": [0, 1]}}, r"\.bins: the field 'labels' is missing"),
+        ({"bins": {"edges": [0, "1"], "labels": ["x"]}}, r"\.bins: bin edges must be numbers"),
+        ({"bins": {"edges": [1, 0], "labels": ["x"]}}, "strictly increasing"),
+        ({"labels": ["x"], "meanings": ["a", "b"]}, r"\.meanings: expected one for each label"),
+        ({"size": 1, "meanings": ["a"]}, r"\.meanings: expected one for each label"),
+        ({"labels": ["x"], "meanings": "a"}, r"\.meanings: expected a list"),
+        ({"labels": [["x"]], "meanings": ["a"]}, ALL_DIFFERENT),
+        ({"labels": ["x", "x"], "meanings": ["a", "b"]}, ALL_DIFFERENT),
+        ({"labels": ["x"], "meanings": [3]}, "has a meaning that is not a string"),
+        *(({"dates": [day]}, "expected dates such as 2020-12-31") for day in ("2020-02-30", "2020-02-20 10:00", 7)),
+        ({"size": 1, "about": {"titel": "x"}}, r"\.about: unknown field 'titel'"),
+        ({"size": 1, "about": {"title": 5}}, r"about: the title of an attribute must be a string"),
+        ({"size": 1, "about": "x"}, r"\.about: expected an object"),
+    ],
+)
+def test_json_that_does_not_fit_is_refused_where_it_is_wrong(fields, message):
+    with pytest.raises(rp.errors.DomainError, match=rf"attributes\[0\].*{message}"):
+        Domain.from_json({"attributes": [{"name": "a", **RULES, **fields}]})
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "domain: expected an object"),
-        ({"attributes": [], "more": 1}, "domain: expected an object"),
+        *((value, "domain: expected an object") for value in ([], {"attributes": [], "more": 1})),
         ({"attributes": {}}, "a list"),
         ({"attributes": [1]}, r"attributes\[0\]: expected an object"),
         (
             {"attributes": [{"name": "a", "size": 2}]},
-            r"attributes\[0\]: the fields 'missing' and 'unknown' are missing",
+            "the fields 'missing' and 'unknown' are missing",
         ),
-        (item(sizes=2), r"attributes\[0\]: unknown field 'sizes'"),
-        (item(size=True), r"attributes\[0\]: .* needs an integer"),
-        (item(size=2.0), r"attributes\[0\]: .* needs an integer"),
-        (item(size=None), "exactly one of size, labels, bins and numeric"),
-        (item(labels=["x"]), "exactly one of size, labels, bins and numeric"),
-        (item(size=None, labels="xy"), r"attributes\[0\]\.labels: expected a list"),
-        (item(size=None, labels=["x", "x"]), "has a label twice"),
-        (item(unknown="DROP"), r"attributes\[0\]\.unknown: expected"),
-        (item(unknown={"into": 2}), "has unknown=2; write 'error', 'drop' or one of its values 0 .. 1"),
-        (item(unknown={"into": []}), "has unknown="),
-        (
-            item(size=None, bins={"edges": [0, 1], "labels": "x"}),
-            r"attributes\[0\]\.bins: edges and labels must be lists",
-        ),
-        (item(size=None, bins={"edges": [0, 1]}), r"attributes\[0\]\.bins: the field 'labels' is missing"),
-        (
-            item(size=None, bins={"edges": [0, "1"], "labels": ["x"]}),
-            r"attributes\[0\]\.bins: bin edges must be numbers",
-        ),
-        (item(size=None, bins={"edges": [1, 0], "labels": ["x"]}), "strictly increasing"),
-        ({"attributes": item()["attributes"] * 2}, r"attribute 'a' occurs twice"),
+        ({"attributes": [{"name": "a", "size": 2, **RULES}] * 2}, r"attribute 'a' occurs twice"),
     ],
 )
-def test_json_that_is_no_domain_is_refused_where_it_is_wrong(value, message):
+def test_json_that_is_no_domain_is_refused(value, message):
     with pytest.raises(rp.errors.DomainError, match=message):
         Domain.from_json(value)
+
+
+def test_the_sentence_names_every_attribute_that_leaves_records_out_and_no_other():
+    for unknown, missing in product(["error", "drop", "Other"], repeat=2):
+        domain = Domain({"income": Attribute("income", 9, unknown=unknown, missing=missing), "sex": 2})
+        sentence = omission_of(domain)
+        assert ("without a value of 'income'" in sentence) == (missing == "drop")
+        assert ("with a value outside the declared ones of 'income'" in sentence) == (unknown == "drop")
+        assert ("the total included" in sentence) == ("drop" in (unknown, missing))
+        assert "sex" not in sentence
+
+
+def test_dates_are_labels_in_json():
+    assert Domain({"a": [dt.date(2020, 2, 29)]}).to_json()["attributes"][0]["dates"] == ["2020-02-29"]

@@ -1,18 +1,13 @@
 """Integer maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import ProductMap, Scratch, differences_of_tables, integer_products, subtracting
+from residualplanner.method.kron import Scratch, differences_of_tables, integer_products
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
-
-
-def center(size):
-    return [[size * (row == column) - 1 for column in range(size)] for row in range(size)]
 
 
 def subtraction(size):
@@ -33,58 +28,22 @@ def whole_tables(seed, *shape, most=10**6):
     return np.random.default_rng(seed).integers(-most, most, shape)
 
 
-@given(shape=shapes, batch=st.integers(1, 5), seed=st.integers(0, 99))
-def test_differences_are_the_product_with_sub_of_eq_35(shape, batch, seed):
-    tables = whole_tables(seed, batch, *shape)
-    found = differences_of_tables(tables)
-    assert found.dtype == np.int64
-    assert found.shape == (batch, *(size - 1 for size in shape))
-    assert (found == applied(map(subtraction, shape), tables)).all()
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_python_integers_give_what_int64_gives(shape):
-    tables = whole_tables(1, 3, *shape)
-    narrow, wide = differences_of_tables(tables), differences_of_tables(tables.astype(object))
-    assert wide.dtype == object
-    assert (narrow == wide).all()
-    assert all(type(number) is int for number in wide.ravel().tolist())
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_python_integers_do_not_wrap(shape):
-    tables = whole_tables(1, 2, *shape).astype(object) * 10**40 + 1
-    assert (differences_of_tables(tables) == applied(map(subtraction, shape), tables)).all()
-
-
-@given(shape=shapes, seed=st.integers(0, 99))
-def test_differences_of_centered_tables_are_differences_times_the_cells(shape, seed):
-    """Sub (n I - 1 1^T) = n Sub: why the noisy answers are residuals plus noise, and nothing is ever centered."""
-    tables = whole_tables(seed, 2, *shape)
-    cells = int(np.prod(shape, dtype=np.int64))
-    centered = applied(map(center, shape), tables)
-    assert (differences_of_tables(centered) == cells * differences_of_tables(tables)).all()
-
-
-@given(shape=st.lists(st.integers(2, 40), max_size=3).map(tuple), seed=st.integers(0, 99))
-def test_differences_agree_with_residuals_in_floating_point(shape, seed):
-    tables = whole_tables(seed, 2, *shape)
-    floats = ProductMap([subtracting(size) for size in tables.shape[1:]]).apply(tables.astype(np.float64))
-    assert (differences_of_tables(tables) == floats).all()
-
-
-axes_of = st.sets(st.integers(1, 4)).map(sorted)
-
-
-@given(shape=shapes, axes=axes_of, seed=st.integers(0, 99))
-def test_only_the_given_axes_are_differenced(shape, axes, seed):
-    tables, chosen = whole_tables(seed, 2, *shape), [axis for axis in axes if axis <= len(shape)]
+@given(shape=shapes, batch=st.integers(1, 5), axes=st.none() | st.sets(st.integers(1, 4)), wide=st.booleans())
+def test_differences_are_the_product_with_sub_of_eq_35_along_all_axes_or_some(shape, batch, axes, wide):
+    tables = whole_tables(len(shape) + batch, batch, *shape)
+    tables = tables.astype(object) * 10**40 + 1 if wide else tables
+    chosen = None if axes is None else [axis for axis in sorted(axes) if axis <= len(shape)]
     kept = [
-        subtraction(size) if axis in chosen else np.eye(size, dtype=int).tolist() for axis, size in enumerate(shape, 1)
+        subtraction(size) if chosen is None or axis in chosen else np.eye(size, dtype=int).tolist()
+        for axis, size in enumerate(shape, 1)
     ]
     expected = applied(kept, tables)
     for scratch in (None, Scratch()):
-        assert (differences_of_tables(tables, axes=chosen, scratch=scratch) == expected).all()
+        found = differences_of_tables(tables, axes=chosen, scratch=scratch)
+        assert found.dtype == tables.dtype
+        assert found.shape == expected.shape
+        assert (found == expected).all()
+        assert not wide or all(type(number) is int for number in found.ravel().tolist())
 
 
 @given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())

@@ -5,7 +5,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.method.plan import error_table
-from residualplanner.method.plan.error_table import ErrorTable
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", 'say "y"'], "c": 4, "d, e": 5})
 QUERIES = [("c", "a"), {"d, e": rp.Prefix(), "b": rp.Identity()}, {"c": rp.Range(), "a": rp.Identity()}]
@@ -37,6 +36,7 @@ def test_files_hold_the_rows_of_the_error_table(plan, tmp_path):
 @pytest.mark.parametrize("plan", [PLAN, WITH_TARGETS], ids=["kinds", "targets"])
 def test_rows_are_those_of_the_whole_table(plan):
     whole, table = plan.errors(), plan.error_table()
+    assert len(whole) == len(table) == len(plan.workload)
     for first in range(len(whole)):
         for last in range(first + 1, len(whole) + 1):
             part = table.frame(first, last)
@@ -53,8 +53,3 @@ def test_a_level_that_is_none_leaves_no_file(tmp_path):
     with pytest.raises(rp.errors.BudgetError, match="level"):
         PLAN.save_errors(tmp_path / "e.csv", 2)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_table_knows_its_length():
-    assert isinstance(PLAN.error_table(), ErrorTable)
-    assert len(PLAN.error_table()) == len(PLAN.workload)

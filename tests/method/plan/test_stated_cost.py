@@ -1,4 +1,4 @@
-"""The cost a plan states is never below the exact cost of its noise, and the budget never below that."""
+"""The cost a plan states is never below the exact cost of its noise; the noise by names, in any order."""
 
 import math
 from fractions import Fraction
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from random_plans import plan_by_hand
-from residualplanner import Domain, Plan, Workload, marginals, pcost
+from residualplanner import Domain, Identity, Numeric, Plan, Sum, Workload, marginals, pcost, select
 from strategies import cases, noise_of
 
 
@@ -61,16 +61,19 @@ def test_terms_below_the_smallest_normal_number_are_not_rounded_away():
     assert Fraction(least, 2**1300) <= Fraction(plan_with(workload, np.array(noise), pcost(1)).pcost)
 
 
-@pytest.mark.parametrize("noise", [[1.0], [1.0, 1.0, 1.0], [[1.0, 1.0]], []])
-def test_noise_for_another_number_of_sets_is_refused(noise):
-    with pytest.raises(rp.errors.BudgetError, match="one noise variance for each of 2 sets, got shape"):
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        *(
+            (noise, "one noise variance for each of 2 sets, got shape")
+            for noise in ([1.0], [1.0] * 3, [[1.0, 1.0]], [])
+        ),
+        *(([1.0, bad], "noise variances must be positive and finite") for bad in (0.0, -1.0, math.nan, math.inf)),
+    ],
+)
+def test_noise_that_is_not_a_positive_number_for_each_set_is_refused(noise, message):
+    with pytest.raises(rp.errors.BudgetError, match=message):
         plan_with(Workload(Domain({"a": 3}), ["a"]), np.array(noise), pcost(10))
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_noise_that_is_not_positive_and_finite_is_refused(bad):
-    with pytest.raises(rp.errors.BudgetError, match="noise variances must be positive and finite"):
-        plan_with(Workload(Domain({"a": 3}), ["a"]), np.array([1.0, bad]), pcost(10))
 
 
 def test_noise_given_as_an_array_is_copied_and_cannot_be_changed():
@@ -79,3 +82,24 @@ def test_noise_given_as_an_array_is_copied_and_cannot_be_changed():
     noise[0] = 1e-9
     assert plan.noise_variances.tolist() == [1.0, 2.0]
     assert not plan.noise_variances.flags.writeable
+
+
+PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
+
+
+def test_every_set_of_the_closure_is_a_key_whatever_the_order_of_its_names():
+    assert list(PLAN.noise_variance_of) == [(), ("a",), ("b",), ("a", "b")]
+    with pytest.raises(ValueError, match="read-only"):
+        PLAN.noise_variance_of.array[0] = 1.0
+    assert PLAN.noise_variance_of["b", "a"] == PLAN.noise_variance_of["a", "b"] == PLAN.noise_variances[3]
+
+
+@pytest.mark.parametrize("names", [("unknown",), ("one",), ("a", "one"), ("a", "a"), 3])
+def test_anything_else_is_not_a_key(names):
+    assert names not in PLAN.noise_variance_of
+
+
+def test_amounts_in_one_bin_are_a_key_though_their_count_by_bin_is_no_query():
+    domain = Domain({"sex": 2, "pay": Numeric(0, 40)})
+    plan = select(Workload(domain, [{"sex": Identity(), "pay": Sum()}]), budget=pcost(1))
+    assert [plan.noise_variance_of[names] for names in plan.noise_variance_of] == plan.noise_variances.tolist()

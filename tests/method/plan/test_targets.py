@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from random_plans import mechanism, plans, table_covariance
-from residualplanner import Domain, Identity, Numeric, Prefix, Range, Sum, Workload, load_plan, marginals, pcost, select
-from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
-from saved_plans import placed, removed, require_equal
+from residualplanner import Domain, Identity, Numeric, Prefix, Range, Sum, Workload, marginals, pcost, select
 from strategies import NAMES, Case, cases, names_of, noise_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
-PAIRS = marginals(ABC, up_to=2)
+PAIRS, Targets = marginals(ABC, up_to=2), rp.losses.Targets
 
 
 def z(level: float) -> float:
@@ -67,7 +65,7 @@ def least_cost(case: Case, margins: dict[dense.Members, float], level: float) ->
 @given(problem=targeted(), level=st.sampled_from([0.5, 0.9, 0.95, 0.99]), reserve=st.sampled_from([0.01, 0.3]))
 def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, reserve):
     case, margins = problem
-    loss = rp.losses.Targets({names_of(members)[::-1]: margin for members, margin in margins.items()}, level, reserve)
+    loss = Targets({names_of(members)[::-1]: margin for members, margin in margins.items()}, level, reserve)
     plan = select(case.workload, loss=loss)
     found = margins_of(case, plan, margins, level)
     ratios = [found[members] / margins[members] for members in margins]
@@ -86,7 +84,7 @@ def test_every_margin_is_met_one_exactly_and_at_the_least_cost(problem, level, r
 def test_a_hundredth_less_budget_misses_a_target_and_says_so(problem, neighbors):
     case, margins = problem
     assume(neighbors == "add-remove" or any(case.sizes[i] > 1 for members in margins for i in members))
-    loss = rp.losses.Targets({names_of(members): margin for members, margin in margins.items()}, reserve=1e-9)
+    loss = Targets({names_of(members): margin for members, margin in margins.items()}, reserve=1e-9)
     plan = select(case.workload, loss=loss, neighbors=neighbors)
     assert plan.meets_targets
     assert plan.gap <= 1.1e-6
@@ -101,7 +99,7 @@ def test_a_hundredth_less_budget_misses_a_target_and_says_so(problem, neighbors)
 @given(given=plans(most_cells=24), data=st.data())
 def test_the_margin_is_that_of_the_cell_with_the_largest_variance(given, data):
     margins = data.draw(st.lists(st.floats(1, 20), min_size=len(given.workload), max_size=len(given.workload)))
-    plan = select(given.workload, loss=rp.losses.Targets(np.array(margins), level=0.9), bases=given.bases)
+    plan = select(given.workload, loss=Targets(np.array(margins), level=0.9), bases=given.bases)
     ratios = [
         z(0.9) * math.sqrt(np.diag(table_covariance(plan, query)).max()) / margin
         for query, margin in zip(plan.workload, margins, strict=True)
@@ -110,24 +108,20 @@ def test_the_margin_is_that_of_the_cell_with_the_largest_variance(given, data):
     assert dense.privacy_cost(*mechanism(plan)) <= plan.pcost * (1 + 1e-9)
 
 
-def test_targets_are_the_maximum_with_weights_of_the_targets():
+def test_targets_are_the_maximum_with_their_own_weights_and_not_the_workloads():
     margins = np.array([10.0, 20, 30, 40, 50, 60, 70])
-    plan = select(PAIRS, budget=pcost(1), loss=rp.losses.Targets(margins))
+    plan = select(PAIRS, budget=pcost(1), loss=Targets(margins))
     weighted = select(PAIRS, budget=pcost(1), loss=rp.losses.MaxVariance((z(0.95) / margins) ** 2))
     np.testing.assert_allclose(plan.noise_variances, weighted.noise_variances, rtol=1e-9)
     assert plan.loss_value == pytest.approx(math.sqrt(weighted.loss_value), rel=1e-12)
-
-
-def test_weights_of_the_workload_do_not_count():
-    heavy = Workload(ABC, list(PAIRS), weights=[0, 1, 2, 3, 4, 5, 1e6])
-    loss = rp.losses.Targets({("a",): 3, ("b", "c"): 5})
+    heavy, loss = Workload(ABC, list(PAIRS), weights=[0, 1, 2, 3, 4, 5, 1e6]), Targets({("a",): 3, ("b", "c"): 5})
     np.testing.assert_array_equal(select(heavy, loss=loss).noise_variances, select(PAIRS, loss=loss).noise_variances)
 
 
 def test_targets_are_written_in_many_ways():
     workload = marginals(ABC, up_to=2, kinds={"a": Prefix()})
     plans = [
-        select(workload, loss=rp.losses.Targets(given))
+        select(workload, loss=Targets(given))
         for given in (
             [({"a": Prefix()}, 5), (("c", "b"), 7)],
             (({"a": Prefix()}, 5.0), ({"b": Identity(), "c": Identity()}, 7)),
@@ -137,16 +131,14 @@ def test_targets_are_written_in_many_ways():
     ]
     for plan in plans[1:]:
         np.testing.assert_array_equal(plan.noise_variances, plans[0].noise_variances)
-    one = select(workload, loss=rp.losses.Targets(5))
-    np.testing.assert_array_equal(
-        one.noise_variances, select(workload, loss=rp.losses.Targets(np.full(7, 5.0))).noise_variances
-    )
+    one = select(workload, loss=Targets(5))
+    np.testing.assert_array_equal(one.noise_variances, select(workload, loss=Targets(np.full(7, 5.0))).noise_variances)
 
 
 def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
-    loss = rp.losses.Targets({("a",): 3}, reserve=0.2)
+    loss = Targets({("a",): 3}, reserve=0.2)
     plan = select(PAIRS, loss=loss)
-    alone = select(Workload(ABC, [("a",)]), loss=rp.losses.Targets(3))
+    alone = select(Workload(ABC, [("a",)]), loss=Targets(3))
     assert plan.pcost == pytest.approx(alone.pcost / 0.8, rel=1e-9)
     assert plan.status.endswith("0.2 of the cost for tables without a target")
     p = plan.closure.products([float(basis.pcost) for basis in plan.strategy.of_attributes])
@@ -166,7 +158,7 @@ def test_the_others_share_what_is_set_aside_and_get_the_best_of_it():
 
 def test_attributes_that_only_others_ask_for_get_a_basis_too():
     workload = marginals(Domain({"a": 6, "b": 2, "c": 5}), up_to=2, kinds={"a": Range(), "c": Prefix()})
-    plan = select(workload, loss=rp.losses.Targets([({"a": Range()}, 10)]))
+    plan = select(workload, loss=Targets([({"a": Range()}, 10)]))
     assert plan.meets_targets
     assert np.isfinite(plan.errors()["max_std_err"]).all()
     reserved = select(Workload(workload.domain, [{"c": Prefix()}]), budget=pcost(1), loss="max")
@@ -175,7 +167,7 @@ def test_attributes_that_only_others_ask_for_get_a_basis_too():
 
 
 def test_at_most_is_the_largest_ratio():
-    loss = rp.losses.Targets({("a", "b"): 8})
+    loss = Targets({("a", "b"): 8})
     half, whole = (select(PAIRS, loss=loss, at_most=ratio) for ratio in (0.5, 1))
     assert half.pcost == pytest.approx(4 * whole.pcost, rel=1e-9)
     assert half.loss_value == pytest.approx(0.5, rel=1e-9)
@@ -183,15 +175,13 @@ def test_at_most_is_the_largest_ratio():
 
 
 def test_the_error_table_holds_each_query_to_its_target():
-    plan = replace(select(PAIRS, budget=pcost(1)), loss=rp.losses.Targets({("a",): 1.0, ("b", "c"): 100.0}))
+    plan = replace(select(PAIRS, budget=pcost(1)), loss=Targets({("a",): 1.0, ("b", "c"): 100.0}))
     table = plan.errors(level=0.5).set_index("query")
     assert table["target"].dropna().to_dict() == {"a": 1.0, "b × c": 100.0}
     assert table["meets_target"].dropna().to_dict() == {"a": False, "b × c": True}
     assert (table["conf_level"] == 0.5).all()
     assert not plan.meets_targets
-    assert (
-        select(PAIRS, loss=rp.losses.Targets(5)).loss.words == "largest margin of error (0.95) relative to its target"
-    )
+    assert select(PAIRS, loss=Targets(5)).loss.words == "largest margin of error (0.95) relative to its target"
     plain = select(PAIRS, budget=pcost(1))
     assert not {"target", "meets_target"} & set(plain.errors())
     assert plain.meets_targets
@@ -202,107 +192,61 @@ def test_a_range_as_good_on_average_as_its_target_does_not_meet_it():
     workload = Workload(Domain({"a": 20}), [{"a": Range()}])
     plan = select(workload, budget=pcost(1), loss="max")
     margin = z(0.95) * float(plan.errors()["std_err"].iloc[0]) * 1.001
-    held = replace(plan, loss=rp.losses.Targets(margin))
+    held = replace(plan, loss=Targets(margin))
     assert held.errors()["moe"].iloc[0] < margin
     assert held.errors()["meets_target"].tolist() == [False]
+
+
+WORKLOAD, BUDGET, POSITIVE = rp.errors.WorkloadError, rp.errors.BudgetError, "must be positive and finite"
 
 
 @pytest.mark.parametrize(
     ("margins", "error", "message"),
     [
-        ({}, rp.errors.WorkloadError, "there are no targets; name a query"),
-        ([], rp.errors.WorkloadError, "there are no targets; name a query"),
-        (
-            {("a", "b", "c"): 5},
-            rp.errors.WorkloadError,
-            r"the target of \('a', 'b', 'c'\) is for a query that is not in the work",
-        ),
-        ([({"a": Prefix()}, 5)], rp.errors.WorkloadError, "is not in the workload; add it to the workload"),
+        *((margins, WORKLOAD, "there are no targets; name a query") for margins in ({}, [])),
+        ({("a", "b", "c"): 5}, WORKLOAD, r"the target of \('a', 'b', 'c'\) is for a query that is not in the work"),
+        ([({"a": Prefix()}, 5)], WORKLOAD, "is not in the workload; add it to the workload"),
         ({("x",): 5}, rp.errors.DomainError, "x"),
-        ({("a", "b"): 5, ("b", "a"): 6}, rp.errors.WorkloadError, "targets name one query twice"),
-        ({("a",): 0}, rp.errors.BudgetError, r"the target of \('a',\) must be positive and finite, got 0"),
-        ({("a",): math.nan}, rp.errors.BudgetError, "must be positive and finite, got nan"),
-        ({("a",): math.inf}, rp.errors.BudgetError, "must be positive and finite, got inf"),
-        ({("a",): "5"}, rp.errors.BudgetError, "must be positive and finite, got '5'"),
-        ({("a",): True}, rp.errors.BudgetError, "must be positive and finite, got True"),
-        (-1.0, rp.errors.BudgetError, "a target must be positive and finite, got -1.0"),
-        (None, rp.errors.BudgetError, "a target must be positive and finite, got None"),
-        ([5.0, 6.0], rp.errors.WorkloadError, "targets must be a mapping from query to margin"),
-        ("50", rp.errors.WorkloadError, "targets must be a mapping from query to margin"),
-        (np.ones(6), rp.errors.WorkloadError, r"one target for each query: got 7 queries and targets of shape \(6,\)"),
-        (np.full(7, np.nan), rp.errors.WorkloadError, "there are no targets; at least one query must have a margin"),
-        (np.zeros(7), rp.errors.BudgetError, "targets must be positive and finite, or NaN for none"),
-        (1e-200, rp.errors.BudgetError, "a target is too small or too large for floating-point"),
-        (1e200, rp.errors.BudgetError, "a target is too small or too large for floating-point"),
+        ({("a", "b"): 5, ("b", "a"): 6}, WORKLOAD, "targets name one query twice"),
+        ({("a",): 0}, BUDGET, rf"the target of \('a',\) {POSITIVE}, got 0"),
+        *(({("a",): bad}, BUDGET, f"{POSITIVE}, got {bad!r}") for bad in (math.nan, math.inf, "5", True)),
+        *((bad, BUDGET, f"a target {POSITIVE}, got {bad}") for bad in (-1.0, None)),
+        *((given, WORKLOAD, "targets must be a mapping from query to margin") for given in ([5.0, 6.0], "50")),
+        (np.ones(6), WORKLOAD, r"one target for each query: got 7 queries and targets of shape \(6,\)"),
+        (np.full(7, np.nan), WORKLOAD, "there are no targets; at least one query must have a margin"),
+        (np.zeros(7), BUDGET, "targets must be positive and finite, or NaN for none"),
+        *((tiny, BUDGET, "a target is too small or too large for floating-point") for tiny in (1e-200, 1e200)),
     ],
 )
 def test_targets_that_cannot_be_are_refused(margins, error, message):
     with pytest.raises(error, match=message):
-        select(PAIRS, loss=rp.losses.Targets(margins))
+        select(PAIRS, loss=Targets(margins))
 
 
-@pytest.mark.parametrize("level", [0, 1, -1, 2, math.nan, "0.95", None, True])
-def test_a_level_outside_zero_and_one_is_refused(level):
+@pytest.mark.parametrize("part", [0, 1, -1, 2, math.nan, "0.95", None, True])
+def test_a_level_or_a_reserve_outside_zero_and_one_is_refused(part):
     with pytest.raises(rp.errors.BudgetError, match=r"level must be between 0 and 1, such as 0.95"):
-        rp.losses.Targets(5, level)
-
-
-@pytest.mark.parametrize("reserve", [0, 1, -0.1, math.nan, "0.1", None, True])
-def test_a_reserve_outside_zero_and_one_is_refused(reserve):
+        Targets(5, part)
     with pytest.raises(rp.errors.BudgetError, match="reserve must be a part of the cost between 0 and 1"):
-        rp.losses.Targets(5, reserve=reserve)
+        Targets(5, reserve=part)
 
 
-def test_a_public_total_needs_no_target():
+def test_a_public_total_needs_no_target_and_no_bound_is_known_for_targets():
     with pytest.raises(rp.errors.BudgetError, match="their number is public: it needs no target; name another table"):
-        select(PAIRS, loss=rp.losses.Targets({(): 5}), neighbors="replace")
-
-
-def test_no_bound_is_known_for_targets():
+        select(PAIRS, loss=Targets({(): 5}), neighbors="replace")
     with pytest.raises(rp.errors.WorkloadError, match="svd_bound is for the losses 'sum', 'max'"):
-        rp.losses.svd_bound(PAIRS, loss=rp.losses.Targets(5))
-
-
-def test_targets_come_back_from_a_file(tmp_path):
-    plan = select(PAIRS, loss=rp.losses.Targets({("a",): 3, ("b", "c"): 5.5}, level=0.9, reserve=0.1))
-    plan.save(tmp_path / "plan")
-    again = load_plan(tmp_path / "plan")
-    require_equal(plan, again)
-    assert again.targets.level == 0.9
-    assert again.targets.reserve == 0.1
-    np.testing.assert_array_equal(again.targets.margins, plan.targets.margins)
-    assert plan.errors().equals(again.errors())
-    assert not again.targets.margins.flags.writeable
-
-
-def test_forged_targets_are_refused():
-    header, arrays = plan_to_archive(select(PAIRS, loss=rp.losses.Targets({("a",): 3})))
-    for name in ("level", "reserve"):
-        for other in (None, 0, 1, -1.0, "x", True, [0.5], {}):
-            with pytest.raises(rp.errors.FileFormatError, match="targets"):
-                plan_from_archive(placed(header, ("loss", name), other), arrays)
-        with pytest.raises(rp.errors.FileFormatError, match="a plan's loss must be one of the kinds"):
-            plan_from_archive(removed(header, ("loss", name)), arrays)
-    margins = arrays["loss/margins"]
-    infinite = np.where(margins > 0, math.inf, 0)
-    for other in (margins[:-1], -margins, margins * 0, infinite, margins.astype("<f4"), margins[:, None]):
-        with pytest.raises(rp.errors.FileFormatError, match="a plan's margins must be"):
-            plan_from_archive(header, {**arrays, "loss/margins": other})
-    without = {name: array for name, array in arrays.items() if name != "loss/margins"}
-    for forged in ((header, without), ({**header, "loss": {"kind": "max", "weights": None}}, arrays)):
-        with pytest.raises(rp.errors.FileFormatError, match="and no other arrays"):
-            plan_from_archive(*forged)
+        rp.losses.svd_bound(PAIRS, loss=Targets(5))
 
 
 def test_many_targets_are_found_quickly():
     workload = marginals(Domain({f"{NAMES[i % 8]}{i}": 2 + i % 4 for i in range(100)}), up_to=2)
-    loss = rp.losses.Targets(dict.fromkeys(workload, 10.0))
+    loss = Targets(dict.fromkeys(workload, 10.0))
     np.testing.assert_array_equal(loss.in_order(workload), np.full(len(workload), 10.0))
 
 
 def test_a_target_further_below_than_floats_can_say_is_not_met():
     workload = Workload(Domain({"a": 2}), [("a",)])
-    assert not rp.losses.Targets([(("a",), 1e-300)]).are_met(workload, np.array([1e300])).any()
+    assert not Targets([(("a",), 1e-300)]).are_met(workload, np.array([1e300])).any()
 
 
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
@@ -310,9 +254,7 @@ def test_tables_without_a_target_are_as_accurate_whatever_amounts_are_counted_in
     def errors(unit):
         domain = Domain({"a": 4, "b": 2, "pay": Numeric(0, 40 * unit, unit=unit)})
         workload = Workload(domain, [("a",), ("b",), ("a", "b"), {"b": Identity(), "pay": Sum()}])
-        plan = select(
-            workload, budget=pcost(1), loss=rp.losses.Targets([(("a",), 3.0), (("b",), 2.0)]), neighbors=neighbors
-        )
+        plan = select(workload, budget=pcost(1), loss=Targets([(("a",), 3.0), (("b",), 2.0)]), neighbors=neighbors)
         return (plan.errors()["std_err"] / plan.errors()["scale"]).to_numpy()
 
     np.testing.assert_allclose(errors(10**9), errors(1), rtol=1e-3)

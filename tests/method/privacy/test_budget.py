@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from residualplanner import approx_dp, pcost, zcdp
 
-checked = settings(derandomize=True, deadline=None, max_examples=300)
-searched = settings(derandomize=True, deadline=None, max_examples=20)
+checked = settings(derandomize=True, deadline=None, max_examples=200)
+searched = settings(derandomize=True, deadline=None, max_examples=25)
+Budget, gdp = rp.privacy.Budget, rp.privacy.gdp
 positive = st.floats(5e-324, 1e150)
 BUDGETS = [
     zcdp(0.5),
     zcdp(0.3),
-    rp.privacy.gdp(Fraction(1, 3)),
+    gdp(Fraction(1, 3)),
     pcost(Decimal("0.7")),
     pcost(Fraction(10**60 + 1, 10**60)),
     approx_dp(1, 1e-6),
@@ -31,31 +32,24 @@ BUDGETS = [
 
 
 @checked
-@given(value=positive)
-def test_a_float_never_buys_more_than_either_of_its_readings(value):
-    for reading in (Fraction(value), Fraction(repr(value))):
-        assert pcost(value).pcost_exact <= reading
-        assert zcdp(value).pcost_exact <= 2 * reading
-        assert rp.privacy.gdp(value).pcost_exact <= reading**2
-
-
-@checked
-@given(value=st.floats(1e-6, 1e4), kind=st.sampled_from([np.float16, np.float32, np.float64, np.longdouble]))
-def test_a_float_of_any_precision_never_buys_more_than_it_is_or_looks_like(value, kind):
-    number = kind(value)
+@given(value=positive, kind=st.sampled_from([np.float16, np.float32, np.float64, np.longdouble, float]))
+def test_a_float_of_any_precision_never_buys_more_than_it_is_or_looks_like_and_survives_its_file(value, kind):
+    with np.errstate(over="ignore"):
+        number = kind(value)
+    assume(0 < float(number) < 1e150)
     for reading in (Fraction(*number.as_integer_ratio()), Fraction(str(number))):
+        assert pcost(number).pcost_exact <= reading
         assert zcdp(number).pcost_exact <= 2 * reading
-        assert rp.privacy.gdp(number).pcost_exact <= reading**2
-    assert rp.privacy.Budget.from_json(zcdp(number).to_json()) == zcdp(number)
+        assert gdp(number).pcost_exact <= reading**2
+    for make in (pcost, zcdp, gdp):
+        assert Budget.from_json(make(number).to_json()) == make(number)
 
 
 @checked
 @given(value=st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
 def test_an_exact_number_is_kept_exactly(value):
     assume(value > 0)
-    assert pcost(value).pcost_exact == value
-    assert zcdp(value).pcost_exact == 2 * value
-    assert rp.privacy.gdp(value).pcost_exact == value**2
+    assert (pcost(value).pcost_exact, zcdp(value).pcost_exact, gdp(value).pcost_exact) == (value, 2 * value, value**2)
 
 
 @checked
@@ -68,81 +62,48 @@ def test_floats_are_the_smallest_that_are_not_below_the_exact_numbers(value):
         (budget.mu, budget.pcost_exact, 2),
     ]:
         assert Fraction(stated) ** power >= exact > Fraction(math.nextafter(stated, 0.0)) ** power
+    if 1e-100 < value < 1e100:
+        assert gdp(Fraction(value)).mu == value
 
 
-@checked
-@given(mu=st.floats(1e-100, 1e100))
-def test_a_float_mu_comes_back_as_it_was(mu):
-    assert rp.privacy.gdp(Fraction(mu)).mu == mu
-
-
-@settings(derandomize=True, deadline=None, max_examples=80)
+@searched
 @given(epsilon=st.floats(1e-4, 200), power=st.floats(-300, -0.31))
 def test_a_budget_from_epsilon_and_delta_gives_no_more_than_epsilon_and_hardly_less(epsilon, power):
     delta = 10.0**power
-    back = approx_dp(epsilon, delta).epsilon(delta)
-    assert epsilon * (1 - 1e-9) <= back <= epsilon
-
-
-@searched
-@given(epsilon=st.floats(1e-4, 200), power=st.floats(-300, -0.31))
-def test_a_budget_for_gaussian_noise_gives_no_more_than_epsilon_and_hardly_less(epsilon, power):
-    delta = 10.0**power
-    budget = approx_dp(epsilon, delta, noise="gaussian")
-    assert epsilon * (1 - 1e-9) <= budget.epsilon(delta, noise="gaussian") <= epsilon
-    assert budget.delta(epsilon, noise="gaussian") <= delta
-    assert budget.pcost_exact > approx_dp(epsilon, delta).pcost_exact
-
-
-@searched
-@given(rho=st.floats(1e-8, 1e3), epsilon=st.floats(0, 1e3))
-def test_promises_are_those_of_the_curves(rho, epsilon):
-    exact = Fraction(rho)
-    budget = zcdp(exact)
-    assert budget.delta(epsilon) == rp.privacy.ZCDP.delta(2 * exact, epsilon)
-    assert budget.delta(epsilon, noise="gaussian") <= budget.delta(epsilon)
+    budgets = {noise: approx_dp(epsilon, delta, noise=noise) for noise in ("discrete", "gaussian")}
+    for noise, budget in budgets.items():
+        assert epsilon * (1 - 1e-9) <= budget.epsilon(delta, noise=noise) <= epsilon
+    assert budgets["gaussian"].delta(epsilon, noise="gaussian") <= delta
+    assert budgets["gaussian"].pcost_exact > budgets["discrete"].pcost_exact
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-def test_promises_for_gaussian_noise_are_those_of_mu(budget):
-    assert budget.epsilon(1e-6) == rp.privacy.ZCDP.epsilon(budget.pcost_exact, 1e-6)
+def test_promises_are_those_of_the_curves_and_for_gaussian_noise_those_of_mu(budget):
+    cost, mu_squared = budget.pcost_exact, Fraction(budget.mu) ** 2
+    assert budget.epsilon(1e-6) == rp.privacy.ZCDP.epsilon(cost, 1e-6)
+    assert budget.delta(0.3) == rp.privacy.ZCDP.delta(cost, 0.3) >= budget.delta(0.3, noise="gaussian")
     exact = budget.epsilon(1e-6, noise="gaussian")
-    assert exact <= rp.privacy.GDP.epsilon(Fraction(budget.mu) ** 2, 1e-6) <= exact * (1 + 1e-12)
-    assert budget.delta(0.3, noise="gaussian") <= rp.privacy.GDP.delta(Fraction(budget.mu) ** 2, 0.3)
+    assert exact <= rp.privacy.GDP.epsilon(mu_squared, 1e-6) <= exact * (1 + 1e-12)
+    assert budget.delta(0.3, noise="gaussian") <= rp.privacy.GDP.delta(mu_squared, 0.3)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_a_budget_survives_its_file(budget):
-    again = rp.privacy.Budget.from_json(json.loads(json.dumps(budget.to_json())))
+    again = Budget.from_json(json.loads(json.dumps(budget.to_json())))
     assert again == budget
     assert hash(again) == hash(budget)
     assert repr(again) == repr(budget)
     assert copy.deepcopy(budget) == budget
-
-
-@checked
-@given(value=st.floats(5e-324, 1e150))
-def test_any_float_budget_survives_its_file(value):
-    for make in (pcost, zcdp, rp.privacy.gdp):
-        assert rp.privacy.Budget.from_json(make(value).to_json()) == make(value)
-
-
-def test_budgets_are_equal_by_limit_and_statement():
-    assert zcdp(0.5) == zcdp(0.5)
-    assert zcdp(0.5) != pcost(1)
-    assert zcdp(0.5) != zcdp(0.25)
-
-
-def test_a_budget_cannot_be_changed():
+    assert sum(budget == other for other in BUDGETS) == 1
     with pytest.raises(FrozenInstanceError):
-        zcdp(0.5).pcost_exact = Fraction(9)
+        budget.pcost_exact = Fraction(9)
 
 
 @pytest.mark.parametrize(
     ("budget", "shown", "statement"),
     [
         (zcdp(0.5), "zcdp(0.5)", "0.5-zCDP"),
-        (rp.privacy.gdp("1/3"), "gdp(1/3)", "1/3-GDP for continuous noise"),
+        (gdp("1/3"), "gdp(1/3)", "1/3-GDP for continuous noise"),
         (pcost(np.float64(0.1)), "pcost(0.1)", "pcost 0.1"),
         (approx_dp(1, 1e-6), "approx_dp(1, 1e-06)", "(1, 1e-06)-DP"),
         (
@@ -157,14 +118,11 @@ def test_a_budget_shows_what_was_given(budget, shown, statement):
     assert budget.statement == statement
 
 
-def test_the_notions_agree_at_pcost_one():
-    for budget in (pcost(1), zcdp("1/2"), rp.privacy.gdp(1)):
+def test_the_notions_agree_at_pcost_one_and_differ_as_statements():
+    budgets = (pcost(1), zcdp("1/2"), gdp(1))
+    for budget in budgets:
         assert (budget.pcost_exact, budget.pcost, budget.rho, budget.mu) == (1, 1.0, 0.5, 1.0)
-
-
-def test_a_third_is_rounded_up():
-    assert Fraction(pcost("1/3").pcost) > Fraction(1, 3)
-    assert Fraction(zcdp("1/3").rho) > Fraction(1, 3)
+    assert len(set(budgets)) == 3
 
 
 def test_approx_dp_is_the_known_budget():
@@ -181,7 +139,7 @@ def test_approx_dp_is_the_known_budget():
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(zcdp, "rho"), (rp.privacy.gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")],
+    [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")],
 )
 @pytest.mark.parametrize(
     "bad",
@@ -195,35 +153,36 @@ def test_what_is_no_positive_number_is_refused(make, name, bad):
         make(bad)
 
 
-@pytest.mark.parametrize("bad", [1, 1.0, 1.5, np.float64(1.0), "2"])
-def test_a_delta_of_one_or_more_is_refused(bad):
-    for ask in (lambda: approx_dp(1, bad), lambda: zcdp(1).epsilon(bad)):
-        with pytest.raises(rp.errors.BudgetError, match="delta must lie strictly between 0 and 1"):
-            ask()
-
-
-@pytest.mark.parametrize("bad", ["laplace", "", None, True, ["gaussian"]])
-def test_an_unknown_noise_is_refused(bad):
-    asks = [
-        lambda: approx_dp(1, 1e-6, noise=bad),
-        lambda: zcdp(1).epsilon(1e-6, noise=bad),
-        lambda: zcdp(1).delta(1, noise=bad),
-    ]
-    for ask in asks:
-        with pytest.raises(rp.errors.BudgetError, match="noise must be 'discrete' or 'gaussian'"):
-            ask()
-
-
-@pytest.mark.parametrize("bad", [Fraction(1, 2**9000), "1e-999999999", Decimal("1e-99999"), "0." + "3" * 6000])
-def test_a_budget_with_thousands_of_digits_is_refused(bad):
-    with pytest.raises(rp.errors.BudgetError, match="too many digits"):
-        zcdp(bad)
-
-
-@pytest.mark.parametrize("make", [lambda: zcdp(1e308), lambda: rp.privacy.gdp(1e200), lambda: pcost("1e400")])
-def test_a_budget_beyond_the_floats_is_refused(make):
-    with pytest.raises(rp.errors.BudgetError, match=r"positive and at most 1\.79e308"):
-        make()
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        *(
+            (lambda bad=bad: approx_dp(1, bad), "delta must lie strictly between 0 and 1")
+            for bad in (1, 1.5, np.float64(1))
+        ),
+        *((lambda bad=bad: zcdp(1).epsilon(bad), "delta must lie strictly between 0 and 1") for bad in (1.0, "2")),
+        *(
+            (ask, "noise must be 'discrete' or 'gaussian'")
+            for bad in ("laplace", "", None, True, ["gaussian"])
+            for ask in (
+                lambda bad=bad: approx_dp(1, 1e-6, noise=bad),
+                lambda bad=bad: zcdp(1).epsilon(1e-6, noise=bad),
+                lambda bad=bad: zcdp(1).delta(1, noise=bad),
+            )
+        ),
+        *(
+            (lambda bad=bad: zcdp(bad), "too many digits")
+            for bad in (Fraction(1, 2**9000), "1e-999999999", Decimal("1e-99999"), "0." + "3" * 6000)
+        ),
+        (lambda: zcdp(1).delta("0e999999999"), "too many digits"),
+        (lambda: zcdp(1e308), r"positive and at most 1\.79e308"),
+        (lambda: gdp(1e200), r"positive and at most 1\.79e308"),
+        (lambda: pcost("1e400"), r"positive and at most 1\.79e308"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(ask, message):
+    with pytest.raises(rp.errors.BudgetError, match=message):
+        ask()
 
 
 @pytest.mark.parametrize(
@@ -240,7 +199,7 @@ def test_a_budget_beyond_the_floats_is_refused(make):
 )
 def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
     with pytest.raises(rp.errors.BudgetError, match=match):
-        rp.privacy.Budget(*fields)
+        Budget(*fields)
 
 
 @pytest.mark.parametrize(
@@ -274,21 +233,15 @@ def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
 )
 def test_an_altered_file_is_refused(change, match):
     with pytest.raises(rp.errors.FileFormatError, match=match):
-        rp.privacy.Budget.from_json(zcdp("0.5").to_json() | change)
+        Budget.from_json(zcdp("0.5").to_json() | change)
 
 
-@pytest.mark.parametrize("missing", ["pcost", "notion", "given", "noise"])
-def test_a_file_with_a_key_missing_is_refused(missing):
-    obj = zcdp("0.5").to_json()
-    del obj[missing]
-    with pytest.raises(rp.errors.FileFormatError, match="with the keys"):
-        rp.privacy.Budget.from_json(obj)
-
-
-@pytest.mark.parametrize("bad", [None, [], "zcdp(0.5)", 1, {}])
-def test_what_is_no_object_is_refused(bad):
-    with pytest.raises(rp.errors.FileFormatError, match="must be an object"):
-        rp.privacy.Budget.from_json(bad)
+def test_what_is_no_object_or_lacks_a_key_is_refused():
+    whole = zcdp("0.5").to_json()
+    less = [{key: value for key, value in whole.items() if key != missing} for missing in whole]
+    for bad in (None, [], "zcdp(0.5)", 1, {}, *less):
+        with pytest.raises(rp.errors.FileFormatError, match="must be an object with the keys"):
+            Budget.from_json(bad)
 
 
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
@@ -296,10 +249,8 @@ def test_an_approximate_budget_raised_in_its_file_is_refused(noise):
     obj = approx_dp(1, 1e-6, noise=noise).to_json()
     raised = Fraction(obj["pcost"]) * Fraction(10**12 + 1, 10**12)
     with pytest.raises(rp.errors.FileFormatError, match="not what its statement"):
-        rp.privacy.Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
+        Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
 
 
 def test_an_epsilon_of_zero_may_be_written_as_text_too():
     assert {zcdp(1).delta(zero) for zero in (0.0, "0", "0.0", "0/1", Decimal(0), np.float64(0))} == {zcdp(1).delta(0)}
-    with pytest.raises(rp.errors.BudgetError, match="too many digits"):
-        zcdp(1).delta("0e999999999")

@@ -13,11 +13,12 @@ from residualplanner import approx_dp, pcost, zcdp
 RHOS = ["0.01", "0.1", "0.5", "1", "2", "4.5", "20"]
 DELTAS = ["0.3", "1e-2", "1e-6", "1e-10"]
 STEPS = [1, 2, 5]
-ADDING = "adding or removing one record"
+ADDING, ONE, gdp = "adding or removing one record", rp.privacy.Neighbors(), rp.privacy.gdp
+PrivacyClaim, claim_of_budget = rp.privacy.PrivacyClaim, rp.privacy.claim_of_budget
 CONTINUOUS = [
-    rp.privacy.gdp("3"),
-    rp.privacy.gdp(0.3),
-    rp.privacy.gdp("1/3"),
+    gdp("3"),
+    gdp(0.3),
+    gdp("1/3"),
     approx_dp(3, 0.01, noise="gaussian"),
     approx_dp("1", "1e-9", noise="gaussian"),
 ]
@@ -42,7 +43,7 @@ def test_the_oracle_is_right_where_it_can_be_summed_by_hand():
 @pytest.mark.parametrize("rho", RHOS)
 def test_no_claim_on_discrete_noise_is_more_than_is_true(rho, step):
     cost = 2 * Fraction(rho)
-    claim = rp.privacy.PrivacyClaim(cost, ADDING)
+    claim = PrivacyClaim(cost, ADDING)
     assert [holding.notion for holding in claim.holdings] == ["rho-zCDP"]
     for delta, epsilon in claim.epsilons(DELTAS):
         assert epsilon == claim.epsilon(delta)
@@ -58,7 +59,7 @@ def test_no_claim_on_discrete_noise_is_more_than_is_true(rho, step):
 
 @pytest.mark.parametrize("rho", ["0.03", "0.6", "1.2", "0.011", "9.99"])
 def test_a_rho_of_few_digits_is_told_as_it_was_stated(rho):
-    assert rp.privacy.claim_of_budget(zcdp(rho), rp.privacy.Neighbors()).summary.startswith(f"{rho}-zCDP: rho {rho}, ")
+    assert claim_of_budget(zcdp(rho), ONE).summary.startswith(f"{rho}-zCDP: rho {rho}, ")
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -66,7 +67,7 @@ def test_a_rho_of_few_digits_is_told_as_it_was_stated(rho):
 def test_a_budget_of_approximate_privacy_holds_for_discrete_noise_of_its_cost(epsilon, delta, step):
     budget = approx_dp(epsilon, delta)
     assert exact_delta(budget.pcost_exact, epsilon, step) <= Fraction(delta)
-    claim = rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors())
+    claim = claim_of_budget(budget, ONE)
     assert (claim.noise, claim.statement, claim.delta) == ("discrete", budget.statement, delta)
     assert claim.facts["epsilon"] <= float(epsilon)
 
@@ -75,7 +76,7 @@ def test_what_is_stated_for_continuous_noise_is_not_true_of_discrete_noise():
     budget = approx_dp(3, 0.01, noise="gaussian")
     assert float(exact_delta(budget.pcost_exact, 3)) == pytest.approx(0.013085, abs=5e-7)
     for epsilon, factor in ((3, 1.3), ("12.8", 2.5)):
-        allowed = rp.privacy.gdp(3).delta(epsilon, noise="gaussian")
+        allowed = gdp(3).delta(epsilon, noise="gaussian")
         assert exact_delta(9, epsilon) > factor * allowed
 
 
@@ -83,7 +84,7 @@ def test_budgets_know_for_which_noise_they_hold():
     for budget in (zcdp(1), pcost(1), approx_dp(1, 1e-6)):
         assert budget.proved_for == ("discrete", "gaussian")
         assert rp.privacy.require_discrete(budget) is None
-        assert rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors()).statement == budget.statement
+        assert claim_of_budget(budget, ONE).statement == budget.statement
     for budget in CONTINUOUS:
         assert budget.proved_for == ("gaussian",)
         assert budget.statement.endswith(" for continuous noise")
@@ -114,7 +115,7 @@ def test_a_budget_of_continuous_noise_is_refused_with_budgets_that_hold(budget):
 
 @pytest.mark.parametrize("budget", CONTINUOUS, ids=repr)
 def test_for_discrete_noise_such_a_budget_is_told_in_zcdp(budget):
-    claim = rp.privacy.claim_of_budget(budget, rp.privacy.Neighbors("replace"), noise="discrete")
+    claim = claim_of_budget(budget, rp.privacy.Neighbors("replace"), noise="discrete")
     assert claim.statement == claim.summary.split(":")[0]
     assert 1 <= Fraction(claim.statement.removesuffix("-zCDP")) / claim.rho < Fraction(1001, 1000)
     assert set(claim.facts) == {"statement", "pcost", "rho", "epsilon", "delta"}
@@ -125,13 +126,13 @@ def test_for_discrete_noise_such_a_budget_is_told_in_zcdp(budget):
 
 
 def test_of_continuous_noise_more_may_be_said():
-    claim = rp.privacy.claim_of_budget(rp.privacy.gdp("2"), rp.privacy.Neighbors())
+    claim = claim_of_budget(gdp("2"), ONE)
     assert claim.noise == "gaussian"
     assert claim.summary.startswith("2-GDP for continuous noise: rho 2, mu 2, epsilon ")
     assert (
         claim.epsilon("1e-6")
-        == rp.privacy.gdp(2).epsilon("1e-6", noise="gaussian")
-        < rp.privacy.claim_of_budget(zcdp(2), rp.privacy.Neighbors()).epsilon("1e-6")
+        == gdp(2).epsilon("1e-6", noise="gaussian")
+        < claim_of_budget(zcdp(2), ONE).epsilon("1e-6")
     )
     assert "refused where discrete noise is measured" in claim.planned
     assert claim.promise.startswith("with continuous noise, adding or removing one record changes ")
@@ -139,14 +140,14 @@ def test_of_continuous_noise_more_may_be_said():
 
 
 def test_a_stated_delta_is_told_once_and_in_its_order():
-    claim = rp.privacy.PrivacyClaim(Fraction(1), ADDING, stated=approx_dp("7", "1/1000000"))
+    claim = PrivacyClaim(Fraction(1), ADDING, stated=approx_dp("7", "1/1000000"))
     assert [delta for delta, _ in claim.epsilons(["1e-5", "1e-6", "1e-8"])] == ["1e-5", "1/1000000", "1e-8"]
     assert claim.delta == "1/1000000"
 
 
 def test_a_cost_of_any_length_can_be_told():
     cost = 1 + Fraction(1, 3**20_000)
-    claim = rp.privacy.PrivacyClaim(cost, ADDING)
+    claim = PrivacyClaim(cost, ADDING)
     rho, above = re.search(r"rho = (0x\w+/0x\w+) \(<= ([\d.]+)\)", claim.released).groups()
     numerator, denominator = (int(text, 16) for text in rho.split("/"))
     assert Fraction(numerator, denominator) == cost / 2 <= Fraction(above)
@@ -158,4 +159,4 @@ def test_a_cost_of_any_length_can_be_told():
 @pytest.mark.parametrize("noise", ["laplace", "", None, 1])
 def test_noise_of_another_kind_has_no_claim(noise):
     with pytest.raises(rp.errors.BudgetError, match="noise must be 'discrete' or 'gaussian'"):
-        rp.privacy.PrivacyClaim(Fraction(1), ADDING, noise).epsilon("1e-6")
+        PrivacyClaim(Fraction(1), ADDING, noise).epsilon("1e-6")

@@ -23,20 +23,10 @@ def eighty_digits():
 
 @checked
 @given(exact=fractions)
-def test_decimals_enclose_the_fraction(exact):
+def test_each_is_on_its_own_side_of_the_fraction_and_no_more_than_a_step_from_it(exact):
     assert exact * (1 - STEP) < Fraction(decimal_down(exact)) <= exact
     assert exact <= Fraction(decimal_up(exact)) < exact * (1 + STEP)
-
-
-@checked
-@given(exact=fractions)
-def test_the_root_is_not_below(exact):
     assert exact <= Fraction(root_up(exact)) ** 2 < exact * (1 + 3 * STEP)
-
-
-@checked
-@given(exact=fractions)
-def test_floats_are_the_least_that_are_not_below_fraction_and_decimal(exact):
     for number in (exact, decimal_up(exact)):
         above = float_up(number)
         assert Fraction(math.nextafter(above, 0.0)) < Fraction(number) <= Fraction(above)

@@ -12,31 +12,19 @@ import residualplanner as rp
 
 
 @given(notion=st.sampled_from(["add-remove", "replace"]), records=st.integers(1, 10**6))
-def test_k_records_of_a_person_cost_k_squared_times_one(notion, records):
-    assert rp.privacy.Neighbors(notion, records).cost_factor == records * records
+def test_k_records_of_a_person_cost_k_squared_times_one_and_are_named(notion, records):
+    neighbors = rp.privacy.Neighbors(notion, records)
+    assert neighbors.cost_factor == records * records
+    change = {"add-remove": "adding or removing", "replace": "replacing"}[notion]
+    assert neighbors.words == f"{change} " + ("one record" if records == 1 else f"up to {records} records")
 
 
-def test_the_default_is_adding_or_removing_one_record():
-    assert rp.privacy.Neighbors() == rp.privacy.Neighbors("add-remove", 1)
-    assert rp.privacy.Neighbors().cost_factor == 1
-
-
-@pytest.mark.parametrize(
-    ("neighbors", "words"),
-    [
-        (rp.privacy.Neighbors(), "adding or removing one record"),
-        (rp.privacy.Neighbors("add-remove", 3), "adding or removing up to 3 records"),
-        (rp.privacy.Neighbors("replace"), "replacing one record"),
-        (rp.privacy.Neighbors("replace", 3), "replacing up to 3 records"),
-    ],
-)
-def test_the_words_name_the_change_and_how_many_records(neighbors, words):
-    assert neighbors.words == words
-
-
-def test_neighbors_cannot_be_changed():
+def test_the_default_is_adding_or_removing_one_record_and_cannot_be_changed():
+    neighbors = rp.privacy.Neighbors()
+    assert neighbors == rp.privacy.Neighbors("add-remove", 1)
+    assert (neighbors.cost_factor, neighbors.words) == (1, "adding or removing one record")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        rp.privacy.Neighbors().records_per_person = 2
+        neighbors.records_per_person = 2
 
 
 @pytest.mark.parametrize("notion", ["replace-one", "Replace", "", "add", None, 1, ("replace",)])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner import Domain, Workload, marginals
-from residualplanner.method.workload.symmetry import Orbits, workload_orbits
+from residualplanner.method.workload.symmetry import workload_orbits
 from strategies import NAMES, names_of, positions_of
 
 
@@ -56,16 +56,6 @@ def nearly_symmetric(draw: st.DrawFn) -> tuple[tuple[int, ...], dict[tuple[int, 
 def workload_of(sizes, weights) -> Workload:
     domain = Domain(dict(zip(NAMES, sizes, strict=False)))
     return Workload(domain, [names_of(members) for members in weights], weights=list(weights.values()))
-
-
-def require_trivial(orbits: Orbits, workload: Workload) -> None:
-    """Every query and every set is an orbit of its own, in order; sums over orbits are the sets themselves."""
-    np.testing.assert_array_equal(orbits.query, np.arange(len(workload)))
-    np.testing.assert_array_equal(orbits.member, np.arange(len(workload.closure)))
-    assert (orbits.query_size == 1).all()
-    assert (orbits.member_size == 1).all()
-    rows = np.arange(len(workload.closure) * 2.0).reshape(2, -1)
-    np.testing.assert_array_equal(orbits.sum_sets(rows), rows)
 
 
 @given(nearly_symmetric())
@@ -116,25 +106,31 @@ def test_classes_of_one_size_that_occur_differently_are_told_apart():
     }
 
 
+SIX = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
+
+
 @pytest.mark.parametrize(
-    "pairs",
+    ("workload", "interchangeable", "weights"),
     [
-        [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)],
-        [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)],
-        [(0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (1, 5), (2, 3), (2, 4), (2, 5)],
+        *(
+            (workload_of((3,) * 6, dict.fromkeys(pairs, 1.0)), [3] * 6, np.ones(len(pairs)))
+            for pairs in (
+                [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)],
+                [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)],
+                [(0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (1, 5), (2, 3), (2, 4), (2, 5)],
+            )
+        ),
+        (SIX, [4] * 6, np.arange(15.0)),
+        (SIX, range(6), SIX.weights),
     ],
-    ids=["a ring", "two triangles", "two sides"],
+    ids=["a ring", "two triangles", "two sides", "weights", "attributes that may not be exchanged"],
 )
-def test_a_workload_with_equal_counts_alone_is_not_taken_for_symmetric(pairs):
-    workload = workload_of((3,) * 6, dict.fromkeys(pairs, 1.0))
-    require_trivial(workload_orbits(workload, (3,) * 6, workload.weights), workload)
-
-
-def test_weights_break_symmetry():
-    workload = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
-    require_trivial(workload_orbits(workload, workload.domain.sizes, np.arange(15.0)), workload)
-
-
-def test_attributes_that_may_not_be_exchanged_have_no_symmetry():
-    workload = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
-    require_trivial(workload_orbits(workload, range(6), workload.weights), workload)
+def test_equal_counts_alone_are_not_taken_for_symmetry(workload, interchangeable, weights):
+    """Every query and every set is an orbit of its own, in order; sums over orbits are the sets themselves."""
+    orbits = workload_orbits(workload, interchangeable, weights)
+    np.testing.assert_array_equal(orbits.query, np.arange(len(workload)))
+    np.testing.assert_array_equal(orbits.member, np.arange(len(workload.closure)))
+    assert (orbits.query_size == 1).all()
+    assert (orbits.member_size == 1).all()
+    rows = np.arange(len(workload.closure) * 2.0).reshape(2, -1)
+    np.testing.assert_array_equal(orbits.sum_sets(rows), rows)

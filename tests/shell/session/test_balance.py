@@ -56,7 +56,7 @@ def test_an_epsilon_that_is_left_is_below_that_of_the_cost_and_one_that_is_spent
 @pytest.mark.parametrize("excess", [1 + 1e-9, 1.5])
 def test_an_epsilon_that_its_curve_overstates_is_made_smaller_until_it_fits(monkeypatch, excess):
     curve = SimpleNamespace(epsilon=lambda cost, delta: rp.privacy.ZCDP.epsilon(cost, delta) * excess)
-    monkeypatch.setattr("residualplanner.method.privacy.restating.law_of", lambda _: SimpleNamespace(curve=curve))
+    monkeypatch.setattr("residualplanner.method.privacy.claim.law_of", lambda _: SimpleNamespace(curve=curve))
     found = rp.privacy.budget_within(Fraction(1, 7), approx_dp(1, "1e-9")).pcost_exact
     assert Fraction(1, 28) < found <= Fraction(1, 7)
 

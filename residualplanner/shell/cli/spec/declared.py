@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from residualplanner.ground.errors import DomainError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import day_of
 from residualplanner.method.domain.labels import Into, Label

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.ground.errors import DomainError, FileFormatError
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.shell.cli.spec.declared import Declared, of_dates, of_range, of_values
 from residualplanner.shell.cli.spec.file import read_limited

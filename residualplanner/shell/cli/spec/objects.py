@@ -10,8 +10,7 @@ from typing import Any, cast
 
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.ground.words import listed, names_text
-from residualplanner.method.domain.about import About
-from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import Targets
