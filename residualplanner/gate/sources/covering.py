@@ -40,10 +40,10 @@ class CoveringTable:
     sets: tuple[int, ...]  # the numbers of the sets that are summed down from it
 
 
-def cover(sizes: Sequence[int], rows: IntArray) -> list[CoveringTable]:
+def cover(sizes: Sequence[int], rows: IntArray, *, most_cells: int = MOST_CELLS) -> list[CoveringTable]:
     """Larger tables such that each set is part of one: greedily those that hold the most sets not yet in another.
 
-    The sets (m, k) are ascending, all of one order; one may be there several times.
+    The sets (m, k) are ascending, all of one order; one may be there several times, and one of more cells is alone.
 
     Example:
         >>> cover((2, 2, 2, 2), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))
@@ -59,7 +59,7 @@ def cover(sizes: Sequence[int], rows: IntArray) -> list[CoveringTable]:
     for row in distinct.tolist():
         if number_of[tuple(row)] < 0:
             continue
-        attributes = _extended(row, lengths, number_of)
+        attributes = _extended(row, lengths, number_of, most_cells)
         numbers = [int(number_of[some]) for some in combinations(attributes, order)]
         number_of[np.ix_(*(attributes,) * order)] = -1
         sets = [equal[number].tolist() for number in numbers if number >= 0]
@@ -127,7 +127,9 @@ def _histogram(
     return np.asarray(one_row.toarray()[0])
 
 
-def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32]) -> list[int]:
+def _extended(
+    row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32], most_cells: int
+) -> list[int]:
     """A set with more attributes, each the one that brings in the most sets not in another table, up to the limit."""
     order, attributes = len(row), list(row)
     cells = float(lengths[row].prod())
@@ -136,7 +138,7 @@ def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[n
         gain += number_of[some] >= 0
     while True:
         gain[attributes] = 0
-        allowed = np.where(cells * lengths <= MOST_CELLS, gain, 0)
+        allowed = np.where(cells * lengths <= most_cells, gain, 0)
         best = int(allowed.argmax())
         if not allowed[best]:
             return attributes
