@@ -127,9 +127,7 @@ def _histogram(
     return np.asarray(one_row.toarray()[0])
 
 
-def _extended(
-    row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32], most_cells: int
-) -> list[int]:
+def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32], most_cells: int) -> list[int]:
     """A set with more attributes, each the one that brings in the most sets not in another table, up to the limit."""
     order, attributes = len(row), list(row)
     cells = float(lengths[row].prod())

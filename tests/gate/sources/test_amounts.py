@@ -3,7 +3,6 @@
 import duckdb
 import ibis
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +10,7 @@ import pytest
 
 import residualplanner as rp
 from amounts_by_hand import DOMAIN, EXACT, GROUPS, RECORDS, as_lists, first_of_each_person, tables_by_hand
-from forms_of_records import FORMS, arrow_in_pandas, dask_of, opened
+from forms_of_records import FORMS, dask_of, opened
 from residualplanner.scale.engines.engines import open_cluster
 from residualplanner.scale.engines.partitions import CountingTask
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
