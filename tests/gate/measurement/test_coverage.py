@@ -4,8 +4,8 @@ Probabilities are summed exactly (`benchmarks.covering`), with scales as the sam
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from benchmarks.covering import Error, total_error
 from dense import exact_inverse
 from replayed_measuring import drawn_scales
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
-from residualplanner.gate.measurement.precision import lattice_divisors, refinement
+from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
 from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.publish.pictures import ShownTable
@@ -190,9 +190,11 @@ def test_joint_margins_of_the_largest_tables_are_numbers():
     assert float(shown.joint_margins[0]) == pytest.approx(2 * norm.isf(2.0**-54), rel=1e-5)
 
 
-def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "require_drawable", lambda _: None)
-    measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
+    plan = total_plan("1e19")
+    measured = measure(total_plan("1e8"), np.zeros((3, 1), dtype=np.int64))
+    noise = replace(measured.noise, pcost=measured_cost(plan, precision_of(plan.noise_variances)))
+    replace(measured, plan=plan, noise=noise).save(tmp_path / "file")
     with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from random_plans import plan_by_set, sample_workload
 from residualplanner import Domain, load_measurement, load_plan, marginals, measure, select, zcdp
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.measurement.gaussian import generator_of_entropy
@@ -29,6 +30,7 @@ CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 4))
 KIND = {"kind": "measurement", "version": 5}
 
 
+BY_SET = plan_by_set(sample_workload(), 6)
 HUGE = replace(PLAN, noise_variances=np.where(PLAN.closure.orders == 2, 1e60, PLAN.noise_variances))
 
 
@@ -57,32 +59,31 @@ def seeded(codes, seed):
     return measure(PLAN, codes, noise="gaussian", seed=seed)
 
 
-@pytest.mark.parametrize("seed", [None, 0, 2**70])
-def test_a_measurement_with_continuous_noise_comes_back_as_it_was(tmp_path, seed):
-    saved = seeded(CODES, seed)
-    saved.save(tmp_path / "file")
-    loaded = load_measurement(tmp_path / "file")
-    assert (loaded.residuals.values == saved.residuals.values).all()
-    assert not loaded.residuals.values.flags.writeable
-    assert loaded.noise == saved.noise
-    assert plan_hash(loaded.plan) == plan_hash(PLAN)
+CONTINUOUS = [lambda seed=seed: seeded(CODES, seed) for seed in (None, 0, 2**70)]
+BY_SET_CODES = np.random.default_rng(5).integers(0, BY_SET.domain.sizes, (40, 4))
+EXACT = [
+    lambda plan=plan, codes=codes, bits=bits: measure_with_bits(plan, codes, bits)
+    for plan, codes in ((PLAN, CODES), (HUGE, CODES), (BY_SET, BY_SET_CODES))
+    for bits in (OperatingSystemBits(), InsecureTestBits(1))
+]
 
 
-@pytest.mark.parametrize("plan", [PLAN, HUGE], ids=["int64", "wide"])
-@pytest.mark.parametrize("bits", [OperatingSystemBits(), InsecureTestBits(1)], ids=["system", "test"])
-def test_a_measurement_with_exact_noise_comes_back_as_it_was(tmp_path, plan, bits):
-    saved = measure_with_bits(plan, CODES, bits)
+@pytest.mark.parametrize("make", [*CONTINUOUS, *EXACT])
+def test_a_measurement_comes_back_as_it_was(tmp_path, make):
+    saved = make()
     saved.save(tmp_path / "file")
     loaded = load_measurement(tmp_path / "file")
-    assert (loaded.residuals.integers == saved.residuals.integers).all()
-    assert loaded.residuals.wide.keys() == saved.residuals.wide.keys()
-    assert bool(saved.residuals.wide) == (plan is HUGE)
-    for group, numbers in saved.residuals.wide.items():
-        assert (loaded.residuals.wide[group] == numbers).all()
-        assert not loaded.residuals.wide[group].flags.writeable
-    assert not loaded.residuals.integers.flags.writeable
     assert loaded.noise == saved.noise
-    assert plan_hash(loaded.plan) == plan_hash(plan)
+    assert plan_hash(loaded.plan) == plan_hash(saved.plan)
+    mine, theirs = loaded.residuals, saved.residuals
+    assert mine.values.tobytes() == theirs.values.tobytes()
+    assert [len(bases) for bases in mine.groups.bases] == [len(bases) for bases in theirs.groups.bases]
+    stored = [mine.stored(group) for group in range(len(mine.groups.shapes))]
+    assert all((stored[group] == theirs.stored(group)).all() for group in range(len(stored)))
+    assert not any(numbers.flags.writeable for numbers in stored)
+    wide = getattr(theirs, "wide", {})
+    assert getattr(mine, "wide", {}).keys() == wide.keys()
+    assert bool(wide) == (saved.plan is HUGE)
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
 
@@ -139,21 +140,6 @@ def test_a_file_says_by_which_plan_it_was_measured(path, tmp_path):
     PLAN.save(tmp_path / "plan")
     header, _ = read_archive(path, **KIND)
     assert header["plan_sha256"] == plan_hash(load_plan(tmp_path / "plan"))
-
-
-@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
-def test_files_differ_in_the_noisy_answers_alone_however_many_records_there_were(tmp_path, noise):
-    """No number of records, no name, no time."""
-    headers, sizes = [], []
-    for records in (0, 1, 100_000):
-        codes = np.random.default_rng(records).integers(0, DOMAIN.sizes, (records, 4))
-        measure(PLAN, codes, noise=noise).save(tmp_path / str(records))
-        header, arrays = read_archive(tmp_path / str(records), **KIND)
-        answers = {arrays.pop(name).shape for name in ("residuals", "integers") if name in arrays}
-        headers.append((header, answers, {name: array.tobytes() for name, array in arrays.items()}))
-        sizes.append((tmp_path / str(records)).stat().st_size)
-    assert headers[0] == headers[1] == headers[2]
-    assert len(set(sizes)) == 1
 
 
 def test_equal_measurements_have_equal_files(tmp_path):
@@ -263,26 +249,20 @@ def test_edited_answers_with_continuous_noise_are_refused(continuous, edit, reas
         load_measurement(continuous)
 
 
-@pytest.mark.parametrize("name", ["integers", "wide_groups", "wide_integers"])
-def test_answers_with_exact_noise_that_lack_an_array_are_refused(path, name):
-    rewrite(path, lambda _, arrays: arrays.pop(name))
-    with pytest.raises(
-        rp.errors.FileFormatError, match="must have its answers and the arrays of its plan, and no others"
-    ):
-        load_measurement(path)
-
-
-WORDS = "wide integers must be groups and words"
+WORDS, FIT = "wide integers must be groups and words", "the plan needs 18 answers, one axis of int64"
+OTHERS = "must have its answers and the arrays of its plan, and no others"
 
 
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (lambda h, a: a.update(integers=a["integers"][:-1]), "the plan needs 18 answers, one axis of int64"),
-        (lambda h, a: a.update(integers=np.append(a["integers"], 0)), "the plan needs 18 answers, one axis of int64"),
-        (lambda h, a: a.update(integers=a["integers"].reshape(2, -1)), "the plan needs 18 answers, one axis of int64"),
-        (lambda h, a: a.update(integers=a["integers"].astype("<i4")), "the plan needs 18 answers, one axis of int64"),
-        (lambda h, a: a.update(integers=a["integers"].astype("<f8")), "the plan needs 18 answers, one axis of int64"),
+        (edit_noise(unlimited_because="none of your business"), "contradicts itself"),
+        *((lambda h, a, name=name: a.pop(name), OTHERS) for name in ("integers", "wide_groups", "wide_integers")),
+        (lambda h, a: a.update(integers=a["integers"][:-1]), FIT),
+        (lambda h, a: a.update(integers=np.append(a["integers"], 0)), FIT),
+        (lambda h, a: a.update(integers=a["integers"].reshape(2, -1)), FIT),
+        (lambda h, a: a.update(integers=a["integers"].astype("<i4")), FIT),
+        (lambda h, a: a.update(integers=a["integers"].astype("<f8")), FIT),
         (lambda h, a: a["integers"].__setitem__(-1, 1), "exactly where int64 cannot hold them"),
         (lambda h, a: a["wide_integers"].__setitem__(slice(None), 0), "not have more words than they need"),
         (lambda h, a: a.update(wide_integers=a["wide_integers"][:-1]), "more or fewer wide integers"),
@@ -305,10 +285,7 @@ def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
 @pytest.mark.parametrize("cost", ["0/1", "1/1", "1/2", 1, None, "9" * 5000, {}])
 def test_another_cost_than_that_of_the_plan_is_refused(path, cost):
     rewrite(path, edit_noise(pcost=cost))
-    with pytest.raises(
-        rp.errors.BudgetError,
-        match=r"states the exact cost .*, but its plan's noise costs .*; get the file back as it was",
-    ):
+    with pytest.raises(rp.errors.BudgetError, match=r"states the exact cost .*, but .* noise costs .*; get the file"):
         load_measurement(path)
 
 
@@ -341,13 +318,5 @@ def test_any_field_of_the_header_replaced_is_refused_in_our_own_words(path):
 
 def test_a_plan_is_not_taken_for_a_measurement(tmp_path):
     PLAN.save(tmp_path / "plan")
-    with pytest.raises(
-        rp.errors.FileFormatError, match="holds a 'plan', not a 'measurement'; name the measurement file"
-    ):
+    with pytest.raises(rp.errors.FileFormatError, match="a 'plan', not a 'measurement'; name the measurement file"):
         load_measurement(tmp_path / "plan")
-
-
-def test_a_reason_that_the_signed_sentence_lacks_is_refused(path):
-    rewrite(path, edit_noise(unlimited_because="none of your business"))
-    with pytest.raises(rp.errors.FileFormatError, match="contradicts itself"):
-        load_measurement(path)
