@@ -13,7 +13,7 @@ from residualplanner.gate.sources.covering import (
     may_be_worth_it,
     tables_from_larger,
 )
-from residualplanner.gate.sources.multiplicities import Multiplicities, Once
+from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.ground.checks import IntArray
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
@@ -50,7 +50,7 @@ def count_groups(
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
     counts = CountedTables(sizes, groups)
-    counts.add(codes, Once(codes.shape[1]) if multiplicities is None else multiplicities)
+    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
 
 

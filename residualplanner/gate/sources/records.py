@@ -93,7 +93,7 @@ def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tu
             numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
                 codes[position] += numerators > 0  # a cell without an amount has no other end
-            multiplicities = multiplicities.times_entries(numerators if high else denominator - numerators)
+            multiplicities = multiplicities.times(numerators if high else denominator - numerators)
         yield codes, multiplicities
 
 

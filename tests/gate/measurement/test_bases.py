@@ -28,7 +28,7 @@ from replayed_measuring import after_noise, before_noise, drawn_scales, integers
 from residualplanner import Domain, marginals, measure, pcost, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.blocks import HeldAtOnce
+from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism, residual_values
@@ -211,7 +211,7 @@ BY_SET = plan_by_set(sample_workload(), 6)
 def answers_of(plan, codes, noise, repeats):
     """Of each measurement of the same records by the same plan, which are counted and made ready once."""
     job = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, 2024)
-    (block,) = HeldAtOnce().blocks(job.groups, job.family)
+    (block,) = blocks_held(job.groups, job.family)
     options = {"source": InsecureTestBits(2024)} if noise == "discrete" else {}
     tables = count_tables(opened(codes, plan.domain), plan.closure, block.groups, job.family)
     for _ in range(repeats):

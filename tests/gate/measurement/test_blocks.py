@@ -16,7 +16,7 @@ from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.blocks import (
     AnswersOnDisk,
-    HeldAtOnce,
+    blocks_held,
     blocks_within,
     counts_and_answers_bytes,
     working_bytes,
@@ -160,7 +160,7 @@ def test_room_that_is_none_is_refused_before_the_charge_and_before_records_are_l
 
 
 def test_what_holds_all_at_once_has_one_block():
-    (block,) = HeldAtOnce(10**9).blocks(GROUPS, FAMILY)
+    (block,) = blocks_held(GROUPS, FAMILY, 10**9)
     assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
     assert isinstance(measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals, FloatResiduals)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from residualplanner.gate.sources import covering
 from residualplanner.gate.sources.counting import count_groups
-from residualplanner.gate.sources.multiplicities import MOST, Once, Several, exact_total, several
+from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
 from residualplanner.scale.engines.partitions import (
     CountingTask,
     PartialSum,
@@ -58,7 +58,7 @@ def codes_of(records, sizes, dtype):
 
 
 def multiplicities_of(records, often):
-    return Once(len(records)) if often is None else several(np.array(often, dtype=np.int64))
+    return Multiplicities(len(records)) if often is None else several(np.array(often, dtype=np.int64))
 
 
 @given(problem=problems(), dtype=TYPES)
@@ -200,15 +200,14 @@ def test_products_are_exact_or_refused(left, right):
         with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
             several(np.array(left, dtype=np.int64))
         return
-    first, second = Several(np.array(left, dtype=np.int64)), Several(np.array(right[: len(left)], dtype=np.int64))
+    first, second = several(np.array(left, dtype=np.int64)), np.array(right[: len(left)], dtype=np.int64)
     assert exact_total(first.entries) == first.total == sum(left)
     if sum(exact) > MOST:
         with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
             first.times(second)
     else:
         assert first.times(second).entries.tolist() == exact
-    assert Once(len(left)).times(first).entries.tolist() == left
-    assert first.times(Once(len(left))).entries.tolist() == left
+    assert Multiplicities(len(left)).times(first.entries).entries.tolist() == left
 
 
 @pytest.mark.parametrize("counts", [([2**62, 0], [2**62, 0]), ([2**62, 0], [0, 2**62])])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from forms_of_records import counts, opened
 from residualplanner import Attribute, CsvFile, Domain
-from residualplanner.gate.sources import csv_records
+from residualplanner.gate.sources import csv_files
 
 reproducible = settings(derandomize=True, deadline=None)
 LABELS = ["x", "y", '"', "a,b", " x", "?", "-"]
@@ -32,11 +32,11 @@ def written(folder, text, name="records.csv"):
 
 
 @contextmanager
-def small(piece, longest=csv_records.LONGEST):
+def small(piece, longest=csv_files.LONGEST):
     """Files are read in pieces of so many bytes, and no line is longer than so many."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"PIECE": piece, "LONGEST": longest}.items():
-            patch.setattr(csv_records, name, value)
+            patch.setattr(csv_files, name, value)
         yield
 
 
@@ -153,7 +153,7 @@ def test_lines_of_any_length_are_records_and_memory_is_bounded(tmp_path):
     domain = Domain({"v": attribute()})
     for length in (10, 995, 996, 997, 998, 999, 1000, 1001, 5000):
         for record in (b"x," + b"z" * length, b'x,"' + b"z" * length + b'"', b"x" * length, b'","' * length):
-            longest = max(map(len, csv_records.pieces_of_records(io.BytesIO(record + b"\n"), newlines_in_values=False)))
+            longest = max(map(len, csv_files.pieces_of_records(io.BytesIO(record + b"\n"), newlines_in_values=False)))
             assert longest <= 1000 + 64
             file = written(tmp_path, b"v,w\ny,\n" + record + b"\ny,\n")
             is_read = len(record) + 1 <= 1000 and record.count(b",") == 1
