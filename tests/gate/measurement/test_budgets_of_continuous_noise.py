@@ -71,9 +71,7 @@ def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(bu
     assert (ledger.spent, ledger.remaining) == (cost, 3 * cost)
     before = path.read_bytes()
     for attempt in (ledger.charge, ledger.require_room):
-        with pytest.raises(
-            rp.errors.BudgetError, match="nothing more is charged to it; begin another ledger with what it has left"
-        ):
+        with pytest.raises(rp.errors.BudgetError, match="nothing more is charged to it; begin another ledger with"):
             attempt(cost, HASH, neighbors="add-remove")
     with pytest.raises(rp.errors.BudgetError, match="nothing more is charged"):
         measure(select(WORKLOAD, budget=zcdp("1e-9")), Unread(), ledger=ledger)

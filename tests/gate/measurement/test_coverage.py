@@ -17,11 +17,10 @@ import residualplanner as rp
 from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
-from replayed_measuring import drawn_scales
+from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
-from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.publish.pictures import ShownTable
 from slowness import slow
 
@@ -155,7 +154,7 @@ def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divi
 
 
 def test_one_refinement_serves_all_sets_with_the_same_bases():
-    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1)))
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
     found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
     assert found == (2**27, 4 * 2**30)
 
@@ -171,7 +170,7 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 
 
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
-    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain({"a": 3}), up_to=1)))
+    groups = groups_of(marginals(Domain({"a": 3}), up_to=1))
     replaced = rp.privacy.Neighbors("replace", 1)
     assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
     assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1

@@ -10,16 +10,12 @@ import pytest
 
 import residualplanner as rp
 from random_plans import plan_by_hand
-from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
+from replayed_measuring import divisors_of, groups_of, integers_of, measured_with, noise_left_out, refinements
 from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import noisy_answers as arithmetic
 from residualplanner.gate.measurement.answers import IntegerResiduals
-from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, widths
-from residualplanner.method.strategy.basis_groups import basis_groups
-from strategies import bases_of
 
 SIZES = (3, 1, 2, 4, 3)
 DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
@@ -72,15 +68,11 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(in_bat
     in_batches(6, 12, draw=flat)
     for _ in range(20):
         ahead = measure(PLAN, CODES).residuals.integers
-        assert (ahead == measure_with_bits(PLAN, CODES, InsecureTestBits(1)).residuals.integers).all()
+        assert (ahead == measured_with(PLAN, CODES, 1).residuals.integers).all()
     assert threads == {(True, False), (False, True)}
 
 
-LARGE = basis_groups(
-    rp.strategies.constant_strategy(
-        marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14))
-    )
-)
+LARGE = groups_of(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2))
 
 
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33, 2**48])
@@ -91,11 +83,7 @@ def test_only_above_two_to_the_33_records_their_number_decides(records):
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
-    groups = basis_groups(
-        rp.strategies.constant_strategy(
-            marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3))
-        )
-    )
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1))
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
@@ -191,7 +179,7 @@ def test_zero_records_are_measured_as_any_others():
 
 
 def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
-    marked = measure_with_bits(PLAN, CODES, InsecureTestBits(1))
+    marked = measured_with(PLAN, CODES, 1)
     marked.save(tmp_path / "file")
     for measurement in (marked, load_measurement(tmp_path / "file")):
         assert measurement.noise.randomness == "InsecureTestBits: not private"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import Unread, opened
+from replayed_measuring import measured_with
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.gate.measurement.answers import FloatResiduals
@@ -94,10 +95,10 @@ def test_a_seeded_measurement_can_be_repeated_and_says_so():
 
 
 def test_neither_batches_nor_the_order_of_records_change_what_is_drawn(in_batches):
-    one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
+    one, exact = seeded(3), measured_with(PLAN, CODES, 3)
     in_batches(cells=1, noise_cells=2**18)
     assert (seeded(3).residuals.values == one.residuals.values).all()
-    again = measure_with_bits(PLAN, CODES[::-1], InsecureTestBits(3))
+    again = measured_with(PLAN, CODES[::-1], 3)
     assert (again.residuals.integers == exact.residuals.integers).all()
 
 

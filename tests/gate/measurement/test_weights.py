@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import counts, dask_of
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement.measure import measure_with_bits
+from replayed_measuring import measured_with
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 SIZES = (3, 2)
@@ -74,7 +73,7 @@ def test_the_spread_of_released_totals_is_the_one_that_the_plan_states():
     frame = pd.DataFrame({"job": [0, 1, 2], "sex": [0, 1, 0], "hours": [8, 0.25, 0]})
     draws = [
         rp.reconstruct(measurement)["job", "sex"].estimate
-        for measurement in (measure_with_bits(plan, frame, InsecureTestBits(seed)) for seed in range(100))
+        for measurement in (measured_with(plan, frame, seed) for seed in range(100))
     ]
     variances = np.var(draws, axis=0, ddof=1) / plan.variance(("job", "sex"))
     assert abs(float(variances.mean()) - 1) < 5 * np.sqrt(2 / 99 / 3)  # not all cells are independent

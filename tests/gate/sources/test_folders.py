@@ -141,13 +141,6 @@ def test_nothing_is_written_while_a_folder_is_read(tmp_path, monkeypatch):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
-    binary = pa.array([b"F", b"\xff", b"M"], pa.binary())
-    write(tmp_path, ("k=1", {"a": pa.Array.from_buffers(pa.string(), 3, binary.buffers())}), ("k=2", {"a": ["M"]}))
-    domain = Domain({"a": Attribute("a", labels=["F", "M", "?"], unknown="?")})
-    assert counts(tmp_path, domain) == [1, 2, 1]
-
-
 def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
     write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
     domain = Domain({"a.b": 2, "b": 2})

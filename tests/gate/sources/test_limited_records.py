@@ -191,9 +191,7 @@ def test_where_the_number_of_records_is_public_none_are_left_out(tmp_path):
         lambda: rp.scale.measure_in_store(plan, limited, tmp_path / "store", ledger=ledger),
         lambda: rp.fits.rap.rap(projection, limited),
     ):
-        with pytest.raises(
-            rp.errors.BudgetError, match=r"how many records .* are kept is not; plan LimitedRecords with"
-        ):
+        with pytest.raises(rp.errors.BudgetError, match=r"how many records .* is not; plan LimitedRecords with"):
             attempt()
     assert not ledger.entries
 
