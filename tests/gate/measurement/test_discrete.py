@@ -13,7 +13,6 @@ from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, groups_of, integers_of, measured_with, noise_left_out, refinements
 from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
 from residualplanner.gate.measurement import noisy_answers as arithmetic
-from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, widths
 
@@ -186,24 +185,3 @@ def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
         assert measurement.noise.guarantee.startswith("none")
         assert "not private" in repr(measurement)
         assert not measurement.noise.is_private
-
-
-def test_the_guarantee_is_a_sentence_with_the_exact_cost():
-    noise = measure(PLAN, CODES).noise
-    assert noise.is_private
-    assert noise.guarantee.startswith(
-        f"This release satisfies rho-zCDP with rho = {noise.pcost / 2} (<= 0.5) under adding or removing one record"
-    )
-
-
-def test_answers_that_do_not_fit_their_plan_are_refused():
-    groups = groups_of_plan(PLAN)
-    found = measure(PLAN, CODES).residuals.integers
-    divisors = divisors_of(groups.bases)
-    IntegerResiduals(groups, divisors, found)
-    for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
-        with pytest.raises(rp.errors.FileFormatError, match="the plan needs 32 answers, one axis of int64"):
-            IntegerResiduals(groups, divisors, wrong)
-    for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
-        with pytest.raises(rp.errors.FileFormatError, match="exactly where int64 cannot hold them"):
-            IntegerResiduals(groups, divisors, found, {1: wide})

@@ -23,7 +23,6 @@ from residualplanner.gate.measurement.gaussian import (
 )
 from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.method.kron import ProductMap, tables_of_residuals
 from strategies import cases
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"], "d": 3})
@@ -108,14 +107,6 @@ def test_what_was_measured_cannot_be_changed():
         assert not residuals.values.flags.writeable
         assert not residuals.block(0).flags.writeable
         assert not residuals.stored(0).flags.writeable
-
-
-@pytest.mark.parametrize("workload", [[()], [("one",)], [("one", "a")], [("a",), ("c", "b", "one")]])
-def test_totals_and_attributes_of_one_value_are_measured(workload):
-    plan = select(Workload(DOMAIN, workload), budget=pcost(1))
-    found = answers(plan, CODES, np.zeros(len(plan.closure)), np.random.default_rng(1))
-    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
-    assert total.tolist() == [40.0]
 
 
 def steps(plan, codes, noise):

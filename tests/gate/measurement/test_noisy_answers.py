@@ -12,7 +12,7 @@ from replayed_measuring import after_noise, before_noise, divisors_of
 from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.gate.measurement.discrete import RECORDS
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, width_of, widths
+from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of, widths
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from residualplanner.method.kron import Scratch, integer_products
 
@@ -192,14 +192,6 @@ def spiked(size, entry):
     matrix[0, 0] = entry
     matrix[0, 1] = 0
     return matrix
-
-
-def test_the_width_is_that_of_the_noisiest_table_and_the_least_that_serves():
-    for spread in range(0, 120, 5):
-        for size in (2, 100, 2**20):
-            bases, precision = [basis_of(size, None)] * 3, 2.0**-spread
-            found = width_of(bases, precision, size**3, RECORDS)
-            assert (found is Width.INT64) == fits_int64_path(bases, precision, size**3, RECORDS)
 
 
 @pytest.mark.slow

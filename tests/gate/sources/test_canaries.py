@@ -109,18 +109,44 @@ CASES |= {
 }
 
 
-def csv_file(tmp_path, text):
-    (tmp_path / "records.csv").write_bytes(text)
-    return tmp_path / "records.csv"
+PARQUET = io.BytesIO()
+pd.DataFrame(VALID).to_parquet(PARQUET)
+PARQUET = PARQUET.getvalue()
+
+
+def folder_of(folder, *contents):
+    for number, content in enumerate(contents):
+        (folder / f"extra={TEXT}").mkdir(exist_ok=True)
+        (folder / f"extra={TEXT}" / f"{NUMBER}-{number}.parquet").write_bytes(content)
+    return folder
+
+
+def written(content, name="records.csv"):
+    def file(folder):
+        (folder / name).write_bytes(content)
+        return folder / name
+
+    return file
+
+
+def path_that_is_not_in_the_schema(folder):
+    inside = folder / f"name={TEXT}" / f"amount={NUMBER}"
+    inside.mkdir(parents=True)
+    pd.DataFrame({"code": [0, 1]}).to_parquet(inside / "a.parquet")
+    return folder
 
 
 BROKEN_FILES = {
-    "unknown value": f"name,code,amount\nx,1,1\n{TEXT},1,1\n".encode(),
-    "too many fields": f"name,code,amount\nx,1,1\n{TEXT},1,1,{NUMBER}\n".encode(),
-    "too few fields": f"name,code,amount\nx,1,1\n{TEXT},{NUMBER}\n".encode(),
-    "an open quote": f'name,code,amount\nx,1,1\n"{TEXT},1,{NUMBER}\n'.encode(),
-    "not Unicode": f"name,code,amount\nx,1,1\n{TEXT},1,".encode() + b"\xff\xfe\n",
-    "no header": f"{TEXT},{NUMBER},1\nx,1,1\n".encode(),
+    "unknown value": written(f"name,code,amount\nx,1,1\n{TEXT},1,1\n".encode()),
+    "too many fields": written(f"name,code,amount\nx,1,1\n{TEXT},1,1,{NUMBER}\n".encode()),
+    "too few fields": written(f"name,code,amount\nx,1,1\n{TEXT},{NUMBER}\n".encode()),
+    "an open quote": written(f'name,code,amount\nx,1,1\n"{TEXT},1,{NUMBER}\n'.encode()),
+    "not Unicode": written(f"name,code,amount\nx,1,1\n{TEXT},1,".encode() + b"\xff\xfe\n"),
+    "no header": written(f"{TEXT},{NUMBER},1\nx,1,1\n".encode()),
+    "a truncated Parquet file": written(PARQUET[:-200], "records.parquet"),
+    "a folder with a truncated file": lambda folder: folder_of(folder, PARQUET, PARQUET[:-200]),
+    "a folder with a damaged file": lambda folder: folder_of(folder, PARQUET, PARQUET[:4] + PARQUET[60:]),
+    "a value in a path": path_that_is_not_in_the_schema,
 }
 
 
@@ -142,34 +168,9 @@ def test_a_failing_count_says_and_keeps_nothing_of_the_records(case, capfd, capl
     assert_silent(count, CASES[case](), capfd, caplog, recwarn)
 
 
-@pytest.mark.parametrize("case", BROKEN_FILES)
-def test_a_failing_file_says_and_keeps_nothing_of_the_records(case, tmp_path, capfd, caplog, recwarn):
-    assert_silent(count, csv_file(tmp_path, BROKEN_FILES[case]), capfd, caplog, recwarn)
-
-
-def test_a_truncated_parquet_file_says_and_keeps_nothing(tmp_path, capfd, caplog, recwarn):
-    buffer = io.BytesIO()
-    pd.DataFrame(VALID).to_parquet(buffer)
-    (tmp_path / "records.parquet").write_bytes(buffer.getvalue()[:-200])
-    assert_silent(count, tmp_path / "records.parquet", capfd, caplog, recwarn)
-
-
-@pytest.mark.parametrize("spoil", [lambda content: content[:-200], lambda content: content[:4] + content[60:]])
-def test_a_folder_with_a_damaged_file_says_and_keeps_nothing(spoil, tmp_path, capfd, caplog, recwarn):
-    folder = tmp_path / f"amount={TEXT}"
-    folder.mkdir()
-    buffer = io.BytesIO()
-    pd.DataFrame(VALID).drop(columns="amount").to_parquet(buffer)
-    (folder / "a.parquet").write_bytes(buffer.getvalue())
-    (folder / f"{NUMBER}.parquet").write_bytes(spoil(buffer.getvalue()))
-    assert_silent(count, tmp_path, capfd, caplog, recwarn)
-
-
-def test_a_value_in_a_path_that_is_not_in_the_schema_stays_in(tmp_path, capfd, caplog, recwarn):
-    folder = tmp_path / f"name={TEXT}" / f"amount={NUMBER}"
-    folder.mkdir(parents=True)
-    pd.DataFrame({"code": [0, 1]}).to_parquet(folder / "a.parquet")
-    assert_silent(count, tmp_path, capfd, caplog, recwarn)
+@pytest.mark.parametrize("make", BROKEN_FILES.values(), ids=BROKEN_FILES)
+def test_a_failing_file_says_and_keeps_nothing_of_the_records(make, tmp_path, capfd, caplog, recwarn):
+    assert_silent(count, make(tmp_path), capfd, caplog, recwarn)
 
 
 @pytest.mark.parametrize("unknown", ["drop", "x"])
