@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.counting import Codes
 from residualplanner.gate.sources.limited_records import NO_PERSONS
 from residualplanner.gate.sources.multiplicities import Multiplicities, joined_multiplicities
 from residualplanner.ground.checks import IntArray

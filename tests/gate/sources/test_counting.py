@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.gate.sources import covering
+from residualplanner.gate.sources import counting
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
 from residualplanner.scale.engines.partitions import (
@@ -76,8 +76,8 @@ def from_larger(records, sizes, rows, dtype=np.int64, often=None, **most):
     """The counts of sets of one order, each summed down from a larger table."""
     rows, codes = np.array(rows), codes_of(records, sizes, dtype)
     found = [np.zeros([sizes[i] for i in row], dtype=np.int64) for row in rows.tolist()]
-    larger = covering.cover(sizes, rows, **most)
-    counted = covering.tables_from_larger(codes, sizes, rows, larger, multiplicities_of(records, often))
+    larger = counting.cover(sizes, rows, **most)
+    counted = counting.tables_from_larger(codes, sizes, rows, larger, multiplicities_of(records, often))
     for number, table in counted:
         found[number] += table
     return found
@@ -133,7 +133,7 @@ def test_cells_of_larger_tables_do_not_wrap_where_integers_get_wider(sizes, dtyp
     last = [min(size - 1, np.iinfo(dtype).max) for size in sizes]
     records = [last] * 3 + [[0] * len(sizes)] + [[value * (i % 2) for i, value in enumerate(last)]]
     rows = list(combinations(range(len(sizes)), 2))
-    assert math.prod(sizes) <= covering.MOST_CELLS  # one larger table holds them all
+    assert math.prod(sizes) <= counting.MOST_CELLS  # one larger table holds them all
     for row, table in zip(rows, from_larger(records, sizes, rows, dtype), strict=True):
         expected = np.zeros([sizes[i] for i in row], dtype=int)
         for record in records:
@@ -160,12 +160,12 @@ def test_a_cover_holds_each_set_once_in_tables_that_are_not_too_large(problem, m
     sizes, _, sets, _ = problem
     for order in {len(row) for row in sets} - {0, 1}:
         rows = np.array([row for row in sets if len(row) == order])
-        larger = covering.cover(sizes, rows, most_cells=most)
-        assert sorted(number for table in larger for number in table.sets) == list(range(len(rows)))
-        for table in larger:
-            assert len(set(table.attributes)) == len(table.attributes)
-            assert all(set(rows[number].tolist()) <= set(table.attributes) for number in table.sets)
-            assert len(table.attributes) == order or np.prod(np.array(sizes)[list(table.attributes)]) <= most
+        larger = counting.cover(sizes, rows, most_cells=most)
+        assert sorted(number for _, numbers in larger for number in numbers) == list(range(len(rows)))
+        for attributes, numbers in larger:
+            assert len(set(attributes)) == len(attributes)
+            assert all(set(rows[number].tolist()) <= set(attributes) for number in numbers)
+            assert len(attributes) == order or np.prod(np.array(sizes)[list(attributes)]) <= most
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -177,11 +177,11 @@ def test_many_records_are_counted_in_parts_in_larger_tables_and_in_the_sets_own(
     rows = np.array([(a, b, c) for c in range(attributes) for b in range(c) for a in range(b)])
     codes = rng.integers(0, 4, (attributes, records)).astype(np.uint8)
     often = rng.integers(0, 2**40, records) if weighted else np.ones(records, dtype=np.int64)
-    larger = covering.cover(sizes, rows)
+    larger = counting.cover(sizes, rows)
     assert len(larger) < len(rows) / 5
-    assert covering.may_be_worth_it(attributes, 3, len(rows), records)
-    assert covering.is_worth_it(larger, sizes, len(rows), records)
-    assert attributes == 6 or not covering.is_worth_it(larger, sizes, len(rows), 2**10)
+    assert counting.may_be_worth_it(attributes, 3, len(rows), records)
+    assert counting.is_worth_it(larger, sizes, len(rows), records)
+    assert attributes == 6 or not counting.is_worth_it(larger, sizes, len(rows), 2**10)
     groups = [rows[::2], np.array([[0], [1]]), rows[1::2], np.empty((1, 0), dtype=int)]
     stacks = count_groups(codes, sizes, groups, several(often) if weighted else None)
     for group, stack in zip(groups, stacks, strict=True):
