@@ -228,6 +228,12 @@ def test_records_that_are_too_many_for_integers_are_refused():
     with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
         counts(records, many, (0, 1))
     assert counts(records[:1], many, (0, 1))[0][0] == 2**60
+    two_blocks, many_units = (
+        np.zeros((2**21, 2), dtype=np.int8),
+        Domain({"x": Numeric(0, 2**30), "y": Numeric(0, 2**12)}),
+    )
+    with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):  # in each of the two it is not
+        counts(two_blocks, many_units, (0, 1))
     assert counts(records, many, ()) == 8
 
 

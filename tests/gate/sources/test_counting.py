@@ -5,7 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
@@ -155,6 +155,7 @@ def test_codes_of_no_cell_are_refused_where_they_would_be_written_outside_a_larg
 
 
 @given(problem=problems(), most=st.integers(1, 200))
+@example(problem=((4,) * 6, [], list(map(list, combinations(range(6), 2))), None), most=64)
 @reproducible
 def test_a_cover_holds_each_set_once_in_tables_that_are_not_too_large(problem, most):
     sizes, _, sets, _ = problem
