@@ -1,4 +1,6 @@
-"""The same records in every form, with values that may stand in no message; what is said of the charge for them."""
+"""The same records in every form, counts of them, records that nobody may look at, and marked ones with a plan."""
+
+import gzip
 
 import dask
 import dask.dataframe as dd
@@ -8,10 +10,90 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
+from pyarrow import csv, parquet
 
 from leaks import DIGITS, TEXT
-from residualplanner import Attribute, Bins, Domain, marginals, pcost, select
+from residualplanner import Attribute, Bins, CsvFile, Domain, marginals, pcost, select
+from residualplanner.gate.sources.opening import open_source
+
+
+def opened(data, domain, keep=1):
+    """Records that were opened, and not counted yet."""
+    return open_source(data, domain, records_per_person=keep)
+
+
+def counts(data, domain, members=(0,), keep=1):
+    """The table over attributes, by position, as lists; over none the total."""
+    (tables,) = opened(data, domain, keep).count([np.array([members], dtype=int)])
+    return tables[0].tolist()
+
+
+def dask_of(frame, parts=3):
+    """With objects as they are, not as text."""
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(frame, npartitions=parts)
+
+
+def arrow_in_pandas(table):
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def csv_of(table, folder):
+    csv.write_csv(table, folder / "records.csv")
+    return folder / "records.csv"
+
+
+def zipped(table, folder):
+    with gzip.open(folder / "records.csv.gz", "wb") as file:
+        csv.write_csv(table, file)
+    return folder / "records.csv.gz"
+
+
+def parquet_of(table, folder):
+    parquet.write_table(table, folder / "records.parquet", row_group_size=3)
+    return folder / "records.parquet"
+
+
+def folder_of(table, folder):
+    (folder / "parts").mkdir(exist_ok=True)
+    for number, part in enumerate((table.slice(0, 2), table.slice(2))):
+        parquet.write_table(part, folder / "parts" / f"{number}.parquet")
+    return folder / "parts"
+
+
+#: From an Arrow table, and a folder for files.
+FORMS = {
+    "pandas": lambda table, _: table.to_pandas(),
+    "pandas, objects": lambda table, _: pd.DataFrame(table.to_pydict(), dtype=object),
+    "pandas, categories": lambda table, _: table.to_pandas().astype("category"),
+    "pandas, Arrow": lambda table, _: arrow_in_pandas(table),
+    "Arrow": lambda table, _: table,
+    "Arrow, batch": lambda table, _: table.combine_chunks().to_batches(max_chunksize=None)[0],
+    "Arrow, stream": lambda table, _: table.to_reader(max_chunksize=7),
+    "Polars": lambda table, _: pl.from_arrow(table),
+    "Polars, lazy": lambda table, _: pl.from_arrow(table).lazy(),
+    "DuckDB": lambda table, _: duckdb.connect().from_arrow(table),
+    "Ibis": lambda table, _: ibis.memtable(table),
+    "Dask": lambda table, _: dask_of(table.to_pandas()),
+    "Dask, Arrow": lambda table, _: dask_of(arrow_in_pandas(table)),
+    "CSV": csv_of,
+    "CSV, newlines": lambda table, folder: CsvFile(csv_of(table, folder), newlines_in_values=True),
+    "CSV, zipped": lambda table, folder: CsvFile(zipped(table, folder), newlines_in_values=True),
+    "Parquet": parquet_of,
+    "folder": folder_of,
+}
+
+
+class Unread:
+    """Records that nobody may look at."""
+
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__", "__array_namespace__"):
+            return object.__getattribute__(self, name)
+        raise AssertionError(f"{name} of the records was looked at")
+
+
+# Values that may stand in no message, and what is said of the charge for them.
 
 DOMAIN = Domain(
     {
@@ -23,33 +105,20 @@ PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost("1/4"))
 VALUES = {"name": ["x", f"{TEXT}-1", "x"] * 4, "amount": [1.0, DIGITS * 1e6, 3.0] * 4}
 
 
-def folder_of_parts(table, path):
+def folder_of_marks(path):
     for row in range(2):
         (part := path / "records" / f"name={TEXT}-{row}").mkdir(parents=True)
-        pq.write_table(table.drop_columns("name"), part / "part.parquet")
+        parquet.write_table(pa.table(VALUES).drop_columns("name"), part / "part.parquet")
     return path / "records"
 
 
-def csv_file(path):
-    pd.DataFrame(VALUES).to_csv(path / "records.csv", index=False)
-    return path / "records.csv"
+def marked(form):
+    return lambda folder: FORMS[form](pa.table(VALUES), folder)
 
 
-def dask_frame():
-    with dask.config.set({"dataframe.convert-string": False}):
-        return dd.from_pandas(pd.DataFrame(VALUES), npartitions=2)
-
-
-FORMS = {
-    "pandas": lambda _: pd.DataFrame(VALUES),
-    "polars": lambda _: pl.DataFrame(VALUES),
-    "lazy": lambda _: pl.LazyFrame(VALUES),
-    "arrow": lambda _: pa.table(VALUES),
-    "duckdb": lambda _: duckdb.connect().from_arrow(pa.table(VALUES)),
-    "ibis": lambda _: ibis.memtable(pa.table(VALUES)),
-    "dask": lambda _: dask_frame(),
-    "csv": csv_file,
-    "folder": lambda path: folder_of_parts(pa.table(VALUES), path),
+MARKED = {
+    **{form: marked(form) for form in ("pandas", "Polars", "Polars, lazy", "Arrow", "DuckDB", "Ibis", "Dask", "CSV")},
+    "folder": folder_of_marks,
     "counts": lambda _: {("name", "amount"): np.full((2, 2), DIGITS * 10**6)},
 }
 CHARGED, NOT_CHARGED = "The charge stays: pcost 0.25, entry 1 of the ledger.", "Nothing was charged to the ledger."

@@ -16,6 +16,7 @@ from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
+from residualplanner.method.strategy.basis_groups import basis_groups
 
 
 def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:
@@ -170,3 +171,13 @@ def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
         patch.setattr(mechanism, "noisy_answers", watched)
         found = measure_with_bits(plan, data, bits, progress=lambda done, total: steps.append((done, total)))
     return Replay(found, centered, noise, bits.requests, steps)
+
+
+def measured_with(plan: Plan, data: object, seed: int) -> Measurement:
+    """A measurement from the test bits of a seed."""
+    return measure_with_bits(plan, data, InsecureTestBits(seed))
+
+
+def groups_of(workload: rp.Workload) -> Any:
+    """The sets of a workload by their subtraction bases."""
+    return basis_groups(rp.strategies.subtraction_strategy(workload))

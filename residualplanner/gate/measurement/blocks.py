@@ -208,22 +208,6 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
     return division(groups, family, memory - working, sizes)
 
 
-class AnswersInMemory:
-    """For a single block: its answers are all there are."""
-
-    def __init__(self) -> None:
-        self._residuals: list[Residuals] = []
-
-    def put(self, _: SetBlock, residuals: Residuals) -> None:
-        """Take the answers of the only block."""
-        self._residuals.append(residuals)
-
-    def answers(self) -> Residuals:
-        """All answers, when each block has been put."""
-        (residuals,) = self._residuals
-        return residuals
-
-
 class AnswersOnDisk:
     """For any blocks: a file without a name, which nobody else can open, and which vanishes with the last who uses it.
 
@@ -260,40 +244,25 @@ class AnswersOnDisk:
         return frozen(numbers)
 
 
-AnswerCollector = AnswersInMemory | AnswersOnDisk
+def require_room_given(memory: int | None, scratch: PathLike | None) -> None:
+    """ResourceError where ``memory`` is not a number of bytes, or ``scratch`` with it not a folder."""
+    if memory is None:
+        return
+    if not is_integer(memory, least=1):
+        raise ResourceError(f"memory must be a number of bytes, such as 4 * 2**30, got {value_text(memory)}")
+    if scratch is not None and not os.path.isdir(scratch):
+        raise ResourceError("scratch must be a folder that exists; make it first")
 
 
-@dataclass(frozen=True, slots=True)
-class HeldAtOnce:
-    """How much may be held at once.
+def blocks_held(groups: BasisGroups, family: Parents, memory: int | None = None) -> Division | list[SetBlock]:
+    """As many sets at a time as so many bytes of counts and noise hold, all if none are given.
 
-    Raises:
-        ResourceError: ``memory`` is not a number of bytes, or ``scratch`` not a folder.
+    ResourceError where the machine lacks the memory for them.
     """
-
-    #: bytes of counts and noise, the answers being put on disk; None for all counts and answers
-    memory: int | None = None
-    scratch: PathLike | None = None  # the folder for the answers on disk; None for that of temporary files
-
-    def __post_init__(self) -> None:
-        if self.memory is None:
-            return
-        if not is_integer(self.memory, least=1):
-            raise ResourceError(f"memory must be a number of bytes, such as 4 * 2**30, got {value_text(self.memory)}")
-        if self.scratch is not None and not os.path.isdir(self.scratch):
-            raise ResourceError("scratch must be a folder that exists; make it first")
-
-    def blocks(self, groups: BasisGroups, family: Parents) -> Division | list[SetBlock]:
-        """As many sets at a time as there is room for; ResourceError where the machine lacks the memory for them."""
-        require_memory(groups, self.memory)
-        if self.memory is not None:
-            return blocks_within(groups, family, int(self.memory))
-        whole = tuple(groups.row[sets] for sets in groups.members)
-        return [SetBlock(groups, tuple(range(len(groups.members))), whole)]
-
-    def collector(self, groups: BasisGroups, dtype: type[np.generic], join: Join) -> AnswerCollector:
-        """What the answers of the blocks are put into."""
-        return AnswersInMemory() if self.memory is None else AnswersOnDisk(groups, dtype, join, self.scratch)
+    require_memory(groups, memory)
+    if memory is not None:
+        return blocks_within(groups, family, int(memory))
+    return [SetBlock(groups, tuple(range(len(groups.members))), tuple(groups.row[sets] for sets in groups.members))]
 
 
 def _scratch_file(count: int, folder: PathLike | None) -> IO[bytes]:

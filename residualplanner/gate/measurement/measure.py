@@ -7,7 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.gate.measurement.blocks import AnswerCollector, Division, HeldAtOnce, Residuals, SetBlock
+from residualplanner.gate.measurement.blocks import (
+    AnswersOnDisk,
+    Division,
+    Residuals,
+    SetBlock,
+    blocks_held,
+    require_room_given,
+)
 from residualplanner.gate.measurement.counting import Parents, count_tables, rows_to_count
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
@@ -106,7 +113,8 @@ def measure(  # noqa: PLR0913
     _require_options(noise, seed)
     require_charge_time(charge)
     watched = WatchedProgress(progress)
-    job = _job_of(plan, noise, seed, HeldAtOnce(memory, scratch), watched.report)
+    require_room_given(memory, scratch)
+    job = _job_of(plan, noise, seed, (memory, scratch), watched.report)
     job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -143,7 +151,8 @@ def require_measurable(
         >>> 1 - cost < Fraction(1, 10**6)
         True
     """
-    job = _discrete_job(plan, OperatingSystemBits(), HeldAtOnce(memory, scratch), None)
+    require_room_given(memory, scratch)
+    job = _discrete_job(plan, OperatingSystemBits(), (memory, scratch), None)
     job.require_room(ledger, again=again)
     return job.noise.cost
 
@@ -152,17 +161,14 @@ def require_measurable(
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, HeldAtOnce(), watched.report)
+    job = _discrete_job(plan, source, (None, None), watched.report)
     return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
-class _First(NamedTuple):
-    """The counts of the first block, and all that it takes to go on."""
-
-    source: Source  # the records
-    block: SetBlock  # the first
-    tables: list[IntArray]  # its counts
-    others: Iterator[SetBlock]  # the blocks that follow
+#: The records, the first block and its counts, and the blocks that follow.
+_First = tuple[Source, SetBlock, list[IntArray], Iterator[SetBlock]]
+#: How many bytes may be held at once, None for all, and the folder for the answers on disk.
+_Room = tuple[int | None, PathLike | None]
 
 
 class _Measuring(NamedTuple):
@@ -171,7 +177,7 @@ class _Measuring(NamedTuple):
     noise: ExactNoise | ContinuousNoise
     record: NoiseRecord
     blocks: Division | list[SetBlock]
-    collector: AnswerCollector
+    collector: AnswersOnDisk | None  # None where all answers are held in memory
     progress: Progress | None
     answer: Callable[..., Residuals]
 
@@ -233,22 +239,28 @@ class _Measuring(NamedTuple):
         block = next(blocks)
         later = rows_to_count(closure, self.noise.groups, self.family) if len(self.blocks) > 1 else []
         tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
-        return _First(source, block, tables, blocks)
+        return source, block, tables, blocks
 
     def answers(self, first: _First) -> Residuals:
-        done = self._drawn(first.block, first.tables, 0)
-        for block in first.others:
-            tables = count_tables(
-                first.source, self.plan.closure, block.groups, self.family, progress=self._progress(done)
-            )
-            done = self._drawn(block, tables, done)
+        source, block, tables, others = first
+        if self.collector is None:  # there is one block
+            return self._drawn(block, tables, 0)
+        self.collector.put(block, self._drawn(block, tables, 0))
+        done = self._counted(block) + sum(map(len, block.groups.members))
+        for another in others:
+            progress = self._progress(done)
+            tables = count_tables(source, self.plan.closure, another.groups, self.family, progress=progress)
+            self.collector.put(another, self._drawn(another, tables, done))
+            done += self._counted(another) + sum(map(len, another.groups.members))
         return self.collector.answers()
 
-    def _drawn(self, block: SetBlock, tables: list[IntArray], done: int) -> int:
-        """Collect the answers to a block that has been counted; the number of steps made then."""
-        counted = sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
-        self.collector.put(block, self.answer(block, tables, progress=self._progress(done + counted)))
-        return done + counted + sum(map(len, block.groups.members))
+    def _drawn(self, block: SetBlock, tables: list[IntArray], before: int) -> Residuals:
+        """The answers to a block that has been counted; its steps follow so many of other blocks."""
+        return self.answer(block, tables, progress=self._progress(before + self._counted(block)))
+
+    def _counted(self, block: SetBlock) -> int:
+        """How many tables of a block the records are counted in."""
+        return sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
@@ -256,14 +268,14 @@ class _Measuring(NamedTuple):
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _job_of(plan: Plan, noise: str, seed: int | None, room: HeldAtOnce, progress: Progress | None) -> _Measuring:
+def _job_of(plan: Plan, noise: str, seed: int | None, room: _Room, progress: Progress | None) -> _Measuring:
     if noise == "discrete":
         return _discrete_job(plan, OperatingSystemBits(), room, progress)
     continuous = continuous_noise(plan, None if seed is None else int(seed))
     return _job(continuous, continuous.record, continuous.answers, room, progress)
 
 
-def _discrete_job(plan: Plan, source: ByteSource, room: HeldAtOnce, progress: Progress | None) -> _Measuring:
+def _discrete_job(plan: Plan, source: ByteSource, room: _Room, progress: Progress | None) -> _Measuring:
     noise = exact_noise(plan)
     return _job(noise, noise.record(source.mark), partial(noise.answers, source=source), room, progress)
 
@@ -272,11 +284,12 @@ def _job(
     noise: ExactNoise | ContinuousNoise,
     record: NoiseRecord,
     answer: Callable[..., Residuals],
-    room: HeldAtOnce,
+    room: _Room,
     progress: Progress | None,
 ) -> _Measuring:
-    blocks = room.blocks(noise.groups, noise.family)
-    collector = room.collector(noise.groups, noise.dtype, noise.join)
+    memory, scratch = room
+    blocks = blocks_held(noise.groups, noise.family, memory)
+    collector = None if memory is None else AnswersOnDisk(noise.groups, noise.dtype, noise.join, scratch)
     return _Measuring(noise, record, blocks, collector, progress, answer)
 
 

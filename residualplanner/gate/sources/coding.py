@@ -15,7 +15,7 @@ from residualplanner.gate.sources.columns import (
 )
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
-from residualplanner.gate.sources.multiplicities import Once
+from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns, code_type
 from residualplanner.gate.sources.source import Source
@@ -70,7 +70,7 @@ def blocks_of_batches(
             watch.begin(batch.num_rows)
             coded = (watch.column(i, given[i], column.coded(given[i])) for i, column in enumerate(columns))
             persons = reader.of_arrays(people)
-            block = block_of_columns(domain, coded, Once(batch.num_rows), persons)
+            block = block_of_columns(domain, coded, Multiplicities(batch.num_rows), persons)
             watch.people(people, persons)
             yield block
 
@@ -93,7 +93,7 @@ def blocks_of_pandas(
                 for i, coded_rows in enumerate(columns)
             )
             persons = persons_of(rows)
-            block = block_of_columns(domain, coded, Once(rows.stop - rows.start), persons)
+            block = block_of_columns(domain, coded, Multiplicities(rows.stop - rows.start), persons)
             watch.people([frame[name].iloc[rows] for name in contributions.columns], persons)
             yield block
 
@@ -128,7 +128,9 @@ def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Code
         part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
         watch.begin(len(part))
         if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
-            yield CodedBlock(np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Once(len(part)))
+            yield CodedBlock(
+                np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Multiplicities(len(part))
+            )
         else:
             known = (part >= 0) & (part < sizes)
             raw = np.where(known, part.astype(np.int64), UNKNOWN)
@@ -139,7 +141,7 @@ def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[Code
             columns = [
                 watch.column(i, given, codes) for i, (given, codes) in enumerate(zip(entries, columns, strict=True))
             ]
-            yield block_of_columns(domain, columns, Once(len(part)))
+            yield block_of_columns(domain, columns, Multiplicities(len(part)))
 
 
 def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArray]:

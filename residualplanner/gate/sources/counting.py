@@ -1,20 +1,23 @@
-"""Counts of coded records, table by table: one step per record and table, in the tables' own memory."""
+"""Counts of coded records, table by table: one step per record and table, in the tables' own memory.
 
-from collections.abc import Callable, Sequence
-from itertools import chain
+Where many smaller tables are parts of larger ones, these are counted once, and the smaller ones follow by sums: fewer
+passes over the records.  The counts are the same integers, since every record falls in one cell of every table, as
+often as it counts.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations, permutations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-from residualplanner.gate.sources.covering import (
-    Codes,
-    CoveringTable,
-    cover,
-    is_worth_it,
-    may_be_worth_it,
-    tables_from_larger,
-)
-from residualplanner.gate.sources.multiplicities import Multiplicities, Once
+from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.ground.checks import IntArray
+
+Codes = NDArray[np.integer[Any]]
 
 #: How many records are counted at a time, so that they stay in the processor's cache.
 BLOCK = 2**16
@@ -22,6 +25,20 @@ BLOCK = 2**16
 _KEPT_CODES = 2**21
 #: How many sets of attributes are lists at a time, which take much more memory than arrays.
 _ROWS = 2**14
+#: A larger table has at most so many cells: more do not stay in the processor's cache.
+MOST_CELLS = 2**17
+#: What is not worth it: a map of more sets than this, fewer sets, fewer records at a time.
+_MOST_SETS, _LEAST_SETS, _LEAST_RECORDS = 2**25, 16, 2**15
+#: About how long it takes to count a record in a set of its own, and in a larger table, and to sum a cell of that.
+_OWN, _LARGER, _CELL = 1.6, 1.8, 2.5
+#: How many records are counted in larger tables at a time, which bounds memory; of how many the cells are computed, so
+#: that they stay in the processor's cache.
+_RECORDS, _CHUNK = 2**21, 2**16
+#: Tables that follow one another often have their first attributes in common, so many of which are taken once for all.
+_FIRST = 2
+#: A table that is counted for the sake of others: positions of attributes, in the order of its axes, and the numbers of
+#: the sets that are summed down from it.
+CoveringTable = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def batch_records(sizes: Sequence[int], itemsize: int) -> int:
@@ -50,7 +67,7 @@ def count_groups(
         [[[[0, 0, 1], [2, 0, 0]]], [3]]
     """
     counts = CountedTables(sizes, groups)
-    counts.add(codes, Once(codes.shape[1]) if multiplicities is None else multiplicities)
+    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
 
 
@@ -145,3 +162,147 @@ def _common_length(row: list[int], previous: list[int]) -> int:
     while length < min(len(row), len(previous)) and row[length] == previous[length]:
         length += 1
     return length
+
+
+def cover(sizes: Sequence[int], rows: IntArray, *, most_cells: int = MOST_CELLS) -> list[CoveringTable]:
+    """Larger tables such that each set is part of one: greedily those that hold the most sets not yet in another.
+
+    The sets (m, k) are ascending, all of one order; one may be there several times, and one of more cells is alone.
+
+    Example:
+        >>> cover((2, 2, 2, 2), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))
+        [((0, 1, 2, 3), (0, 1, 2, 3))]
+    """
+    lengths, order = np.array(sizes, dtype=np.float64), rows.shape[1]
+    distinct, index, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    equal = np.split(np.argsort(index.ravel(), kind="stable"), np.cumsum(counts)[:-1])
+    number_of = np.full((len(sizes),) * order, -1, dtype=np.int32)
+    for axes in permutations(range(order)):
+        number_of[tuple(distinct[:, axes].T)] = np.arange(len(distinct))
+    found = []
+    for row in distinct.tolist():
+        if number_of[tuple(row)] < 0:
+            continue
+        attributes = _extended(row, lengths, number_of, most_cells)
+        numbers = [int(number_of[some]) for some in combinations(attributes, order)]
+        number_of[np.ix_(*(attributes,) * order)] = -1
+        sets = [equal[number].tolist() for number in numbers if number >= 0]
+        found.append((tuple(attributes), tuple(chain(*sets))))
+    return found
+
+
+def is_worth_it(larger: Sequence[CoveringTable], sizes: Sequence[int], sets: int, records: int) -> bool:
+    """Whether counting larger tables takes less time than each of so many sets by itself."""
+    cells = [math.prod(sizes[i] for i in attributes) for attributes, _ in larger]
+    is_faster = _LARGER * len(larger) * records + _CELL * sum(cells) < _OWN * sets * records
+    return is_faster and max(cells) <= np.iinfo(np.int32).max
+
+
+def may_be_worth_it(attribute_count: int, order: int, sets: int, records: int) -> bool:
+    """Whether a cover is worth looking for: there are many sets and records, and a map of all sets is small."""
+    is_small = attribute_count**order <= _MOST_SETS
+    return order > 1 and is_small and sets >= _LEAST_SETS and records >= _LEAST_RECORDS
+
+
+def tables_from_larger(
+    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], multiplicities: Multiplicities
+) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
+    """Tables of counts with the numbers of their sets; a set's tables, one for each part of the records, add up to its.
+
+    Codes (d, records) are checked: ValueError where one is not in 0 .. sizes[i]-1, as SciPy counts in any cell, inside
+    the table or not.  The sets (m, k) are ascending.
+    """
+    if (codes.max(axis=1, initial=0) >= sizes).any() or (codes.min(axis=1, initial=0) < 0).any():
+        raise ValueError("codes must lie in 0 .. size-1 of their attribute")
+    for start in range(0, codes.shape[1], _RECORDS):
+        some = slice(start, start + _RECORDS)
+        found = _larger_tables(codes[:, some], sizes, larger, multiplicities.of(some).entries)
+        for (attributes, numbers), counts in zip(larger, found, strict=True):
+            sets = [(number, tuple(rows[number].tolist())) for number in numbers]
+            yield from _summed(counts, attributes, sets)
+
+
+def _larger_tables(
+    codes: Codes, sizes: Sequence[int], larger: Sequence[CoveringTable], entries: NDArray[np.integer[Any]]
+) -> Iterator[NDArray[np.integer[Any]]]:
+    """The counts of some records in each larger table; ``entries`` (records,) say how often each counts."""
+    leading, cells = np.empty((2, codes.shape[1]), dtype=np.int32)
+    known = None
+    for attributes, _ in larger:
+        shape = tuple(sizes[i] for i in attributes)
+        first, step = attributes[:_FIRST], math.prod(shape[_FIRST:])
+        if known != (first, step):
+            known = (first, step)
+            for part, numbers in _numbers_by_chunk(codes, first, shape[:_FIRST]):
+                np.multiply(numbers, np.int32(step), out=leading[part], casting="unsafe")
+        for part, numbers in _numbers_by_chunk(codes, attributes[_FIRST:], shape[_FIRST:]):
+            np.add(leading[part], numbers, out=cells[part], casting="unsafe")
+        yield _histogram(cells, entries, math.prod(shape)).reshape(shape)
+
+
+def _histogram(
+    cells: NDArray[np.int32], entries: NDArray[np.integer[Any]], cell_count: int
+) -> NDArray[np.integer[Any]]:
+    """The sum of each cell's entries, in their type: those of a sparse matrix that stand in the same place are added.
+
+    That takes two thirds of the time of `np.add.at` and of `np.bincount`, which need 64-bit numbers besides.
+    """
+    one_row = sparse.csr_array((entries, cells, np.array([0, len(cells)], dtype=np.int32)), shape=(1, cell_count))
+    return np.asarray(one_row.toarray()[0])
+
+
+def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32], most_cells: int) -> list[int]:
+    """A set with more attributes, each the one that brings in the most sets not in another table, up to the limit."""
+    order, attributes = len(row), list(row)
+    cells = float(lengths[row].prod())
+    gain = np.zeros(len(lengths), dtype=np.int64)
+    for some in combinations(row, order - 1):
+        gain += number_of[some] >= 0
+    while True:
+        gain[attributes] = 0
+        allowed = np.where(cells * lengths <= most_cells, gain, 0)
+        best = int(allowed.argmax())
+        if not allowed[best]:
+            return attributes
+        for some in combinations(attributes, order - 2):
+            gain += number_of[(*some, best)] >= 0
+        attributes.append(best)
+        cells *= float(lengths[best])
+
+
+def _numbers_by_chunk(
+    codes: Codes, attributes: Sequence[int], shape: Sequence[int]
+) -> Iterator[tuple[slice, NDArray[np.integer[Any]]]]:
+    """In which cell of the table of some attributes (k,) each record falls; a chunk lasts until the next."""
+    types = [np.min_scalar_type(count) for count in np.cumprod(shape, dtype=np.int64)]  # the narrowest that do
+    space = {kind: np.empty(_CHUNK, dtype=kind) for kind in types}
+    for start in range(0, codes.shape[1], _CHUNK):
+        part = slice(start, start + _CHUNK)
+        numbers = codes[attributes[0], part] if attributes else np.zeros(1, dtype=np.uint8)
+        for attribute, size, kind in zip(attributes[1:], shape[1:], types[1:], strict=True):
+            target = space[kind][: len(numbers)]
+            np.multiply(numbers, kind.type(size), out=target, casting="unsafe")
+            numbers = np.add(target, codes[attribute, part], out=target, casting="unsafe")
+        yield part, numbers
+
+
+def _summed(
+    counts: NDArray[np.integer[Any]], attributes: tuple[int, ...], sets: list[tuple[int, tuple[int, ...]]]
+) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
+    """The tables of some sets of a table's attributes, by number; sums that several of them need are made once."""
+    for axis, attribute in enumerate(attributes):
+        without = [(number, members) for number, members in sets if attribute not in members]
+        sets = [(number, members) for number, members in sets if attribute in members]
+        if without:
+            others = attributes[:axis] + attributes[axis + 1 :]
+            yield from _summed(_summed_over(counts, axis), others, without)
+    if sets:
+        in_order = counts.transpose(np.argsort(attributes))
+        yield from ((number, in_order) for number, _ in sets)
+
+
+def _summed_over(counts: NDArray[np.integer[Any]], axis: int) -> NDArray[np.integer[Any]]:
+    """The sum over one axis, in the same integers: several times as fast as `np.sum`, which takes wider ones."""
+    shape = counts.shape
+    as_three = counts.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    return np.asarray(np.einsum("ijk->ik", as_three)).reshape(shape[:axis] + shape[axis + 1 :])

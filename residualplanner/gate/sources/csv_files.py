@@ -1,7 +1,9 @@
 """CSV files: the checks made before anything is counted, and their records as codes.
 
 PyArrow parses the lines that have the form of a record; nothing is guessed.  Any other line is a record with an unknown
-value in every column, so that the schema's rules decide what becomes of it.
+value in every column, so that the schema's rules decide what becomes of it.  A record is a line, whatever it holds, so
+that no record can spoil another: a quote that is not closed spoils its own line.  Only where newlines in values are
+allowed do quotes decide where a record ends.
 """
 
 import csv
@@ -14,13 +16,13 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns
 from residualplanner.gate.sources.columns import ArrowColumn
-from residualplanner.gate.sources.csv_records import LONGEST, forms_of_records, pieces_of_records
 from residualplanner.gate.sources.frames import require_regular
 from residualplanner.gate.sources.limited_records import Contributions, PersonReader
-from residualplanner.gate.sources.multiplicities import Once
+from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
 from residualplanner.gate.sources.source import Source
@@ -30,6 +32,7 @@ from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import separators
 from residualplanner.method.domain.domain import Domain
 
+_UNCLOSED = "the file has a quote that does not close, or a record of more than 16 MiB; write it again"
 _MARK = b"\xef\xbb\xbf"
 _HEADER = "the first line of {name!r} is not a line of column names"
 _UNSOUND = {
@@ -44,6 +47,17 @@ _UNEQUAL = "lines with more or fewer fields than its first line (an empty line c
 _REMEDY = (
     "repair the file, or declare unknown= for every attribute, so that lines that are not records follow these rules"
 )
+
+
+#: How many bytes are read at a time.
+PIECE = 2**20
+#: How many bytes a record may have, its newline included.
+LONGEST = 2**24
+_QUOTE, _COMMA, _RETURN, _NEWLINE = b'",\r\n'
+#: What replaces the rest of a record that is too long: a misplaced quote, whatever follows.
+_TOO_LONG = b'x"'
+
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +86,20 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Wa
             one where lines are not records, and an attribute's rule for unknown values is "error", or newlines in
             values are allowed.
     """
-    table = _CsvTable.opened(data)
-    table.require_columns(domain, contributions)
-    return source_of_blocks(domain, lambda: table.blocks(domain, contributions, watch or NOT_WATCHED))
+    file, found = _opened(data)
+    used, names = separators(found), names_of_columns(domain, contributions)
+    if used is not None and not set(names) <= set(found):
+        raise DataError(
+            f"the first line of {Path(file.path).name!r} is separated by {used}, not by commas; write the "
+            "file with commas, or read it with another library, all columns as strings, and give the frame"
+        )
+    require_columns(names, found)
+    return source_of_blocks(domain, lambda: _blocks(file, found, domain, contributions, watch or NOT_WATCHED))
 
 
 def names_of(data: Any) -> tuple[str, ...]:
     """The names in the first line; DataError where there is no such file, or that is not a line of names."""
-    return _CsvTable.opened(data).names
+    return _opened(data)[1]
 
 
 def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
@@ -93,81 +113,76 @@ def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _CsvTable:
-    """A file whose header has been read."""
+def _opened(data: str | Path | CsvFile) -> tuple[CsvFile, tuple[str, ...]]:
+    """A file, and the names in its first line."""
+    file = data if isinstance(data, CsvFile) else CsvFile(data)
+    path = Path(file.path)
+    require_regular(path)
+    with _open(path) as stream:
+        return file, _header(stream, path.name)
 
-    file: CsvFile
-    names: tuple[str, ...]
 
-    @classmethod
-    def opened(cls, data: str | Path | CsvFile) -> "_CsvTable":
-        file = data if isinstance(data, CsvFile) else CsvFile(data)
-        path = Path(file.path)
-        require_regular(path)
-        with _open(path) as stream:
-            return cls(file, _header(stream, path.name))
+def _blocks(
+    file: CsvFile, found: tuple[str, ...], domain: Domain, contributions: Contributions, watch: Watch
+) -> Iterator[CodedBlock]:
+    """The records, piece by piece: a line that is not a record has an unknown value in each column."""
+    reader = contributions.reader()
+    return watch.kept(reader.kept(_coded(file, found, domain, contributions, reader, watch)))
 
-    def require_columns(self, domain: Domain, contributions: Contributions) -> None:
-        used, names = separators(self.names), names_of_columns(domain, contributions)
-        if used is not None and not set(names) <= set(self.names):
-            raise DataError(
-                f"the first line of {Path(self.file.path).name!r} is separated by {used}, not by commas; write the "
-                "file with commas, or read it with another library, all columns as strings, and give the frame"
-            )
-        require_columns(names, self.names)
 
-    def blocks(self, domain: Domain, contributions: Contributions, watch: Watch) -> Iterator[CodedBlock]:
-        """The records, piece by piece: a line that is not a record has an unknown value in each column."""
-        reader = contributions.reader()
-        return watch.kept(reader.kept(self._coded(domain, contributions, reader, watch)))
+def _coded(
+    file: CsvFile,
+    found: tuple[str, ...],
+    domain: Domain,
+    contributions: Contributions,
+    reader: PersonReader,
+    watch: Watch,
+) -> Iterator[CodedBlock]:
+    columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
+    indices = [found.index(name) for name in names]
+    with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]
+    has_unsound = has_unequal = False
+    for text in _pieces(file):
+        forms = forms_of_records(text, newlines_in_values=file.newlines_in_values)
+        fits = forms.fitting(len(found))
+        has_unsound |= not forms.is_sound.all()
+        has_unequal |= not fits[forms.is_sound].all()
+        parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(found), indices)
+        arrays = dict(zip(names, parsed, strict=True))
+        arrays |= {name: _with_empty_text(arrays[name]) for name in with_empty}
+        others = int((~fits).sum())
+        watch.begin(len(fits))
+        watch.lines(forms.is_sound, fits)
+        coded = (
+            watch.column(i, arrays[column.name], column.coded(arrays[column.name], unknown=others))
+            for i, column in enumerate(columns)
+        )
+        people = [arrays[name] for name in contributions.columns]
+        persons = reader.of_arrays(people, unknown=others)
+        block = block_of_columns(domain, coded, Multiplicities(len(fits)), persons)
+        watch.people(people, persons)
+        yield block
+    is_strict = watch is NOT_WATCHED and any(attribute.unknown == "error" for attribute in domain.attributes)
+    _require_records(file, has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
 
-    def _coded(
-        self, domain: Domain, contributions: Contributions, reader: PersonReader, watch: Watch
-    ) -> Iterator[CodedBlock]:
-        columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
-        indices = [self.names.index(name) for name in names]
-        with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]
-        has_unsound = has_unequal = False
-        for text in self._pieces():
-            forms = forms_of_records(text, newlines_in_values=self.file.newlines_in_values)
-            fits = forms.fitting(len(self.names))
-            has_unsound |= not forms.is_sound.all()
-            has_unequal |= not fits[forms.is_sound].all()
-            parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(self.names), indices)
-            arrays = dict(zip(names, parsed, strict=True))
-            arrays |= {name: _with_empty_text(arrays[name]) for name in with_empty}
-            others = int((~fits).sum())
-            watch.begin(len(fits))
-            watch.lines(forms, fits)
-            coded = (
-                watch.column(i, arrays[column.name], column.coded(arrays[column.name], unknown=others))
-                for i, column in enumerate(columns)
-            )
-            people = [arrays[name] for name in contributions.columns]
-            persons = reader.of_arrays(people, unknown=others)
-            block = block_of_columns(domain, coded, Once(len(fits)), persons)
-            watch.people(people, persons)
-            yield block
-        is_strict = watch is NOT_WATCHED and any(attribute.unknown == "error" for attribute in domain.attributes)
-        self._require_records(has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
 
-    def _require_records(self, *, has_unsound: bool, has_unequal: bool, is_strict: bool) -> None:
-        """DataError if some line is not a record where that is an error.
+def _require_records(file: CsvFile, *, has_unsound: bool, has_unequal: bool, is_strict: bool) -> None:
+    """DataError if some line is not a record where that is an error.
 
-        Which line it is is as secret as the records.
-        """
-        can_be_joined = self.file.newlines_in_values
-        problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
-        problems += [_UNEQUAL] * (has_unequal and is_strict)
-        if problems:
-            remedy = "write it again" if has_unsound and can_be_joined else _REMEDY
-            raise DataError(f"the file {Path(self.file.path).name!r} has {', and '.join(problems)}; {remedy}")
+    Which line it is is as secret as the records.
+    """
+    can_be_joined = file.newlines_in_values
+    problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
+    problems += [_UNEQUAL] * (has_unequal and is_strict)
+    if problems:
+        remedy = "write it again" if has_unsound and can_be_joined else _REMEDY
+        raise DataError(f"the file {Path(file.path).name!r} has {', and '.join(problems)}; {remedy}")
 
-    def _pieces(self) -> Iterator[bytes]:
-        with _open(Path(self.file.path)) as stream:
-            stream.readline()
-            yield from pieces_of_records(stream, newlines_in_values=self.file.newlines_in_values)
+
+def _pieces(file: CsvFile) -> Iterator[bytes]:
+    with _open(Path(file.path)) as stream:
+        stream.readline()
+        yield from pieces_of_records(stream, newlines_in_values=file.newlines_in_values)
 
 
 @contextmanager
@@ -250,3 +265,107 @@ def _with_empty_text(column: Any) -> Any:
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, column.type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forms:
+    """The forms of the records of a piece of a file."""
+
+    ends: IntArray  # (records,): where each record's newline is
+    fields: IntArray  # (records,): how many fields each has
+    #: (records,): whether each record's quotes, if any, open and close whole fields, no carriage return stands outside
+    #: them but before the newline, and it is not too long
+    is_sound: Flags
+
+    def fitting(self, columns: int) -> Flags:
+        """Which records are sound and have a field for each column."""
+        return np.asarray(self.is_sound & (self.fields == columns))
+
+
+def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[bytes]:
+    """The bytes of a file in pieces of whole records, each ended by a newline, even if the file does not end with one.
+
+    DataError where ``newlines_in_values``, and a quote does not close: that record has no end.
+    """
+    rest = b""
+    while block := file.read(PIECE):
+        rest += block
+        stop = _after_last_record(rest, newlines_in_values=newlines_in_values)
+        if stop > 0:
+            yield rest[:stop]
+            rest = rest[stop:]
+        elif len(rest) > LONGEST:
+            if newlines_in_values:
+                raise DataError(_UNCLOSED)
+            rest = _TOO_LONG
+    if rest:
+        rest += b"\n"
+        if _after_last_record(rest, newlines_in_values=newlines_in_values) == 0:
+            raise DataError(_UNCLOSED)
+        yield rest
+
+
+def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
+    r"""The form of each record of a piece.
+
+    Args:
+        text: whole records, at least one, each ended by a newline.
+        newlines_in_values: whether newlines between quotes belong to values.
+
+    Cost: some ten passes over the bytes, without a Python step per record.
+
+    Example:
+        >>> forms = forms_of_records(b'F,"x, y"\nM,"y\nM,5" tall\n\n', newlines_in_values=False)
+        >>> forms.fields.tolist(), forms.is_sound.tolist()
+        ([2, 2, 2, 1], [True, False, False, True])
+    """
+    letters = np.frombuffer(text, dtype=np.uint8)
+    is_open = _is_open(letters)
+    ends = _ends(letters, is_open, newlines_in_values=newlines_in_values)
+    starts = np.append(0, ends[:-1] + 1)
+    was_open = np.append(np.uint8(0), is_open[ends[:-1]])  # by quotes of earlier lines that do not close
+    is_sound = (is_open[ends] == was_open) & (ends - starts < LONGEST)
+
+    commas, record = _occurrences(letters, _COMMA, ends)
+    outside = record[is_open[commas] == was_open[record]]
+    fields = np.bincount(outside, minlength=len(ends)) + 1
+
+    quotes, record = _occurrences(letters, _QUOTE, ends)
+    opens = is_open[quotes] != was_open[record]
+    before, after = letters[quotes - 1], letters[quotes + 1]
+    after_that = letters[np.minimum(quotes + 2, len(letters) - 1)]
+    opens_well = (quotes == starts[record]) | (before == _COMMA) | (before == _QUOTE)
+    ends_line = (after == _NEWLINE) | ((after == _RETURN) & (after_that == _NEWLINE))
+    closes_well = ends_line | (after == _COMMA) | (after == _QUOTE)
+    is_sound[record[~np.where(opens, opens_well, closes_well)]] = False
+
+    returns, record = _occurrences(letters, _RETURN, ends)
+    is_bare = (is_open[returns] == was_open[record]) & (letters[returns + 1] != _NEWLINE)
+    is_sound[record[is_bare]] = False
+    return Forms(ends, fields, is_sound)
+
+
+def _is_open(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """1 where the number of quotes up to here, this letter included, is odd."""
+    return np.asarray(np.cumsum(letters == _QUOTE, dtype=np.uint8) & 1)  # counts modulo 256
+
+
+def _ends(letters: NDArray[np.uint8], is_open: NDArray[np.uint8], *, newlines_in_values: bool) -> IntArray:
+    newlines = np.flatnonzero(letters == _NEWLINE)
+    return newlines[is_open[newlines] == 0] if newlines_in_values else newlines
+
+
+def _after_last_record(text: bytes, *, newlines_in_values: bool) -> int:
+    """How many bytes the whole records at the beginning have."""
+    if not newlines_in_values:
+        return text.rfind(b"\n") + 1
+    letters = np.frombuffer(text, dtype=np.uint8)
+    ends = _ends(letters, _is_open(letters), newlines_in_values=True)
+    return int(ends[-1]) + 1 if ends.size else 0
+
+
+def _occurrences(letters: NDArray[np.uint8], letter: int, ends: IntArray) -> tuple[IntArray, NDArray[Any]]:
+    """The positions of a letter, and the record that each is in."""
+    positions = np.flatnonzero(letters == letter)
+    each = np.diff(np.searchsorted(positions, ends), prepend=0)
+    return positions, np.repeat(np.arange(len(ends)), each)

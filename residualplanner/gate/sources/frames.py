@@ -188,12 +188,8 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _LOGS = ("_delta_log", ".hoodie")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Part:
-    """A file, and the columns that its path holds: names and values."""
-
-    path: Path
-    keys: tuple[tuple[str, str | None], ...]
+#: A file, and the columns that its path holds: names and values.
+Part = tuple[Path, tuple[tuple[str, str | None], ...]]
 
 
 def frame_of_path(path: str | Path) -> Frame:
@@ -230,7 +226,7 @@ def _frame_of_folder(folder: Path) -> Frame:
     that start with "_" or "." are skipped.  DataError where there are no Parquet files, or files of another kind, or
     links to folders; or where the table keeps a log.
     """
-    parts = sorted(_parts_of(folder), key=lambda part: part.path)
+    parts = sorted(_parts_of(folder), key=lambda part: part[0])
     if not parts:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
 
@@ -245,7 +241,7 @@ def _frame_of_folder(folder: Path) -> Frame:
     return Frame(_columns(parts[0]), batches, types)
 
 
-def _parts_of(folder: Path) -> Iterator[_Part]:
+def _parts_of(folder: Path) -> Iterator[Part]:
     for where, folders, files in os.walk(folder, onerror=_raise):
         if any(name in folders for name in _LOGS):
             raise DataError(
@@ -261,7 +257,7 @@ def _parts_of(folder: Path) -> Iterator[_Part]:
         keys = _keys(Path(where).relative_to(folder).parts)
         for name in shown:
             require_regular(Path(where) / name)
-            yield _Part(Path(where) / name, keys)
+            yield Path(where) / name, keys
 
 
 def _raise(error: OSError) -> None:
@@ -277,25 +273,26 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
     )
 
 
-def _columns(part: _Part) -> tuple[str, ...]:
-    return (*_schema(part.path).names, *(key for key, _ in part.keys))
+def _columns(part: Part) -> tuple[str, ...]:
+    path, keys = part
+    return (*_schema(path).names, *(key for key, _ in keys))
 
 
-def _types(part: _Part, names: Sequence[str]) -> list[Any]:
+def _types(part: Part, names: Sequence[str]) -> list[Any]:
     """The types of these columns in a file, which must have them all."""
     import pyarrow as pa
 
     require_columns(names, _columns(part))
-    stored, keys = _schema(part.path), dict(part.keys)
+    stored, keys = _schema(part[0]), dict(part[1])
     return [pa.string() if name in keys else stored.field(name).type for name in names]
 
 
-def _batches_of_part(part: _Part, names: Sequence[str]) -> Iterator[Any]:
+def _batches_of_part(part: Part, names: Sequence[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     require_columns(names, _columns(part))
-    fixed = dict(part.keys)
-    for batch in _batches_of_file(part.path, [name for name in names if name not in fixed]):
+    path, fixed = part[0], dict(part[1])
+    for batch in _batches_of_file(path, [name for name in names if name not in fixed]):
         columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else batch.column(name) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 

@@ -20,86 +20,54 @@ Selected = slice | NDArray[np.bool_]
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Once:
-    """Each record counts once."""
-
-    total: int  # how many records there are
-
-    def __len__(self) -> int:
-        return self.total
-
-    @property
-    def entries(self) -> NDArray[np.integer[Any]]:
-        """Ones: a block has fewer than ``2**31`` records."""
-        return np.ones(self.total, dtype=np.int32)
-
-    def of(self, records: Selected) -> "Once":
-        """As many ones as there are such records."""
-        if isinstance(records, slice):
-            return Once(len(range(*records.indices(self.total))))
-        return Once(int(records.sum()))
-
-    def times(self, other: "Multiplicities") -> "Multiplicities":
-        """The others."""
-        return other
-
-    def times_entries(self, entries: IntArray) -> "Multiplicities":
-        """The integers."""
-        return several(entries)
-
-    def add_to(self, counts: IntArray, cells: IntArray) -> None:
-        """Add 1 to the cell of each record."""
-        if counts.size > 4 * cells.size:
-            np.add.at(counts, cells, 1)
-        else:
-            np.add(counts, np.bincount(cells, minlength=counts.size), out=counts)
-
-
-@final
 @dataclass(frozen=True, slots=True, eq=False)
-class Several:
-    """Each record counts as often as its integer says.
+class Multiplicities:
+    """How often each of some records counts: once where no integers are given.
 
     Source: eq. (100).
     """
 
-    entries: IntArray  # (records,): int64, none negative; `several` checks their sum
+    records: int  # how many there are
+    integers: IntArray | None = None  # (records,): int64, none negative; `several` checks their sum
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return self.records
+
+    @property
+    def entries(self) -> NDArray[np.integer[Any]]:
+        """The integers, or ones: a block has fewer than ``2**31`` records."""
+        return np.ones(self.records, dtype=np.int32) if self.integers is None else self.integers
 
     @property
     def total(self) -> int:
-        """The sum of all."""
-        return exact_total(self.entries)
+        """How often all records count together."""
+        return self.records if self.integers is None else exact_total(self.integers)
 
-    def of(self, records: Selected) -> "Several":
-        """The integers of these records."""
-        return Several(self.entries[records])
+    def of(self, records: Selected) -> "Multiplicities":
+        """Those of these records."""
+        if self.integers is not None:
+            return _given(self.integers[records])
+        if isinstance(records, slice):
+            return Multiplicities(len(range(*records.indices(self.records))))
+        return Multiplicities(int(records.sum()))
 
-    def times(self, other: "Multiplicities") -> "Multiplicities":
-        """The products."""
-        return other.times_entries(self.entries)
-
-    def times_entries(self, entries: IntArray) -> "Multiplicities":
-        """The products."""
-        return Several(_product(self.entries, entries))
+    def times(self, integers: IntArray) -> "Multiplicities":
+        """The products; DataError where int64 does not hold their sum."""
+        return several(integers) if self.integers is None else _given(_product(self.integers, integers))
 
     def add_to(self, counts: IntArray, cells: IntArray) -> None:
-        """Add each record's integer to its cell."""
-        np.add.at(counts, cells, self.entries)
-
-
-#: How often each of some records counts.
-Multiplicities = Once | Several
+        """Add to the cell of each record how often it counts."""
+        if self.integers is None and counts.size <= 4 * cells.size:
+            np.add(counts, np.bincount(cells, minlength=counts.size), out=counts)
+        else:
+            np.add.at(counts, cells, 1 if self.integers is None else self.integers)
 
 
 def joined_multiplicities(parts: Sequence[Multiplicities]) -> Multiplicities:
     """Those of all records of several parts, in their order."""
-    if all(isinstance(part, Once) for part in parts):
-        return Once(sum(part.total for part in parts))
-    return Several(np.concatenate([part.entries for part in parts]))
+    if all(part.integers is None for part in parts):
+        return Multiplicities(sum(map(len, parts)))
+    return _given(np.concatenate([part.entries for part in parts], dtype=np.int64))
 
 
 def exact_total(entries: IntArray) -> int:
@@ -108,11 +76,15 @@ def exact_total(entries: IntArray) -> int:
     return (int(high.sum()) << 32) + int(low.sum())
 
 
-def several(entries: IntArray) -> Several:
+def several(entries: IntArray) -> Multiplicities:
     """Multiplicities from integers (records,) that are not negative; DataError where int64 does not hold their sum."""
     if exact_total(entries) > MOST:
         raise too_many()
-    return Several(entries)
+    return _given(entries)
+
+
+def _given(entries: IntArray) -> Multiplicities:
+    return Multiplicities(len(entries), entries)
 
 
 def too_many() -> DataError:

@@ -1,7 +1,7 @@
 """Counts that were made elsewhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain, combinations
 from typing import Any
 
@@ -39,32 +39,26 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     """
     for names, array in counts.items():
         _require_form(names, array, domain)
-    return Source(partial(_count, domain, _GivenTables(dict(counts), domain)))
+    holder = cache(partial(_holder, domain, dict(counts)))  # tables are checked when they are first counted
+    return Source(partial(_count, domain, holder))
 
 
-class _GivenTables:
-    """Tables that are checked and brought into the domain's order when they are first counted."""
-
-    def __init__(self, counts: Mapping[Any, Any], domain: Domain) -> None:
-        self._counts, self._domain = counts, domain
-
-    @cached_property
-    def holder(self) -> Mapping[Key, Table]:
-        """For every set that some table holds, the first such table; DataError where they are none of counts."""
-        tables = [_table(names, array, self._domain) for names, array in self._counts.items()]
-        tables.sort(key=lambda item: item[1].size)
-        return {key: tables[index] for key, index in _holders(self._domain, tables).items()}
+def _holder(domain: Domain, counts: Mapping[Any, Any]) -> Mapping[Key, Table]:
+    """For every set that some table holds, the first such table, in the domain's order; DataError where one is none."""
+    tables = [_table(names, array, domain) for names, array in counts.items()]
+    tables.sort(key=lambda item: item[1].size)
+    return {key: tables[index] for key, index in _holders(domain, tables).items()}
 
 
 def _count(
     domain: Domain,
-    tables: _GivenTables,
+    holder_of: Callable[[], Mapping[Key, Table]],
     groups: Sequence[IntArray],
     merged: MergedValues,
     progress: Progress | None,
     later: Sequence[IntArray],
 ) -> list[IntArray] | DataError:
-    holder = guarded(lambda: tables.holder)
+    holder = guarded(holder_of)
     if isinstance(holder, DataError):
         return holder
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]

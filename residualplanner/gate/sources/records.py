@@ -10,8 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import CountedTables, batch_records, zero_tables
-from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.counting import Codes, CountedTables, batch_records, zero_tables
 from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, too_many
 from residualplanner.gate.sources.rules import Breach, CodedBlock, code_type, data_error_of_breaches, joined, no_records
 from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
@@ -93,7 +92,7 @@ def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tu
             numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
                 codes[position] += numerators > 0  # a cell without an amount has no other end
-            multiplicities = multiplicities.times_entries(numerators if high else denominator - numerators)
+            multiplicities = multiplicities.times(numerators if high else denominator - numerators)
         yield codes, multiplicities
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.covering import Codes
+from residualplanner.gate.sources.counting import Codes
 from residualplanner.gate.sources.limited_records import NO_PERSONS
-from residualplanner.gate.sources.multiplicities import Multiplicities, Once, joined_multiplicities
+from residualplanner.gate.sources.multiplicities import Multiplicities, joined_multiplicities
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
@@ -100,7 +100,7 @@ def block_of_columns(
     for position, weights in enumerate(given, start=len(domain)):
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
-        multiplicities = multiplicities.times_entries(np.maximum(weighed, 0))
+        multiplicities = multiplicities.times(np.maximum(weighed, 0))
     block = CodedBlock(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
 
@@ -126,7 +126,7 @@ def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
 
 def no_records(domain: Domain) -> CodedBlock:
     """A block without records."""
-    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Once(0))
+    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Multiplicities(0))
 
 
 def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:

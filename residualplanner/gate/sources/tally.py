@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.columns import python_entries
-from residualplanner.gate.sources.csv_records import Forms
 from residualplanner.gate.sources.rules import CodedBlock
 from residualplanner.ground.checks import IntArray
 from residualplanner.method.domain.domain import Domain
@@ -27,8 +26,8 @@ class Watch:
     def begin(self, records: int) -> None:
         """A block of so many records begins."""
 
-    def lines(self, forms: Forms, fits: NDArray[np.bool_]) -> None:
-        """The forms of its lines in a CSV file, and which are records."""
+    def lines(self, is_sound: NDArray[np.bool_], fits: NDArray[np.bool_]) -> None:
+        """Which of its lines in a CSV file have quotes as they should be, and which are records."""
 
     def column(self, position: int, entries: Any, codes: IntArray) -> IntArray:
         """The codes of a column, which are returned, of so many entries and then of lines that are not records."""
@@ -98,9 +97,9 @@ class Tally(Watch):
         self._drops = np.zeros(records, dtype=np.bool_)
         self.records += records
 
-    def lines(self, forms: Forms, fits: NDArray[np.bool_]) -> None:
+    def lines(self, is_sound: NDArray[np.bool_], fits: NDArray[np.bool_]) -> None:
         """Count the lines that are not records."""
-        unsound = int((~forms.is_sound).sum())
+        unsound = int((~is_sound).sum())
         self.unsound += unsound
         self.unequal += int((~fits).sum()) - unsound
         first = self.records - len(fits) + 2  # the names are in line 1

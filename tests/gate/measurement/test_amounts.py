@@ -12,29 +12,24 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from amounts import Asked, asked, data_vector, records_of
+from forms_of_records import counts
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
 from residualplanner import (
     Attribute,
-    CsvFile,
     Domain,
     Identity,
     Ledger,
     Numeric,
     Plan,
     Sum,
-    Weight,
     Workload,
-    load_measurement,
-    load_plan,
     measure,
     pcost,
     reconstruct,
     select,
 )
 from residualplanner.gate.measurement.precision import PRECISION_RULE, precision_rule
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.domain.families import UNKNOWN
 
 few = settings(max_examples=12)
 fewer = settings(max_examples=8)
@@ -106,12 +101,10 @@ def test_counted_integers_are_the_fractions_of_records_by_the_definition(case, d
     domain, records = case.domain, data.draw(records_of(case.domain))
     vector = data_vector(domain, records).reshape(domain.sizes)
     sets = dense.subsets(range(len(domain)))
-    tables = open_source(frame_of(domain, records), domain).count([np.array([members], dtype=int) for members in sets])
-    for members, (table,) in zip(sets, tables, strict=True):
+    for members in sets:
         D = int(np.prod([domain.attributes[i].denominator for i in members]))
         expected = vector.sum(axis=tuple(i for i in range(len(domain)) if i not in members)) * D
-        assert table.dtype == np.int64
-        assert np.array_equal(table, expected)
+        assert counts(frame_of(domain, records), domain, members) == np.asarray(expected).tolist()
 
 
 @pytest.mark.slow
@@ -146,13 +139,12 @@ def test_the_exact_noise_of_sums_has_the_variance_that_is_stated():
 TABLES_SUM = {"sex": Identity(), "pay": Sum()}
 
 
-def largest_cost(plan: Plan, numeric: Numeric, amounts: list[float]) -> float:
+def largest_cost(plan: Plan, numeric: Numeric, cells_of: object, amounts: list[float]) -> float:
     """What a record of these amounts costs at most, as it is counted, in the only other attribute's first value."""
     B, covariance = mechanism(plan)
     information = B.T @ np.linalg.solve(covariance, B)
     found = []
-    for code in numeric.codes_of_numbers(np.array(amounts)).tolist():
-        (cell,), (k,) = (found.tolist() for found in numeric.cells_of_codes(np.array([code])))
+    for cell, k in cells_of(numeric, np.array(amounts)):
         pay = np.zeros(PAY.size)
         pay[[cell, cell + 1]] = [1 - k / numeric.denominator, k / numeric.denominator]
         one = np.kron([1, 0], pay)
@@ -160,21 +152,20 @@ def largest_cost(plan: Plan, numeric: Numeric, amounts: list[float]) -> float:
     return max(found)
 
 
-def clipped_too_late(numeric: Numeric, numbers: np.ndarray) -> np.ndarray:
-    """The planted fault: an amount is divided between the ends of the nearest bin, and clipped no more."""
-    edges = np.array(numeric.edges)
-    bins = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, len(edges) - 2)
-    parts = (numbers - edges[bins]) * (numeric.denominator // np.diff(edges)[bins])
-    return np.where(parts < 0, UNKNOWN, (bins * (numeric.denominator + 1) + parts).astype(np.int64))
+def clipped(numeric: Numeric, amounts: np.ndarray) -> list[tuple[int, int]]:
+    return list(zip(*numeric.cells_of_codes(numeric.codes_of_numbers(amounts)), strict=True))
+
+
+def clipped_too_late(numeric: Numeric, amounts: np.ndarray) -> list[tuple[int, int]]:
+    """The planted fault: an amount is divided between the ends of the last bin, and clipped no more."""
+    low, high = numeric.edges[-2:]
+    return [(2, int((amount - low) * numeric.denominator) // (high - low)) for amount in amounts]
 
 
 def test_amounts_that_are_clipped_after_they_were_divided_would_cost_more_than_is_claimed():
     plan, amounts = select(TABLES, budget=pcost(1)), [-5.0, 0.0, 3.0, 10.0, 29.0, 30.0, 31.0, 500.0]
-    assert largest_cost(plan, PAY.numeric, amounts) <= plan.pcost * (1 + 1e-9)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Numeric, "codes_of_numbers", clipped_too_late)
-        patch.setattr(Numeric, "cells_of_codes", lambda numeric, codes: (np.array([2]), codes - 2 * 21 + 21))
-        assert largest_cost(plan, PAY.numeric, [500.0]) > 2 * plan.pcost
+    assert largest_cost(plan, PAY.numeric, clipped, amounts) <= plan.pcost * (1 + 1e-9)
+    assert largest_cost(plan, PAY.numeric, clipped_too_late, [500.0]) > 2 * plan.pcost
 
 
 @pytest.mark.parametrize(
@@ -212,66 +203,6 @@ def test_entries_that_are_no_amounts_are_refused_and_never_shown(column, numeric
     assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf", "1,000", "1180591", "E+60"))
 
 
-def test_what_is_no_amount_follows_the_rules_of_the_attribute():
-    kept = Attribute("pay", numeric=Numeric(0, 30), unknown="Other", missing="drop")
-    plan = select(Workload(Domain({"pay": kept}), [("pay",), {"pay": Sum()}]), budget=pcost(1))
-    with pytest.MonkeyPatch.context() as patch:
-        noise_left_out(patch)
-        release = reconstruct(measure(plan, pd.DataFrame({"pay": [4.0, 31.0, np.nan, 30.0]})))
-    np.testing.assert_allclose(release["pay",].estimate, [2, 1], atol=1e-6)
-    np.testing.assert_allclose(release[{"pay": Sum()}].estimate, [34], atol=1e-5)
-
-
-@pytest.mark.parametrize("is_saved", [False, True])
-def test_every_source_gives_the_same_tables(is_saved, tmp_path):
-    import polars as pl
-    import pyarrow as pa
-
-    plan = select(TABLES, budget=pcost(1))
-    csv, parquet = tmp_path / "people.csv", tmp_path / "people.parquet"
-    RECORDS.to_csv(csv, index=False)
-    RECORDS.to_parquet(parquet)
-    sources = [
-        RECORDS,
-        RECORDS.astype(object),
-        RECORDS.astype({"pay": "category"}),
-        pl.from_pandas(RECORDS),
-        pa.Table.from_pandas(RECORDS),
-        csv,
-        CsvFile(csv, newlines_in_values=True),
-        parquet,
-    ]
-    with pytest.MonkeyPatch.context() as patch:
-        noise_left_out(patch)
-        for source in sources:
-            measurement = measure(plan, source)
-            if is_saved:
-                measurement.save(tmp_path / "measurement")
-                measurement = load_measurement(tmp_path / "measurement")
-            release = reconstruct(measurement)
-            np.testing.assert_allclose(release["sex", "pay"].estimate, [[2, 1, 1], [1, 2, 0]], atol=1e-6)
-            np.testing.assert_allclose(release[TABLES_SUM].estimate, [[33], [27]], atol=1e-5)
-
-
-def test_measuring_in_blocks_gives_the_same_tables():
-    plan = select(TABLES, budget=pcost(1))
-    with pytest.MonkeyPatch.context() as patch:
-        noise_left_out(patch)
-        blockwise = reconstruct(measure(plan, RECORDS, memory=2**26))
-        assert (blockwise[TABLES_SUM].estimate == reconstruct(measure(plan, RECORDS))[TABLES_SUM].estimate).all()
-
-
-def test_a_plan_of_amounts_is_read_back_just_as_it_was(tmp_path):
-    plan = select(TABLES, budget=pcost(1))
-    plan.save(tmp_path / "plan")
-    again = load_plan(tmp_path / "plan")
-    assert again.domain == plan.domain
-    assert list(again.workload) == list(plan.workload)
-    assert (again.noise_variances == plan.noise_variances).all()
-    assert (again.variance(TABLES_SUM) == plan.variance(TABLES_SUM)).all()
-    assert [basis.denominator for basis in again.bases.values()] == [1, 20]
-
-
 def test_two_attributes_of_equal_bases_are_counted_each_in_its_own_fractions():
     domain = Domain({"x": Numeric(0, 10), "y": Numeric(0, 20)})
     plan = select(Workload(domain, [{"x": Sum()}, {"y": Sum()}, {"x": Sum(), "y": Sum()}, ()]), budget=pcost(1))
@@ -280,18 +211,6 @@ def test_two_attributes_of_equal_bases_are_counted_each_in_its_own_fractions():
         release = reconstruct(measure(plan, np.array([[3, 20], [10, 7]])))
     for query, expected in [({"x": Sum()}, 13), ({"y": Sum()}, 27), ({"x": Sum(), "y": Sum()}, 130)]:
         assert float(release[query].estimate.sum()) == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_weighted_record_adds_its_weight_times_its_amount():
-    domain = Domain({"pay": PAY}, weight=Weight("often", maximum=3, unit="0.5"))
-    plan = select(Workload(domain, [("pay",), {"pay": Sum()}]), budget=pcost(1))
-    often = RECORDS.assign(often=[0.5, 1, 1.5, 2, 2.5, 3, 0])
-    with pytest.MonkeyPatch.context() as patch:
-        noise_left_out(patch)
-        release = reconstruct(measure(plan, often))
-    sum_of_pay = 0.5 * 0 + 1 * 10 + 1.5 * 3 + 2 * 17 + 2.5 * 30 + 3 * 0
-    np.testing.assert_allclose(release[{"pay": Sum()}].estimate, [sum_of_pay], atol=1e-4)
-    np.testing.assert_allclose(release["pay",].estimate, [5, 5.5, 0], atol=1e-5)
 
 
 def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
@@ -304,13 +223,18 @@ def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
 
 
 def test_records_that_are_too_many_for_integers_are_refused():
-    many = Domain({"x": Numeric(0, 2**30)})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("residualplanner.gate.sources.records.MOST", 2**31)
-        source = open_source(np.zeros((3, 1), dtype=int), many)
-        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
-            source.count([np.array([[0]])])
-        assert int(source.count([np.empty((1, 0), dtype=int)])[0][0]) == 3
+    """In tables of both, in which each counts 2**60 times."""
+    many, records = Domain({"x": Numeric(0, 2**30), "y": Numeric(0, 2**30)}), np.zeros((8, 2), dtype=int)
+    with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
+        counts(records, many, (0, 1))
+    assert counts(records[:1], many, (0, 1))[0][0] == 2**60
+    two_blocks, many_units = (
+        np.zeros((2**21, 2), dtype=np.int8),
+        Domain({"x": Numeric(0, 2**30), "y": Numeric(0, 2**12)}),
+    )
+    with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):  # in each of the two it is not
+        counts(two_blocks, many_units, (0, 1))
+    assert counts(records, many, ()) == 8
 
 
 def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_records():
@@ -320,20 +244,16 @@ def test_counts_and_sums_by_bin_that_were_made_elsewhere_are_counted_like_the_re
     by_bin = [
         [amounts.pay[(amounts.sex == sex) & (amounts.pay >= l) & (amounts.pay < h)] for l, h in bins] for sex in "FM"
     ]
-    counts, sums = ([[int(of(each)) for each in row] for row in by_bin] for of in (len, sum))
-    cells = np.column_stack([PAY.numeric.ready_counts(counts, sums), np.array(own) * PAY.numeric.denominator])
-    groups = [np.array([[0, 1]]), np.array([[1]]), np.array([[0]]), np.empty((1, 0), dtype=int)]
-    expected = open_source(frame, PEOPLE).count(groups)
-    for found, table in zip(open_source({("pay", "sex"): cells.T}, PEOPLE).count(groups), expected, strict=True):
-        assert (found == table).all()
+    numbers, sums = ([[int(of(each)) for each in row] for row in by_bin] for of in (len, sum))
+    cells = np.column_stack([PAY.numeric.ready_counts(numbers, sums), np.array(own) * PAY.numeric.denominator])
+    for members in ((0, 1), (1,), (0,), ()):
+        assert counts({("pay", "sex"): cells.T}, PEOPLE, members) == counts(frame, PEOPLE, members)
     contradicting = {("pay", "sex"): cells.T, ("sex",): np.array([4, 4])}
     with pytest.raises(rp.errors.DataError, match="contradict each other"):
-        open_source(contradicting, PEOPLE).count(groups)
-    assert open_source({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE).count(groups)
-    with pytest.raises(
-        rp.errors.DataError, match=r"must count each record 20 times along 'pay', .* by Numeric\.ready_counts"
-    ):
-        open_source({("pay", "sex"): cells.T + 1}, PEOPLE).count(groups)
+        counts(contradicting, PEOPLE)
+    assert counts({**contradicting, ("sex",): np.array([4, 3])}, PEOPLE) == [4, 3]
+    with pytest.raises(rp.errors.DataError, match=r"each record 20 times along 'pay', .* by Numeric\.ready_counts"):
+        counts({("pay", "sex"): cells.T + 1}, PEOPLE)
 
 
 @pytest.mark.parametrize(

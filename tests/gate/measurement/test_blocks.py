@@ -1,7 +1,6 @@
 """Measuring block by block: the same counts however little memory there is, answers put together in their places."""
 
 import os
-from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from forms_of_records import Unread, opened
 from residualplanner import Ledger, measure
 from residualplanner.gate.measurement import blocks
 from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.blocks import (
     AnswersOnDisk,
-    HeldAtOnce,
+    blocks_held,
     blocks_within,
     counts_and_answers_bytes,
     working_bytes,
 )
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.sources.opening import open_source
 from strategies import cases
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 3, "d": 2, "e": 5})
@@ -72,7 +71,7 @@ def fits(groups, family, memory):
 
 
 def test_the_counts_of_blocks_are_those_of_all_sets_at_once():
-    source = open_source(RECORDS, DOMAIN)
+    source = opened(RECORDS, DOMAIN)
     whole = count_tables(source, PLAN.closure, GROUPS, FAMILY)
     found = blocks_within(GROUPS, FAMILY, LITTLE)
     assert len(found) > 2
@@ -93,15 +92,13 @@ def test_tables_measured_in_little_memory_are_those_of_the_records(noise, tmp_pa
         np.add.at(true, tuple(RECORDS[:, axes].T), 1 if query else len(RECORDS))
         assert np.abs(release[query].estimate - true).max() < 0.1
     assert os.listdir(tmp_path) == []
-    measurement.save(tmp_path / "some.measurement")
-    again = rp.load_measurement(tmp_path / "some.measurement")
-    assert np.array_equal(again.residuals.values, measurement.residuals.values)
-    assert again.noise.pcost == measurement.noise.pcost
 
 
-def test_progress_counts_each_table_once(tmp_path):
+def test_progress_counts_each_table_once_and_all_blocks_are_one_charge(tmp_path):
     steps = []
-    measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path, progress=lambda done, total: steps.append((done, total)))
+    ledger, progress = Ledger(rp.pcost(10)), lambda done, total: steps.append((done, total))
+    measurement = measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path, progress=progress, ledger=ledger)
+    assert [entry.cost for entry in ledger.entries] == [measurement.noise.pcost]
     assert {total for _, total in steps} == {int(FAMILY.is_maximal.sum()) + len(PLAN.closure)}
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[-1][0] == steps[-1][1]
@@ -111,15 +108,7 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
     found = blocks_within(GROUPS, FAMILY, LITTLE)
     rng = np.random.default_rng(1)
     whole = rng.integers(-(2**40), 2**40, AnswerLayout(GROUPS).count).astype(object)
-    starts = np.cumsum(
-        [
-            0,
-            *(
-                GROUPS.row.size
-                and [len(m) * int(np.prod(s)) for m, s in zip(GROUPS.members, GROUPS.answer_shapes, strict=True)]
-            ),
-        ]
-    )
+    starts = AnswerLayout(GROUPS).starts
     wide = int(np.argmax([len(members) for members in GROUPS.members]))
     whole[starts[wide] + 1] = 2**70
     groups_of = [
@@ -146,15 +135,6 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
         assert (answers.stored(number) == expected).all()
 
 
-def test_memory_that_no_block_fits_into_is_refused_before_the_charge(tmp_path):
-    ledger = Ledger(rp.pcost(10))
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"the largest tables take .* and memory= .* allows .*nothing was charged"
-    ):
-        measure(PLAN, RECORDS, memory=working_bytes(GROUPS), scratch=tmp_path, ledger=ledger)
-    assert ledger.spent == 0
-
-
 def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
     ledger = Ledger(rp.pcost(10))
@@ -164,25 +144,23 @@ def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch)
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("memory", [0, -1, 1.5, True, "4 GiB"])
-def test_memory_is_a_number_of_bytes(memory):
-    with pytest.raises(rp.errors.ResourceError, match="memory must be a number of bytes"):
-        measure(PLAN, RECORDS, memory=memory)
-
-
-def test_scratch_is_a_folder(tmp_path):
-    with pytest.raises(rp.errors.ResourceError, match="scratch must be a folder that exists"):
-        measure(PLAN, RECORDS, memory=LITTLE, scratch=tmp_path / "none")
-
-
-def test_a_ledger_is_charged_once_for_all_blocks():
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"memory": memory}, "memory must be a number of bytes") for memory in (0, -1, 1.5, True, "4 GiB")),
+        ({"memory": LITTLE, "scratch": "nowhere"}, "scratch must be a folder that exists"),
+        ({"memory": working_bytes(GROUPS)}, r"the largest tables take .* and memory= .* allows .*nothing was charged"),
+    ],
+)
+def test_room_that_is_none_is_refused_before_the_charge_and_before_records_are_looked_at(options, message):
     ledger = Ledger(rp.pcost(10))
-    measurement = measure(PLAN, RECORDS, memory=LITTLE, ledger=ledger)
-    assert ledger.spent == measurement.noise.pcost == Fraction(measurement.noise.pcost)
+    with pytest.raises(rp.errors.ResourceError, match=message):
+        measure(PLAN, Unread(), ledger=ledger, **options)
+    assert ledger.spent == 0
 
 
 def test_what_holds_all_at_once_has_one_block():
-    (block,) = HeldAtOnce(10**9).blocks(GROUPS, FAMILY)
+    (block,) = blocks_held(GROUPS, FAMILY, 10**9)
     assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
     assert isinstance(measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals, FloatResiduals)
 
@@ -190,9 +168,7 @@ def test_what_holds_all_at_once_has_one_block():
 def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():
     ledger = Ledger(rp.pcost(10))
     table = pa.table({name: RECORDS[:, number] for number, name in enumerate(DOMAIN.names)})
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"can be read only once, and would be \d+ times.*Nothing was charged"
-    ):
+    with pytest.raises(rp.errors.ResourceError, match=r"read only once, and would be \d+ times.*Nothing was charged"):
         measure(PLAN, table.to_reader(), memory=LITTLE, ledger=ledger)
     assert ledger.spent == 0
     assert measure(PLAN, table.to_reader(), memory=10**9, ledger=ledger).noise.pcost == ledger.spent

@@ -1,15 +1,13 @@
 """Every table is counted exactly, and only those are counted that no other holds."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner import Domain, marginals
-from residualplanner.gate.measurement.counting import count_tables, parents, require_cells
-from residualplanner.gate.sources.opening import open_source
+from forms_of_records import opened
+from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.method.strategy.basis_groups import basis_groups
 from strategies import Case, bases_of, cases
 
@@ -30,7 +28,7 @@ def random_codes(case: Case, records: int):
 
 
 def counted(case: Case, codes):
-    spy = Spy(open_source(codes, case.domain))
+    spy = Spy(opened(codes, case.domain))
     closure = case.workload.closure
     groups = basis_groups(rp.strategies.constant_strategy(closure, bases_of(case.sizes)))
     return count_tables(spy, closure, groups, parents(closure)), groups, spy
@@ -65,10 +63,3 @@ def test_a_parent_is_the_set_and_the_attribute_at_its_axis(case):
             assert larger[:axis] + larger[axis + 1 :] == members
         else:
             assert axis == -1
-
-
-def test_tables_beyond_the_limit_are_refused():
-    domain = Domain({f"a{i}": 1000 for i in range(5)})
-    closure = marginals(domain, order=4).closure
-    with pytest.raises(Exception, match=r"too large: the tables to measure have 5,010,010,005,001 cells, the limit is"):
-        require_cells(basis_groups(rp.strategies.constant_strategy(closure, bases_of(domain.sizes))))

@@ -4,8 +4,8 @@ Probabilities are summed exactly (`benchmarks.covering`), with scales as the sam
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,11 +17,10 @@ import residualplanner as rp
 from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
-from replayed_measuring import drawn_scales
+from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
-from residualplanner.gate.measurement.precision import lattice_divisors, refinement
+from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
-from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.publish.pictures import ShownTable
 from slowness import slow
 
@@ -127,7 +126,7 @@ def test_cells_and_their_combinations_are_covered_as_often_as_their_intervals_sa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rho", ["0.1", "3", "100"])
+@pytest.mark.parametrize("rho", ["0.1", "100"])
 def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     """Eq. (25) by hand, with the matrix that was measured, of integers."""
     plan = select(marginals(Domain({"a": 3}), up_to=1, kinds={"a": Prefix()}), budget=zcdp(rho))
@@ -155,7 +154,7 @@ def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divi
 
 
 def test_one_refinement_serves_all_sets_with_the_same_bases():
-    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1)))
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
     found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
     assert found == (2**27, 4 * 2**30)
 
@@ -171,7 +170,7 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 
 
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
-    groups = basis_groups(rp.strategies.subtraction_strategy(marginals(Domain({"a": 3}), up_to=1)))
+    groups = groups_of(marginals(Domain({"a": 3}), up_to=1))
     replaced = rp.privacy.Neighbors("replace", 1)
     assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
     assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
@@ -190,9 +189,11 @@ def test_joint_margins_of_the_largest_tables_are_numbers():
     assert float(shown.joint_margins[0]) == pytest.approx(2 * norm.isf(2.0**-54), rel=1e-5)
 
 
-def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "require_drawable", lambda _: None)
-    measure(total_plan("1e19"), np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "file")
+    plan = total_plan("1e19")
+    measured = measure(total_plan("1e8"), np.zeros((3, 1), dtype=np.int64))
+    noise = replace(measured.noise, pcost=measured_cost(plan, precision_of(plan.noise_variances)))
+    replace(measured, plan=plan, noise=noise).save(tmp_path / "file")
     with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")

@@ -10,17 +10,11 @@ import pytest
 
 import residualplanner as rp
 from random_plans import plan_by_hand
-from replayed_measuring import divisors_of, integers_of, noise_left_out, refinements
+from replayed_measuring import divisors_of, groups_of, integers_of, measured_with, noise_left_out, refinements
 from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement import noisy_answers as arithmetic
-from residualplanner.gate.measurement.answers import IntegerResiduals
-from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, widths
-from residualplanner.method.strategy.basis_groups import basis_groups
-from strategies import bases_of
+from residualplanner.gate.measurement.noisy_answers import Width, widths
 
 SIZES = (3, 1, 2, 4, 3)
 DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))
@@ -61,7 +55,7 @@ def test_every_array_before_the_noise_holds_whole_numbers(monkeypatch):
     assert measurement.residuals.integers.dtype == np.int64
 
 
-def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkeypatch):
+def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(in_batches):
     """Draws that tell their scale: with threads and without, each table gets its own, and batches come in order."""
     threads = set()
 
@@ -70,108 +64,32 @@ def test_noise_drawn_ahead_by_threads_goes_to_the_tables_it_was_drawn_for(monkey
         parts = zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True)
         return np.concatenate([np.arange(size) * (a // b + 1) + len(sizes) for a, b, size in parts])
 
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "BATCH_CELLS", 6)
-    monkeypatch.setattr(mechanism, "NOISE_CELLS", 12)
+    in_batches(6, 12, draw=flat)
     for _ in range(20):
         ahead = measure(PLAN, CODES).residuals.integers
-        assert (ahead == measure_with_bits(PLAN, CODES, InsecureTestBits(1)).residuals.integers).all()
+        assert (ahead == measured_with(PLAN, CODES, 1).residuals.integers).all()
     assert threads == {(True, False), (False, True)}
 
 
-def answers_of(counts, noise, width=Width.INT64):
-    """The answers for subtraction bases."""
-    shape, records = counts.shape[1:], int(counts.sum())
-    return noisy_answers(counts, noise, bases=bases_of(shape), divisor=math.prod(shape), records=records, width=width)
+LARGE = groups_of(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2))
 
 
-def random_counts(shape, most, seed=3):
-    return np.random.default_rng(seed).integers(0, most, shape)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(100, 100, 100), (7, 6, 5, 4, 9)], ids=str)
-def test_counts_up_to_a_million_million_are_exact(shape):
-    """Beside Python integers, by sums over whole axes: no entry of a Kronecker product is formed."""
-    counts = random_counts((1, *shape), 10**12)
-    noise = random_counts((1, *shape), 10**9, seed=4) - 5 * 10**8
-    expected = counts.astype(object)
-    for axis, size in enumerate(shape, start=1):
-        expected = size * expected - expected.sum(axis=axis, keepdims=True)
-    expected = expected + noise
-    for axis in range(1, len(shape) + 1):
-        first = np.take(expected, [0], axis)
-        expected = first - np.delete(expected, 0, axis)
-    assert not fits_int64_path(bases_of(shape), 1e-4, math.prod(shape), int(counts.sum()))
-    found = answers_of(counts, noise.astype(object))
-    assert (found == expected).all()
-    assert max(abs(found.ravel())) > 2**53
-    assert (answers_of(counts, noise, Width.DOUBLE_WORD) == expected).all()
-
-
-@pytest.mark.parametrize("shape", [(), (100,), (2, 85), (10, 10, 10), (3, 2, 4, 2, 3)], ids=str)
-def test_int64_and_python_integers_give_the_same_answers(shape):
-    counts = random_counts((4, *shape), 2**20)
-    noise = random_counts((4, *shape), 10**9, seed=4) - 5 * 10**8
-    narrow, wide = answers_of(counts, noise), answers_of(counts, noise.astype(object))
-    two = answers_of(counts, noise, Width.DOUBLE_WORD)
-    assert (narrow.dtype, two.dtype, wide.dtype) == (np.int64, np.int64, object)
-    assert (narrow == wide).all()
-    assert (narrow == two).all()
-
-
-@pytest.mark.parametrize(
-    ("shape", "precision", "records", "fits"),
-    [
-        ((100, 100, 100), 1e-6, 2**33, True),
-        ((100, 100, 100), 1e-6, 2**41, True),
-        ((100, 100, 100), 1e-6, 2**43, False),
-        ((2**14, 2**14), 1.0, 2**33, True),
-        ((2**15, 2**14), 1.0, 2**33, False),
-        ((100,) * 5, 1e-6, 2**33, False),
-        ((2,), 1e-30, 2**33, True),
-        ((2,), 1e-34, 2**33, False),
-        ((), 2.0**-108, 2**33, True),
-        ((), 2.0**-111, 2**33, False),
-        ((2, 2, 2, 2, 2), 2.0**-90, 2**33, True),
-        ((2, 2, 2, 2, 2), 2.0**-92, 2**33, False),
-    ],
-)
-def test_int64_is_chosen_by_sizes_and_scales(shape, precision, records, fits):
-    assert fits_int64_path(bases_of(shape), precision, math.prod(shape), records) is fits
-
-
-LARGE = basis_groups(
-    rp.strategies.constant_strategy(
-        marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2).closure, bases_of((2**15, 2**14))
-    )
-)
-
-
-@pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33])
-def test_below_two_to_the_33_records_their_number_decides_nothing(records):
+@pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33, 2**48])
+def test_only_above_two_to_the_33_records_their_number_decides(records):
+    wide = 1 if records <= 2**33 else 3
     found = widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records)
-    assert found == [*[Width.INT64] * 3, Width.DOUBLE_WORD]
-
-
-def test_above_two_to_the_33_records_their_number_decides():
-    divisors = divisors_of(LARGE.bases)
-    assert widths(LARGE, np.ones(4), divisors, records=2**48) == [Width.INT64, *[Width.DOUBLE_WORD] * 3]
+    assert found == [*[Width.INT64] * (4 - wide), *[Width.DOUBLE_WORD] * wide]
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
-    groups = basis_groups(
-        rp.strategies.constant_strategy(
-            marginals(Domain(dict.fromkeys("abc", 3)), up_to=1).closure, bases_of((3, 3, 3))
-        )
-    )
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 3)), up_to=1))
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
         assert widths(groups, precision, divisors_of(groups.bases), records=0) == [Width.INT64, Width.PYTHON]
 
 
-def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
+def test_every_table_is_drawn_noise_of_its_own_scale(in_batches):
     """Tables of one shape with different noise, cut into pieces: the draws requested, in order."""
     domain = Domain(dict(zip("abcdef", (3, 2, 3, 2, 3, 2), strict=True)))
     workload = marginals(domain, up_to=2)
@@ -183,10 +101,7 @@ def test_every_table_is_drawn_noise_of_its_own_scale(monkeypatch):
         draws.extend(zip(scales.numerators, scales.denominators, np.asarray(sizes).tolist(), strict=True))
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
 
-    monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "BATCH_CELLS", 24)
-    monkeypatch.setattr(mechanism, "NOISE_CELLS", 40)
+    in_batches(24, 40, threads=10**6, draw=flat)  # fewer batches than threads are drawn in order
     measure(plan, np.zeros((1, 6), dtype=np.int64))
     expected = []
     for members in groups_of_plan(plan).members:
@@ -226,13 +141,13 @@ def test_noise_of_every_size_is_measured_saved_and_reconstructed(tmp_path, varia
     assert 0.5 < np.sqrt((white**2).mean()) < 20
 
 
-def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(monkeypatch):
+def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(in_batches):
     def flat(_scales, sizes, _source):
         noise = np.arange(int(np.sum(sizes))).astype(object)
         noise[-1] = 10**30
         return noise
 
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    in_batches(2**15, 2**18, draw=flat)
     found = measure(PLAN, CODES).residuals
     largest = len(found.groups.shapes) - 1
     assert list(found.wide) == [largest]
@@ -242,7 +157,7 @@ def test_a_draw_that_int64_cannot_hold_makes_python_integers_and_wraps_nothing(m
 def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
     noise_left_out(monkeypatch)
     domain = Domain({"a": 100, "b": 100, "c": 50})
-    table = random_counts((100, 100, 50), 10**12)
+    table = np.random.default_rng(3).integers(0, 10**12, (100, 100, 50))
     plan = select(Workload(domain, [("a", "b", "c")]), budget=pcost(1))
     release = reconstruct(measure(plan, {("a", "b", "c"): table}))
     np.testing.assert_allclose(release["a", "b", "c"].estimate, table, rtol=0, atol=1e4)
@@ -263,31 +178,10 @@ def test_zero_records_are_measured_as_any_others():
 
 
 def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
-    marked = measure_with_bits(PLAN, CODES, InsecureTestBits(1))
+    marked = measured_with(PLAN, CODES, 1)
     marked.save(tmp_path / "file")
     for measurement in (marked, load_measurement(tmp_path / "file")):
         assert measurement.noise.randomness == "InsecureTestBits: not private"
         assert measurement.noise.guarantee.startswith("none")
         assert "not private" in repr(measurement)
         assert not measurement.noise.is_private
-
-
-def test_the_guarantee_is_a_sentence_with_the_exact_cost():
-    noise = measure(PLAN, CODES).noise
-    assert noise.is_private
-    assert noise.guarantee.startswith(
-        f"This release satisfies rho-zCDP with rho = {noise.pcost / 2} (<= 0.5) under adding or removing one record"
-    )
-
-
-def test_answers_that_do_not_fit_their_plan_are_refused():
-    groups = groups_of_plan(PLAN)
-    found = measure(PLAN, CODES).residuals.integers
-    divisors = divisors_of(groups.bases)
-    IntegerResiduals(groups, divisors, found)
-    for wrong in (found[:-1], found.astype(np.int32), found.astype(float), found[None]):
-        with pytest.raises(rp.errors.FileFormatError, match="the plan needs 32 answers, one axis of int64"):
-            IntegerResiduals(groups, divisors, wrong)
-    for wide in (np.array([[5]], dtype=object), np.array([[2**70, 1]], dtype=object)):
-        with pytest.raises(rp.errors.FileFormatError, match="exactly where int64 cannot hold them"):
-            IntegerResiduals(groups, divisors, found, {1: wide})

@@ -41,17 +41,6 @@ def test_modulo_and_nearly_together_are_the_number_however_near_is_wrong(pairs):
     assert (found.dtype == np.int64) == all(-(2**63) <= number < 2**63 for number, _ in pairs)
 
 
-@pytest.mark.parametrize("number", EDGES)
-@pytest.mark.parametrize("error", [-(2**62), -1, 0, 1, 2**62])
-def test_the_ends_of_int64(number, error):
-    near = float(number + error)
-    while abs(int(near) - number) > 2**62:
-        near = math.nextafter(near, number)
-    found = combine_words(np.array([modulo(number)]), np.array([near]))
-    assert found.tolist() == [number]
-    assert found.dtype == (np.int64 if -(2**63) <= number < 2**63 else object)
-
-
 def test_no_numbers_are_joined_as_int64():
     found = combine_words(np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2)))
     assert (found.dtype, found.shape) == (np.int64, (0, 2))

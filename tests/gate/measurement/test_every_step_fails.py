@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from forms_of_records import CHARGED, FORMS, PLAN
+from forms_of_records import CHARGED, MARKED, PLAN
 from leaks import leaks_of_error
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 from residualplanner.gate.sources.source import Source
@@ -34,7 +34,7 @@ ROUNDS = rp.fits.rap.RapPlan(
 
 
 def measured(form):
-    return lambda folder: (FORMS[form](folder), lambda data, ledger: partial(rp.measure, PLAN, data, ledger=ledger))
+    return lambda folder: (MARKED[form](folder), lambda data, ledger: partial(rp.measure, PLAN, data, ledger=ledger))
 
 
 def of_some(work):
@@ -51,7 +51,7 @@ def stored(data, ledger, folder, **options):
 
 #: What is done, by name, with the records of each.
 PATHS = {
-    **{f"measure, {form}": measured(form) for form in ("pandas", "csv", "counts", "dask")},
+    **{f"measure, {form}": measured(form) for form in ("pandas", "CSV", "counts", "Dask")},
     "measure in blocks": of_some(lambda data, ledger, _: rp.measure(SEVERAL, data, ledger=ledger, memory=LITTLE)),
     "measure, charged first": of_some(lambda data, ledger, _: rp.measure(SEVERAL, data, ledger=ledger, charge="first")),
     "session": of_session,

@@ -1,8 +1,6 @@
 """What leaves the gate is the residuals of the data plus the plan's noise, and nothing else about the records."""
 
-import importlib
 import traceback
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,7 +9,9 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner import Domain, Workload, marginals, measure, pcost, select
+from forms_of_records import Unread, opened
+from replayed_measuring import measured_with
+from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError
 from residualplanner.gate.measurement.answers import FloatResiduals
 from residualplanner.gate.measurement.counting import count_tables, parents
@@ -23,11 +23,7 @@ from residualplanner.gate.measurement.gaussian import (
 )
 from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.kron import ProductMap, tables_of_residuals
 from strategies import cases
-
-gate = importlib.import_module("residualplanner.gate.measurement.measure")
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"], "d": 3})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
@@ -36,7 +32,7 @@ CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 5))
 
 def answers(plan, codes, noise_variance, generator):
     groups = groups_of_plan(plan)
-    tables = count_tables(open_source(codes, plan.domain), plan.closure, groups, parents(plan.closure))
+    tables = count_tables(opened(codes, plan.domain), plan.closure, groups, parents(plan.closure))
     values = residual_values(gaussian_mechanism(generator), tables, groups, noise_variance)
     return FloatResiduals(groups, values)
 
@@ -59,7 +55,6 @@ def test_the_noise_of_a_release_comes_from_the_operating_system(monkeypatch):
         requests.append(count)
         return bytes(range(count))
 
-    monkeypatch.setattr(np.random, "default_rng", None)
     first = measure(PLAN, CODES, noise="gaussian")
     assert (first.noise.seed, first.noise.randomness) == (None, "operating system")
     assert (measure(PLAN, CODES, noise="gaussian").residuals.values != first.residuals.values).all()
@@ -98,18 +93,12 @@ def test_a_seeded_measurement_can_be_repeated_and_says_so():
     assert (seeded(4).residuals.values != one.residuals.values).all()
 
 
-def test_batches_do_not_change_what_is_drawn(monkeypatch):
-    one, exact = seeded(3), measure_with_bits(PLAN, CODES, InsecureTestBits(3))
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.gaussian"), "BATCH_CELLS", 1)
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "BATCH_CELLS", 1)
+def test_neither_batches_nor_the_order_of_records_change_what_is_drawn(in_batches):
+    one, exact = seeded(3), measured_with(PLAN, CODES, 3)
+    in_batches(cells=1, noise_cells=2**18)
     assert (seeded(3).residuals.values == one.residuals.values).all()
-    again = measure_with_bits(PLAN, CODES, InsecureTestBits(3))
+    again = measured_with(PLAN, CODES[::-1], 3)
     assert (again.residuals.integers == exact.residuals.integers).all()
-
-
-def test_the_order_of_the_records_does_not_matter():
-    turned = measure_with_bits(PLAN, CODES[::-1], InsecureTestBits(3)).residuals.integers
-    assert (turned == measure_with_bits(PLAN, CODES, InsecureTestBits(3)).residuals.integers).all()
 
 
 def test_what_was_measured_cannot_be_changed():
@@ -118,14 +107,6 @@ def test_what_was_measured_cannot_be_changed():
         assert not residuals.values.flags.writeable
         assert not residuals.block(0).flags.writeable
         assert not residuals.stored(0).flags.writeable
-
-
-@pytest.mark.parametrize("workload", [[()], [("one",)], [("one", "a")], [("a",), ("c", "b", "one")]])
-def test_totals_and_attributes_of_one_value_are_measured(workload):
-    plan = select(Workload(DOMAIN, workload), budget=pcost(1))
-    found = answers(plan, CODES, np.zeros(len(plan.closure)), np.random.default_rng(1))
-    total = tables_of_residuals([found.block(0)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
-    assert total.tolist() == [40.0]
 
 
 def steps(plan, codes, noise):
@@ -144,62 +125,53 @@ def test_progress_tells_of_the_plan_alone(noise):
     assert {total for _, total in seen} == {17}
 
 
-def no_noise(*_arguments, **_options):
-    raise AssertionError("noise was drawn")
+MANY_CELLS = select(marginals(Domain(dict.fromkeys("abcde", 1000)), order=4), budget=pcost(1))
+TOTAL = Workload(Domain({"a": 3}), [()])
+BUDGET, SMALL = rp.errors.BudgetError, "noise of standard deviation below 1e-9"
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("plan", "options", "error", "reason"),
     [
-        ({"noise": "laplace"}, 'noise must be "discrete" or "gaussian", got \'laplace\''),
-        ({"noise": None}, 'noise must be "discrete" or "gaussian", got None'),
-        ({"seed": 1}, 'only noise="gaussian", which is for research, takes a seed'),
-        ({"noise": "discrete", "seed": 0}, "takes a seed; leave it out for a release"),
-        ({"seed": -1}, "seed must be an integer, at least 0"),
-        ({"seed": 1.0}, "seed must be an integer, at least 0"),
-        ({"seed": True}, "seed must be an integer, at least 0"),
-        ({"seed": "1"}, "seed must be an integer, at least 0"),
+        (PLAN, {"noise": "laplace"}, BUDGET, 'noise must be "discrete" or "gaussian", got \'laplace\''),
+        (PLAN, {"noise": None}, BUDGET, 'noise must be "discrete" or "gaussian", got None'),
+        (PLAN, {"seed": 1}, BUDGET, 'only noise="gaussian", which is for research, takes a seed'),
+        (PLAN, {"noise": "discrete", "seed": 0}, BUDGET, "takes a seed; leave it out for a release"),
+        *((PLAN, {"seed": seed}, BUDGET, "seed must be an integer, at least 0") for seed in (-1, 1.0, True, "1")),
+        (PLAN, {"ledger": Ledger(pcost("1/2"))}, BUDGET, "the ledger has"),
+        (MANY_CELLS, {}, rp.errors.WorkloadError, "the tables to measure have 5,010,010,005,001 cells, the limit is"),
+        *((select(TOTAL, budget=pcost(budget)), {}, BUDGET, SMALL) for budget in ("1e19", "1e300")),
     ],
 )
-def test_bad_options_are_refused_before_records_are_read(monkeypatch, options, reason):
-    monkeypatch.setattr(gate, "open_source", no_noise)
-    with pytest.raises(rp.errors.BudgetError, match=reason):
-        measure(PLAN, CODES, **options)
+def test_what_cannot_be_measured_is_refused_before_records_are_looked_at(plan, options, error, reason):
+    with pytest.raises(error, match=reason):
+        measure(plan, Unread(), **options)
 
 
-def test_too_many_cells_are_refused_before_records_are_read(monkeypatch):
-    monkeypatch.setattr(gate, "open_source", no_noise)
-    monkeypatch.setattr("residualplanner.gate.measurement.counting.CELL_LIMIT", 10)
-    with pytest.raises(rp.errors.WorkloadError, match="too large: the tables to measure have 66 cells"):
-        measure(PLAN, CODES)
+class NoBits(InsecureTestBits):
+    def read(self, _count):
+        raise AssertionError("noise was drawn")
 
 
-@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
-def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(monkeypatch, noise):
-    monkeypatch.setattr("residualplanner.gate.measurement.gaussian.gaussian_mechanism", no_noise)
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "integer_answers", no_noise)
+@pytest.mark.parametrize("run", [lambda *given: measure_with_bits(*given, NoBits(1)), measure], ids=["bits", "measure"])
+def test_bad_records_are_refused_before_noise_is_drawn_and_leave_no_trace(run):
     bad = CODES.copy()
     bad[17, 3] = 987_654
     with pytest.raises(rp.errors.DataError) as caught:
-        measure(PLAN, bad, noise=noise)
+        run(PLAN, bad)
     error = caught.value
     assert error.column == "c"
     assert "987" not in str(error)
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    frames = [
-        frame for frame, _ in traceback.walk_tb(error.__traceback__) if "residualplanner" in frame.f_code.co_filename
-    ]
-    assert frames
-    for frame in frames:
-        if "/tests/" not in frame.f_code.co_filename:
-            assert not any(
-                isinstance(value, np.ndarray) and value.shape == bad.shape for value in frame.f_locals.values()
-            )
+    assert (error.__cause__, error.__context__) == (None, None)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    inside = [frame for frame in frames if frame.f_globals["__name__"].startswith("residualplanner")]
+    assert inside
+    for value in (value for frame in inside for value in frame.f_locals.values()):
+        assert not (isinstance(value, np.ndarray) and value.shape == bad.shape)
 
 
 @pytest.mark.parametrize("secure", [True, False], ids=["threads", "in order"])
-def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, secure):
+def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(in_batches, secure):
     """The failure comes after some tables have their noise."""
 
     class Failing(InsecureTestBits):
@@ -212,7 +184,7 @@ def test_a_failing_source_of_bits_leaves_no_trace_of_the_counts(monkeypatch, sec
                 raise OSError("no more")
             return super().read(count)
 
-    monkeypatch.setattr(import_module("residualplanner.gate.measurement.discrete"), "NOISE_CELLS", 10)
+    in_batches(cells=2**15, noise_cells=10)
     with pytest.raises(NoiseError, match="nothing may be released") as caught:
         measure_with_bits(PLAN, CODES, Failing(1))
     assert caught.value.__cause__ is None

@@ -1,18 +1,19 @@
 """The exact noise is never less than planned, hardly more, and costs exactly what is stated."""
 
-import importlib
 import math
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dense
 import residualplanner as rp
+from forms_of_records import Unread
 from random_plans import plan_by_hand
-from residualplanner import Domain, Workload, marginals, measure, pcost, select
+from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
+from residualplanner.gate.measurement import discrete
 from residualplanner.gate.measurement.precision import (
     gamma2_ratio,
     measured_cost,
@@ -23,7 +24,6 @@ from residualplanner.gate.measurement.precision import (
 from residualplanner.method.strategy.costs import exact_sums
 from strategies import cases
 
-gate = importlib.import_module("residualplanner.gate.measurement.measure")
 floats = st.floats(min_value=5e-324, max_value=1.7976931348623157e308, allow_nan=False, allow_infinity=False)
 normal = st.floats(min_value=2.0**-1021, max_value=2.0**1021)
 
@@ -98,30 +98,40 @@ def test_plans_with_noise_of_very_different_sizes_have_exact_costs(variances):
     assert measured_cost(plan, precision) == brute <= Fraction(plan.pcost)
 
 
-PLAN = select(marginals(Domain({"a": 3, "b": 2}), up_to=2), budget=pcost(1))
+SIZES = (3, 2, 4)
+TABLES = marginals(Domain(dict(zip("abc", SIZES, strict=True))), up_to=2)
 
 
-def refuse(*_arguments, **_options):
-    raise AssertionError("records were read")
+@pytest.mark.parametrize("loss", ["sum", "max"])
+@pytest.mark.parametrize("people", [1, 3])
+def test_the_cost_charged_for_replaced_records_covers_and_nearly_meets_the_dense_one(loss, people):
+    plan = select(TABLES, budget=zcdp("0.7"), loss=loss, neighbors="replace", records_per_person=people)
+    ledger = Ledger(zcdp(1), neighbors="replace", records_per_person=people)
+    measurement, precision = measure(plan, np.zeros((2, 3), int), ledger=ledger), precision_of(plan.noise_variances)
+    assert measurement.noise.pcost == ledger.spent == measured_cost(plan, precision) <= plan.budget.pcost_exact
+    explicit = sum(
+        dense.replacement_costs(SIZES, members) * weight
+        for members, weight in zip(plan.closure, precision.tolist(), strict=True)
+    )
+    assert float(explicit.max()) * people**2 == pytest.approx(float(ledger.spent), rel=1e-9)
+    assert "replacing" in measurement.noise.guarantee
 
 
-def test_a_cost_above_the_budget_is_refused_before_records_are_read(monkeypatch):
-    require_affordable(PLAN, Fraction(1))
+def test_several_records_of_a_person_cost_the_square_of_their_number():
+    one, three = (select(TABLES, budget=zcdp(people**2), records_per_person=people) for people in (1, 3))
+    precision = precision_of(one.noise_variances)
+    assert measured_cost(three, precision) == 9 * measured_cost(one, precision)
+    assert "up to 3 records" in measure(three, np.zeros((1, 3), dtype=int)).noise.guarantee
+
+
+def test_a_cost_above_the_budget_is_refused_before_records_are_looked_at(monkeypatch):
+    plan = select(TABLES, budget=pcost(1))
+    require_affordable(plan, Fraction(1))
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
-        require_affordable(PLAN, 1 + Fraction(1, 10**30))
-    monkeypatch.setattr(gate, "open_source", refuse)
-    noise = import_module("residualplanner.gate.measurement.discrete")
-    monkeypatch.setattr(noise, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
+        require_affordable(plan, 1 + Fraction(1, 10**30))
+    monkeypatch.setattr(discrete, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
-        measure(PLAN, np.zeros((1, 2), dtype=np.int64))
-
-
-@pytest.mark.parametrize("budget", ["1e19", "1e300"])
-def test_noise_too_small_to_be_any_is_refused_before_records_are_read(monkeypatch, budget):
-    plan = select(Workload(Domain({"a": 3}), [()]), budget=pcost(budget))
-    monkeypatch.setattr(gate, "open_source", refuse)
-    with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
-        measure(plan, np.zeros((1, 1), dtype=np.int64))
+        measure(plan, Unread())
 
 
 def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():

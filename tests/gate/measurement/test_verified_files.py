@@ -4,7 +4,9 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,9 +24,20 @@ RECORDS = np.zeros((10, 3), dtype=int)
 
 
 @pytest.fixture
-def path(tmp_path, monkeypatch):
+def time_step(monkeypatch):
+    """Set how many nanoseconds after a change another one may go unseen, and what else there is to set."""
+
+    def is_now(nanoseconds, **others):
+        for name, value in {"_TIME_STEP": nanoseconds, **others}.items():
+            monkeypatch.setattr(_array_hashes, name, value)
+
+    return is_now
+
+
+@pytest.fixture
+def path(tmp_path, time_step):
     """The file of a measurement, written long ago: later changes show at once."""
-    monkeypatch.setattr(_array_hashes, "_TIME_STEP", -(10**15))
+    time_step(-(10**15))
     rp.measure(PLAN, RECORDS).save(tmp_path / "some.measurement")
     return tmp_path / "some.measurement"
 
@@ -38,8 +51,8 @@ def hashed(monkeypatch):
         sizes.append(array.size)
         return hash_of(array)
 
-    monkeypatch.setattr(_archive, "array_hash", counted)
-    monkeypatch.setattr("residualplanner.ground.array_hashes.array_hash", counted)
+    for module in (_archive, _array_hashes):
+        monkeypatch.setattr(module, "array_hash", counted)
     return sizes
 
 
@@ -113,8 +126,8 @@ def test_a_file_that_is_gone_is_still_mapped(path):
     assert loaded.answers_sha256 == hash_by_hand(loaded)
 
 
-def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, monkeypatch):
-    monkeypatch.setattr(_array_hashes, "_TIME_STEP", 10**15)
+def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, time_step):
+    time_step(10**15)
     file = rp.load_measurement(path, mapped=True).mapped_from
     assert file.state is None
     before = len(hashed)
@@ -122,14 +135,13 @@ def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, 
     assert len(hashed) > before + 1
 
 
-def test_a_large_file_that_was_only_just_written_is_waited_for(path, monkeypatch):
+def test_a_large_file_that_was_only_just_written_is_waited_for(path, time_step):
     waited = []
-    monkeypatch.setattr(_array_hashes, "_TIME_STEP", 2 * 10**9)
-    monkeypatch.setattr(_array_hashes.time, "sleep", waited.append)
+    time_step(2 * 10**9, time=SimpleNamespace(sleep=waited.append, time_ns=time.time_ns))
     os.utime(path)
     rp.load_measurement(path, mapped=True)
     assert not waited
-    monkeypatch.setattr(_array_hashes, "_WORTH_WAITING_FOR", 1)
+    time_step(2 * 10**9, _WORTH_WAITING_FOR=1)
     rp.load_measurement(path, mapped=True)
     assert 0 < waited[0] <= 2
     rp.load_measurement(path)

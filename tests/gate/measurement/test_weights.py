@@ -1,32 +1,22 @@
 """Plans and measurements of weighted records, against explicit matrices and sums in exact fractions."""
 
-from collections import Counter
 from dataclasses import replace
-from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
-import dask.dataframe as dd
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.method.plan.files import plan_bytes, plan_of_bytes
+from forms_of_records import counts, dask_of
+from replayed_measuring import measured_with
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 SIZES = (3, 2)
 HOURS = rp.Weight("hours", maximum=60, unit=0.5)
-GROUPS = [np.array([[0, 1]]), np.empty((1, 0), dtype=int)]
 
 
 def domain_of(weight, **rules):
@@ -68,13 +58,6 @@ def test_errors_are_those_of_counts_times_the_largest_weight(loss):
     assert weighted.above_svd_bound(loss) == pytest.approx(counted.above_svd_bound(loss), abs=1e-5)
 
 
-def test_plans_with_weights_survive_files_and_have_hashes_of_their_own():
-    plan = plan_of(HOURS)
-    assert plan_of_bytes(plan_bytes(plan)).domain == plan.domain
-    assert plan_of_bytes(plan_bytes(plan)).pcost == plan.pcost
-    assert len({plan_bytes(plan_of(weight)) for weight in (None, HOURS, rp.Weight("hours", maximum=60))}) == 3
-
-
 @pytest.mark.parametrize("maximum", [60, 1, 0.5])
 def test_replaced_records_with_weights_are_refused_whatever_their_maximum(maximum):
     """The total is not public where a record of weight 1/2 may be replaced by one of weight 1, or of weight 0."""
@@ -85,80 +68,17 @@ def test_replaced_records_with_weights_are_refused_whatever_their_maximum(maximu
         replace(plan_of(weight), neighbors=rp.privacy.Neighbors("replace"))
 
 
-@pytest.mark.parametrize("weight", [HOURS, rp.Weight("hours", maximum="12.5", unit="0.1", above="clip")])
-def test_the_noise_on_units_is_the_same_as_on_counts_scaled_and_tables_are_exact_sums(weight):
-    """At a budget so large that noise is far below a unit, the tables are the sums themselves."""
-    plan = rp.select(rp.marginals(domain_of(weight), up_to=2), budget=rp.pcost(10**10))
-    rng = np.random.default_rng(4)
-    units = rng.integers(0, 40, 500)
-    frame = pd.DataFrame({"job": rng.integers(0, 3, 500), "sex": rng.integers(0, 2, 500)})
-    frame["hours"] = [float(weight.unit * int(unit)) for unit in units]
-    sums = Counter()
-    for job, sex, unit in zip(frame.job, frame.sex, units.tolist(), strict=True):
-        sums[job, sex] += min(weight.unit * unit, weight.maximum)
-    table = rp.reconstruct(rp.measure(plan, frame))["job", "sex"]
-    expected = [[float(sums[cell]) for cell in product([job], range(2))] for job in range(3)]
-    assert table.estimate == pytest.approx(np.array(expected), abs=0.02)
-    research = rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=1))["job", "sex"]
-    assert research.estimate == pytest.approx(np.array(expected), abs=0.02)
-
-
 def test_the_spread_of_released_totals_is_the_one_that_the_plan_states():
     plan = plan_of(rp.Weight("hours", maximum=8, unit=0.25))
     frame = pd.DataFrame({"job": [0, 1, 2], "sex": [0, 1, 0], "hours": [8, 0.25, 0]})
     draws = [
-        rp.reconstruct(measure_with_bits(plan, frame, InsecureTestBits(seed)))["job", "sex"].estimate
-        for seed in range(100)
+        rp.reconstruct(measurement)["job", "sex"].estimate
+        for measurement in (measured_with(plan, frame, seed) for seed in range(100))
     ]
     variances = np.var(draws, axis=0, ddof=1) / plan.variance(("job", "sex"))
     assert abs(float(variances.mean()) - 1) < 5 * np.sqrt(2 / 99 / 3)  # not all cells are independent
     centered = (np.mean(draws, axis=0) - [[8, 0], [0, 0.25], [0, 0]]) / np.sqrt(plan.variance(("job", "sex")) / 100)
     assert np.abs(centered).max() < 5
-
-
-def test_a_measurement_with_weights_is_read_again_with_its_exact_cost(tmp_path):
-    measurement = rp.measure(plan_of(HOURS), pd.DataFrame({"job": [0], "sex": [1], "hours": ["7.5"]}))
-    measurement.save(tmp_path / "hours.rpm")
-    found = rp.load_measurement(tmp_path / "hours.rpm")
-    assert found.noise == measurement.noise
-    assert found.noise.pcost <= 1
-    assert "all numbers and their errors are totals of 'hours', not numbers of records" in found.noise.guarantee
-    tables = [rp.reconstruct(each)["job", "sex"].estimate for each in (found, measurement)]
-    assert (tables[0] == tables[1]).all()
-
-
-def sources(frame, folder):
-    """The same weighted records in every form."""
-    text = frame.astype({"hours": str})
-    frame.to_csv(folder / "hours.csv", index=False)
-    frame.to_parquet(folder / "hours.parquet")
-    (folder / "parts").mkdir()
-    frame[:9].to_parquet(folder / "parts" / "a.parquet")
-    frame[9:].astype({"hours": "float32"}).to_parquet(folder / "parts" / "b.parquet")
-    decimals = pa.array([Decimal(str(hours)) for hours in frame.hours], pa.decimal128(10, 2))
-    yield from (frame, text, text.astype({"hours": "category"}), frame.astype({"hours": object}))
-    yield from (pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).set_column(2, "hours", decimals))
-    yield from (pl.DataFrame(frame), pl.LazyFrame(frame), duckdb.sql("select * from frame"))
-    yield from (str(folder / "hours.csv"), str(folder / "hours.parquet"), str(folder / "parts"))
-    yield dd.from_pandas(frame, npartitions=3)
-
-
-def test_every_source_sums_weights_in_units(tmp_path):
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"job": rng.integers(0, 4, 50), "sex": rng.integers(0, 2, 50)})
-    frame["hours"] = rng.integers(0, 121, 50) / 2
-    frame.loc[frame.job == 3, "hours"] = -1.0  # left out, so that it may have any weight
-    domain = domain_of(HOURS, unknown="drop")
-    counted = frame[frame.job < 3].assign(units=lambda kept: (2 * kept.hours).astype(int))
-    expected = counted.groupby(["job", "sex"]).units.sum().unstack(fill_value=0).to_numpy()
-    for data in sources(frame, tmp_path):
-        tables, totals = open_source(data, domain).count(GROUPS)
-        assert (tables[0] == expected).all(), type(data)
-        assert totals.tolist() == [expected.sum()]
-    codes = np.array([counted.job, counted.sex, counted.hours], dtype=int).T
-    assert open_source(codes, domain).count(GROUPS[1:])[0].tolist() == [2 * codes[:, 2].sum()]
-    (ready,) = open_source({("job", "sex"): expected}, domain).count(GROUPS[:1])
-    assert (ready[0] == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -172,9 +92,9 @@ def test_every_source_sums_weights_in_units(tmp_path):
         (1e300, "weights above the declared maximum"),
     ],
 )
-@pytest.mark.parametrize("form", [pd.DataFrame, lambda columns: dd.from_pandas(pd.DataFrame(columns), npartitions=1)])
+@pytest.mark.parametrize("form", [lambda frame: frame, dask_of])
 def test_what_is_no_weight_is_refused_and_not_quoted(hours, message, form):
-    data = form({"job": [0, 1], "sex": [0, 1], "hours": [1.0, hours]})
+    data = form(pd.DataFrame({"job": [0, 1], "sex": [0, 1], "hours": [1.0, hours]}))
     with pytest.raises(rp.errors.DataError) as caught:
         rp.measure(plan_of(HOURS), data)
     assert f"column 'hours' has {message.removeprefix('has ')}" in str(caught.value)
@@ -198,7 +118,7 @@ def test_weights_that_int64_cannot_add_up_are_refused():
     weight = rp.Weight("hours", maximum=2**52)
     frame = pd.DataFrame({"job": [0] * 2050, "sex": [0] * 2050, "hours": [2**52] * 2050})
     with pytest.raises(rp.errors.DataError, match="count more than 64-bit integers hold"):
-        open_source(frame, domain_of(weight)).count(GROUPS)
+        counts(frame, domain_of(weight))
 
 
 def test_what_is_about_numbers_of_records_refuses_weights():

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,12 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from forms_of_records import counts, opened
 from residualplanner import Attribute, CsvFile, Domain
-from residualplanner.gate.sources import csv_records
-from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources import csv_files
 
 reproducible = settings(derandomize=True, deadline=None)
-TOTAL, FIRST = np.empty((1, 0), dtype=int), np.array([[0]])
 LABELS = ["x", "y", '"', "a,b", " x", "?", "-"]
 FIELD = re.compile(rb'(?:([^",\r]*)|"((?:[^"]|"")*)"),')
 REFUSED = "has .*; repair the file, or declare unknown= for every attribute"
@@ -31,8 +31,13 @@ def written(folder, text, name="records.csv"):
     return folder / name
 
 
-def counts(source, domain):
-    return open_source(source, domain).count([FIRST])[0][0].tolist()
+@contextmanager
+def small(piece, longest=csv_files.LONGEST):
+    """Files are read in pieces of so many bytes, and no line is longer than so many."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"PIECE": piece, "LONGEST": longest}.items():
+            patch.setattr(csv_files, name, value)
+        yield
 
 
 def fields_of_line(line):
@@ -79,8 +84,7 @@ def test_each_line_is_read_like_one_record_by_itself(size, text, columns, data, 
     place = data.draw(st.integers(0, columns - 1)) if data else 0
     header = ",".join("v" if i == place else f"other{i}" for i in range(columns)).encode()
     file = written(tmp_path_factory.mktemp("csv"), header + b"\n" + text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_records, "PIECE", size)
+    with small(size):
         assert counts(file, Domain({"v": attribute()})) == expected_counts(text, columns, place)
 
 
@@ -102,19 +106,8 @@ def test_one_line_moves_the_counts_by_one_record(lines, data, tmp_path_factory):
 
 def test_a_stray_quote_takes_no_other_record(tmp_path):
     domain = Domain({"sex": Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="?")})
-    for spoiled in (
-        b'F,"y',
-        b'F,y"',
-        b'F,"y"z',
-        b'"F,y',
-        b'F,5" tall',
-        b'F,"',
-        b"F",
-        b"F,y,z",
-        b"",
-        b"F,y\rM,y",
-        b",,",
-    ):
+    lines = [b'F,"y', b'F,y"', b'F,"y"z', b'"F,y', b'F,5" tall', b'F,"', b"F", b"F,y,z", b"", b"F,y\rM,y", b",,"]
+    for spoiled in lines:
         file = written(tmp_path, b"sex,note\n" + spoiled + b"\n" + b"M,x\n" * 1000)
         assert counts(file, domain) == [0, 1000, 1]
         strict = Domain({"sex": Attribute("sex", labels=["F", "M", "?"], missing="?")})
@@ -127,7 +120,7 @@ def test_lines_that_are_no_records_are_dropped_where_the_rule_is_drop(tmp_path):
     domain = Domain({"v": attribute(), "w": attribute("w", unknown="drop")})
     file = written(tmp_path, b'v,w\nx,x\nx\nx,x,x\n"x,x\n\ny,y\n')
     assert counts(file, domain)[:2] == [1, 1]
-    assert open_source(file, domain).count([TOTAL])[0].tolist() == [2]
+    assert counts(file, domain, ()) == 2
 
 
 @pytest.mark.parametrize(
@@ -155,13 +148,12 @@ def test_in_a_file_of_one_column_an_empty_line_is_a_record_without_a_value(text,
     assert counts(zipped, domain) == found
 
 
-def test_lines_of_any_length_are_records_and_memory_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_records, "PIECE", 64)
-    monkeypatch.setattr(csv_records, "LONGEST", 1000)
+@small(64, longest=1000)
+def test_lines_of_any_length_are_records_and_memory_is_bounded(tmp_path):
     domain = Domain({"v": attribute()})
     for length in (10, 995, 996, 997, 998, 999, 1000, 1001, 5000):
         for record in (b"x," + b"z" * length, b'x,"' + b"z" * length + b'"', b"x" * length, b'","' * length):
-            longest = max(map(len, csv_records.pieces_of_records(io.BytesIO(record + b"\n"), newlines_in_values=False)))
+            longest = max(map(len, csv_files.pieces_of_records(io.BytesIO(record + b"\n"), newlines_in_values=False)))
             assert longest <= 1000 + 64
             file = written(tmp_path, b"v,w\ny,\n" + record + b"\ny,\n")
             is_read = len(record) + 1 <= 1000 and record.count(b",") == 1
@@ -182,12 +174,9 @@ def test_newlines_in_values_are_read_on_request(records, form, size, tmp_path_fa
     values = [value for value, _ in records]
     labels = [*sorted({"x", *values} - {""}), "-"]
     domain = Domain({"v": Attribute("v", labels=labels, missing="-")})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_records, "PIECE", size)
-        source = open_source(CsvFile(file, newlines_in_values=True), domain)
-        assert source.count([FIRST])[0][0].tolist() == [values.count(label) for label in labels[:-1]] + [
-            values.count("")
-        ]
+    with small(size):
+        found = counts(CsvFile(file, newlines_in_values=True), domain)
+    assert found == [values.count(label) for label in [*labels[:-1], ""]]
 
 
 @pytest.mark.parametrize("spoiled", [b'F,"y\n', b'F,5" tall\n', b'F,"y"z\n', b"F,\rx\n"])
@@ -200,9 +189,8 @@ def test_where_newlines_in_values_are_read_quotes_out_of_place_are_refused_whate
     assert counts(CsvFile(fine, newlines_in_values=True), domain) == [1, 0, 0, 0, 0, 1, 0]
 
 
-def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_records, "PIECE", 16)
-    monkeypatch.setattr(csv_records, "LONGEST", 64)
+@small(16, longest=64)
+def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path):
     file = written(tmp_path, b'v,w\nx,"' + b"y\n" * 1000)
     with pytest.raises(rp.errors.DataError, match="a quote that does not close, or a record of more than 16 MiB"):
         counts(CsvFile(file, newlines_in_values=True), Domain({"v": attribute()}))
@@ -231,7 +219,7 @@ def test_a_record_without_an_end_is_refused_in_bounded_memory(tmp_path, monkeypa
 def test_a_header_that_cannot_be_used_is_refused(text, message, tmp_path):
     file = written(tmp_path, text)
     with pytest.raises(rp.errors.DataError, match=message) as caught:
-        open_source(file, Domain({"v": attribute()}))
+        opened(file, Domain({"v": attribute()}))
     assert "www" not in str(caught.value)
 
 
@@ -243,9 +231,7 @@ def test_a_file_that_cannot_be_unpacked_to_its_end_is_said_to_be_damaged(unknown
     inside = bytearray(zipped)
     inside[500:520] = b"\xff" * 20
     for content in (b"v,w\nx,y\n", zipped[:15], zipped[:1000], zipped[:-6], bytes(inside)):
-        with pytest.raises(
-            rp.errors.DataError, match=r"the file 'r\.csv\.gz' is not gzipped, or damaged or cut off; copy or"
-        ):
+        with pytest.raises(rp.errors.DataError, match=r"'r\.csv\.gz' is not gzipped, or damaged or cut off; copy or"):
             counts(written(tmp_path, content, "r.csv.gz"), domain)
 
 
@@ -259,11 +245,10 @@ def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
     for spoiled in (b"\xff", b"x\xed\xa0\x80", b"\xc3"):
         file = written(tmp_path, b"v,w\nx," + spoiled + b"\n" + spoiled + b",y\ny,y\n")
         assert counts(file, Domain({"v": attribute()})) == [1, 1, 0, 0, 0, 1, 0]
-        source = open_source(file, Domain({"v": attribute(unknown="error")}))
         with pytest.raises(rp.errors.DataError, match="column 'v' has values outside its schema"):
-            source.count([FIRST])
+            counts(file, Domain({"v": attribute(unknown="error")}))
 
 
 def test_a_domain_without_attributes_counts_the_lines(tmp_path):
     for text, expected in ((b"v\n\n\n", 2), (b'v,w\nx\n\n"\nx,y', 4), (b"v,w", 0)):
-        assert open_source(written(tmp_path, text), Domain({})).count([TOTAL])[0].tolist() == [expected]
+        assert counts(written(tmp_path, text), Domain({}), ()) == expected

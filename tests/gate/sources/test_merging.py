@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from forms_of_records import opened
 from residualplanner import Domain
 from residualplanner.gate.sources.limited_records import Contributions
-from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import MergedValues
 from residualplanner.scale.engines.cluster import EngineCluster
 from residualplanner.scale.engines.partitions import finished, rows_of_pandas
@@ -14,13 +14,9 @@ from residualplanner.scale.workers import ProcessWorkers
 
 DOMAIN = Domain({"a": 4, "b": 1, "c": 5, "d": 3})
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, (60, 4))
+WHOLE = np.zeros(DOMAIN.sizes, dtype=np.int64)
+np.add.at(WHOLE, tuple(CODES.T), 1)
 GROUPS = [np.array([[0, 1, 2]]), np.array([[3]]), np.empty((1, 0), dtype=int), np.array([[0, 2, 3]])]
-
-
-def ready_counts():
-    table = np.zeros(DOMAIN.sizes, dtype=np.int64)
-    np.add.at(table, tuple(CODES.T), 1)
-    return {DOMAIN.names: table}
 
 
 class OneWorker(EngineCluster):
@@ -33,17 +29,14 @@ class OneWorker(EngineCluster):
         return list(finished(work, finish, rows_of_pandas(work, pd.DataFrame(CODES, columns=DOMAIN.names))))
 
 
-SOURCES = {
-    "codes": lambda: open_source(CODES, DOMAIN),
-    "ready counts": lambda: open_source(ready_counts(), DOMAIN),
-    "engine": lambda: OneWorker().source(),
-}
-
-
-@pytest.mark.parametrize("kind", SOURCES)
-def test_merged_values_share_the_last_cell_and_the_others_keep_theirs(kind):
+@pytest.mark.parametrize(
+    "source",
+    [lambda: opened(CODES, DOMAIN), lambda: opened({DOMAIN.names: WHOLE}, DOMAIN), lambda: OneWorker().source()],
+    ids=["codes", "ready counts", "engine"],
+)
+def test_merged_values_share_the_last_cell_and_the_others_keep_theirs(source):
     kept = {0: range(1, 3), 2: range(4, 5)}
-    found = SOURCES[kind]().count(GROUPS, merged=MergedValues(tuple(kept.items())))
+    found = source().count(GROUPS, merged=MergedValues(tuple(kept.items())))
     for rows, table in zip(GROUPS, found, strict=True):
         expected = np.zeros(table.shape[1:], dtype=int)
         for record in CODES:

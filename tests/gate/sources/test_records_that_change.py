@@ -1,13 +1,14 @@
 """Records that change between two readings give an error, which is the same for all of them, and no answers of two."""
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
 import residualplanner as rp
+from forms_of_records import opened
 from residualplanner.gate.measurement.blocks import working_bytes
 from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Source
 from residualplanner.scale.engines import cluster
 from residualplanner.scale.stored import measuring
@@ -39,8 +40,13 @@ def change(request):
     return CHANGES[request.param]()
 
 
+@pytest.fixture
+def changing(tmp_path, monkeypatch):
+    """A file that is rewritten before it is read again, few cells at a time."""
+    return lambda records: change_after_the_first_reading(records, tmp_path / "records.csv", monkeypatch)
+
+
 def change_after_the_first_reading(records, path, monkeypatch):
-    """Have a file rewritten before it is read again."""
     RECORDS.to_csv(path, index=False)
     count, readings = Source.count, []
 
@@ -50,7 +56,9 @@ def change_after_the_first_reading(records, path, monkeypatch):
             records.to_csv(path, index=False)
         return count(self, *args, **options)
 
-    monkeypatch.setattr(Source, "count", counted)
+    for owner, name, value in ((Source, "count", counted), (cluster, "PASS_CELLS", 1)):
+        monkeypatch.setattr(owner, name, value)
+    return path
 
 
 def in_blocks(path, ledger):
@@ -68,40 +76,34 @@ def by_rap(path, ledger, memory=100_000):
 
 
 @pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
-def test_records_that_change_after_the_first_reading_give_no_answers(measured, change, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "PASS_CELLS", 1)
-    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
-    change_after_the_first_reading(change, path, monkeypatch)
+def test_records_that_change_after_the_first_reading_give_no_answers(measured, change, changing):
+    path, ledger = changing(change), rp.Ledger(rp.pcost(9))
     with pytest.raises(rp.errors.DataError) as caught:
         measured(path, ledger)
     assert str(caught.value).startswith(MESSAGE)
     assert any("The charge stays" in note for note in caught.value.__notes__)
 
 
-def test_records_that_change_before_the_charge_cost_nothing(change, tmp_path, monkeypatch):
+def test_records_that_change_before_the_charge_cost_nothing(change, changing):
     """With much memory adaptive projection checks the records, counts them, and is charged."""
-    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
-    change_after_the_first_reading(change, path, monkeypatch)
+    path, ledger = changing(change), rp.Ledger(rp.pcost(9))
     with pytest.raises(rp.errors.DataError, match=MESSAGE):
         by_rap(path, ledger, memory=2**30)
     assert ledger.entries == ()
 
 
 @pytest.mark.parametrize("measured", [in_blocks, into_a_store, by_rap])
-def test_records_in_another_order_are_the_same(measured, tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "PASS_CELLS", 1)
-    path, ledger = tmp_path / "records.csv", rp.Ledger(rp.pcost(9))
-    change_after_the_first_reading(RECORDS.sort_values(["b", "c"]), path, monkeypatch)
+def test_records_in_another_order_are_the_same(measured, changing):
+    path, ledger = changing(RECORDS.sort_values(["b", "c"])), rp.Ledger(rp.pcost(9))
     measured(path, ledger)
     assert path.read_text() != RECORDS.to_csv(index=False)
 
 
 def test_records_of_an_engine_are_compared_by_their_number(tmp_path):
     """Each reading of an engine's records is its own; tables of one come here."""
-    dd = pytest.importorskip("dask.dataframe")
     (tmp_path / "parts").mkdir()
     RECORDS.to_parquet(tmp_path / "parts" / "0.parquet")
-    source = open_source(dd.read_parquet(tmp_path / "parts"), DOMAIN)
+    source = opened(dd.read_parquet(tmp_path / "parts"), DOMAIN)
     source.count([np.array([[2]])])
     RECORDS[1:].to_parquet(tmp_path / "parts" / "0.parquet")
     with pytest.raises(rp.errors.DataError, match=MESSAGE):
