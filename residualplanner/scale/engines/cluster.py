@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -47,45 +47,6 @@ _LOST = (
 )
 
 
-class Cluster(Protocol):
-    """Records, and the workers that count them."""
-
-    def require_ready(self) -> None:
-        """Raise ResourceError where records can be read only once; of workers `require_ready_engine` asks."""
-        ...
-
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Raise what counting the tasks would raise for the records' sake: read them, and check every column.
-
-        Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
-        that are trusted are not read where that takes a reading of its own.
-
-        Raises:
-            DataError: the records do not fit the schema, or the engine failed.
-        """
-        ...
-
-    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
-        """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
-
-        ``draw`` is sent to the workers (with pickle or cloudpickle), and holds no record.  It raises nothing, and is
-        called only where all records fit the schema.  What it returned for each task, some hundred bytes each, comes
-        back in the order of ``tasks``.
-
-        Raises:
-            DataError: the records do not fit the schema, or the engine failed.  Some tasks may have been drawn.
-
-        Guarantees: counts stay with the workers, and what ``draw`` does is the last thing that is done with them.  A
-            task may be attempted more than once, one attempt after another.  When this returns or raises, the engine
-            has reported every attempt as ended.
-        """
-        ...
-
-    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """As `Workers.map`, at the workers that count: post-processing, which reads no record."""
-        ...
-
-
 @final
 class LocalCluster:
     """Records that this process counts, as many tasks in one pass as have `PASS_CELLS` cells together.
@@ -113,12 +74,12 @@ class LocalCluster:
             )
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Count the tasks of the first pass, which checks every column, and keep the counts for drawing them."""
+        """As of `EngineCluster`: count the tasks of the first pass, and keep the counts for drawing them."""
         del is_trusted
         self._count(next(self._passes(tasks)), later=tasks)
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
-        """Count the tasks of one pass after another, and draw each; DataError where the records do not fit."""
+        """As of `EngineCluster`: the tasks of one pass after another."""
         receipts: list[bytes] = []
         for some in self._passes(tasks):
             if not all(task.number in self._counted for task in some):
@@ -130,7 +91,7 @@ class LocalCluster:
         return receipts
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """As of every cluster."""
+        """As of `EngineCluster`."""
         return map(function, numbers)
 
     def _count(self, some: Sequence[CountingTask], later: Sequence[CountingTask] = ()) -> None:
@@ -162,6 +123,11 @@ class EngineCluster(ABC):
     ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
     """
 
+    #: Whether some data is a frame of this engine; the engine is not imported to find out.
+    is_frame: ClassVar[Callable[[object], bool]]
+    #: The workers that count such a frame.
+    workers_of: ClassVar[Callable[[Any], Workers]]
+
     def __init__(
         self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
     ) -> None:
@@ -171,18 +137,41 @@ class EngineCluster(ABC):
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
 
+    @staticmethod  # noqa: B027 - most engines send whatever it is
+    def require_result_room(frame: Any, cells: int) -> None:
+        """Raise ResourceError where the engine would refuse to send the counts of so many cells of a frame."""
+
     def require_ready(self) -> None:  # noqa: B027 - as of every cluster
-        """An engine's records can be read again."""
+        """An engine's records can be read again; of workers `require_ready_engine` asks."""
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
+        """Raise what counting the tasks would raise for the records' sake: the workers code all columns of all records.
+
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
+        that are trusted are not read where that takes a reading of its own.
+
+        Raises:
+            DataError: the records do not fit the schema, or the engine failed.
+        """
         outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
         del self  # as below
         if isinstance(outcome, DataError):
             raise outcome
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
-        """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
+        """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
+
+        ``draw`` is sent to the workers (with pickle or cloudpickle), and holds no record.  It raises nothing, and is
+        called only where all records fit the schema.  What it returned for each task, some hundred bytes each, comes
+        back in the order of ``tasks``.
+
+        Raises:
+            DataError: the records do not fit the schema, or the engine failed.  Some tasks may have been drawn.
+
+        Guarantees: counts stay with the workers, and what ``draw`` does is the last thing that is done with them.  A
+            task may be attempted more than once, one attempt after another.  When this returns or raises, the engine
+            has reported every attempt as ended.
+        """
         numbers = [task.number for task in tasks]
         outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
@@ -192,7 +181,7 @@ class EngineCluster(ABC):
         return [receipts[task] for task in range(len(tasks))]
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """At the workers; ResourceError if the engine fails."""
+        """As `Workers.map`, at the workers that count: post-processing, which reads no record."""
         return self.workers.map(function, numbers)
 
     def source(self) -> Source:
@@ -259,6 +248,10 @@ class EngineCluster(ABC):
             number = sum(map(len, groups))
             progress(number, number)
         return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
+
+
+#: Records, and the workers that count them.
+Cluster = LocalCluster | EngineCluster
 
 
 def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:

@@ -14,7 +14,6 @@ from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
     MOST_AXES,
     MOST_NUMBERS,
-    SubsetAnswers,
     axis_launches_of,
     cut_layout,
     inverse,
@@ -52,7 +51,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
             layout_of(maps, limits)
         return
     layout = layout_of(maps, limits)
-    launch = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    launch = launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
     assert 32 <= launch.threads <= limits.threads
     assert launch.threads % 32 == 0
     has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
@@ -65,7 +64,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
 
 def test_more_blocks_than_a_launch_can_have_are_refused():
     layout = layout_of(ProductMap([rebuilding(10)] * 3))
-    sources = [SubsetAnswers(0, 1)] * 8
+    sources = [(0, 1)] * 8
     assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
     with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
         launch_of(layout, sources, 2**31)
@@ -156,7 +155,7 @@ def test_answers_of_other_shapes_are_refused():
 def test_bits_are_those_of_axes_with_residual_answers(columns):
     """Axes of one entry, which no set has, take no bit."""
     layout = layout_of(ProductMap([of_ones(2, n) for n in columns]))
-    words = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
+    words = launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
     bits = words[15 : 15 + 9][2::3]
     assert [bit for bit, n in zip(bits, columns, strict=True) if n == 1] == [0] * columns.count(1)
     assert [bit for bit in bits if bit] == [2**number for number in range(columns.count(3))]

@@ -16,8 +16,7 @@ from distributed import Client
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, columns_of, naive_tables
 from residualplanner import Domain
-from residualplanner.scale.engines.engines import open_cluster
-from residualplanner.scale.engines.frames import DaskRecords
+from residualplanner.scale.engines.engines import DaskRecords, open_cluster
 from residualplanner.scale.engines.partitions import PROBLEMS, CountingTask
 from residualplanner.scale.workers.workers import python_version, require_equal_versions
 

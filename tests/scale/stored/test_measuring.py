@@ -31,9 +31,8 @@ from residualplanner.ground.stores import Folder
 from residualplanner.scale.engines import cluster
 from residualplanner.scale.engines.cluster import LocalCluster
 from residualplanner.scale.stored import measuring
-from residualplanner.scale.stored.answer_objects import CLOSED
 from residualplanner.scale.stored.generations import Driver
-from residualplanner.scale.stored.release import ANSWERS, MANIFEST
+from residualplanner.scale.stored.release import ANSWERS, CLOSED, MANIFEST
 from residualplanner.scale.stored.tasks import tasks_of_noise
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2})

@@ -7,9 +7,8 @@ import pytest
 from benchmarks.protocol_world import MemoryStore, Scene, World
 from residualplanner.ground.stores import Folder
 from residualplanner.scale.stored import generations, measuring
-from residualplanner.scale.stored.answer_objects import CLOSED
 from residualplanner.scale.stored.generations import Drawing
-from residualplanner.scale.stored.release import ANSWERS, CLAIMS, answer_name, claim_name
+from residualplanner.scale.stored.release import ANSWERS, CLAIMS, CLOSED, answer_name, claim_name
 
 
 def wrongs(seeds, make_store=MemoryStore):

@@ -12,8 +12,7 @@ import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
 from residualplanner.gate.measurement import blocks
 from residualplanner.scale.stored import measuring
-from residualplanner.scale.stored.answer_objects import Outcome, Receipt, receipt_of_bytes
-from residualplanner.scale.stored.release import ANSWERS, MANIFEST, RELEASE
+from residualplanner.scale.stored.release import ANSWERS, MANIFEST, RELEASE, Outcome, Receipt, receipt_of_bytes
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
