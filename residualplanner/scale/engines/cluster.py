@@ -56,12 +56,19 @@ class LocalCluster:
         domain: their schema.
         is_read_once: whether they are gone when they have been read.
         progress: called with the number of tasks drawn and their total.
+        pass_cells: how many cells of several tasks are counted in one pass, if not `PASS_CELLS`.
     """
 
     def __init__(
-        self, source: Source, domain: Domain, *, is_read_once: bool = False, progress: Progress | None = None
+        self,
+        source: Source,
+        domain: Domain,
+        *,
+        is_read_once: bool = False,
+        progress: Progress | None = None,
+        pass_cells: int | None = None,
     ) -> None:
-        self._source, self._domain = source, domain
+        self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
         self._is_read_once, self._progress = is_read_once, progress
         self._counted: dict[int, list[IntArray]] = {}
 
@@ -105,12 +112,12 @@ class LocalCluster:
         """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
         sizes = self._domain.sizes
         some: list[CountingTask] = []
-        room = PASS_CELLS
+        room = self._pass_cells
         for task in tasks:
             cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
             if some and cells > room:
                 yield some
-                some, room = [], PASS_CELLS
+                some, room = [], self._pass_cells
             some.append(task)
             room -= cells
         if some:
