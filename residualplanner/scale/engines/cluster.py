@@ -238,7 +238,7 @@ class EngineCluster(ABC):
     ) -> list[IntArray] | DataError | ResourceError:
         """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
         sizes = merged.of_domain(self._domain).sizes
-        runs = _runs_of_tasks(sizes, groups)
+        runs = runs_of_tasks(sizes, groups)
         tasks = [
             CountingTask(number, tuple(groups[group][some] for group, some in of_task))
             for number, of_task in enumerate(runs)
@@ -269,8 +269,10 @@ def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArra
     yield PartitionRow(task, 0, draw(numbers[task], tables))
 
 
-def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[tuple[int, slice]]]:
-    """The tables of all groups, in their order, as tasks of at most `TASK_CELLS` cells, or of one table."""
+def runs_of_tasks(
+    sizes: Sequence[int], groups: Sequence[IntArray], most: int = TASK_CELLS
+) -> list[list[tuple[int, slice]]]:
+    """The tables of all groups, in their order, as tasks of at most so many cells, or of one table."""
     tasks: list[list[tuple[int, slice]]] = []
     room = 0
     for group, rows in enumerate(groups):
@@ -278,7 +280,7 @@ def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[lis
         while first < len(rows):
             if room < cells:
                 tasks.append([])
-                room = max(TASK_CELLS, cells)
+                room = max(most, cells)
             last = min(len(rows), first + room // cells)
             tasks[-1].append((group, slice(first, last)))
             room -= cells * (last - first)
