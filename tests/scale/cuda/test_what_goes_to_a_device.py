@@ -76,6 +76,11 @@ def test_the_check_above_sees_a_violation(source):
     assert list(movers_in(ast.parse(source)))
 
 
+def seen_as(patch, space):
+    """Have a function say of which library arrays are that are not NumPy's."""
+    patch.setattr(arrays, "_namespace_of", lambda array: np if isinstance(array, np.ndarray) else space())
+
+
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 @pytest.mark.parametrize("memory", [None, 10**6])
 def test_measuring_puts_nothing_on_a_device_and_makes_no_array_of_another_library(monkeypatch, tmp_path, noise, memory):
@@ -83,7 +88,7 @@ def test_measuring_puts_nothing_on_a_device_and_makes_no_array_of_another_librar
         raise AssertionError("sent")
 
     monkeypatch.setattr(Device, "put", refuse)
-    monkeypatch.setattr(arrays, "_namespace_of", lambda array: np if isinstance(array, np.ndarray) else refuse())
+    seen_as(monkeypatch, refuse)
     domain = rp.Domain({"a": 40, "b": 4, "c": 3})
     queries = [{"a": rp.Prefix(), "b": rp.Identity()}, {"b": rp.Range(), "c": rp.Identity()}]
     plan = rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.5"))
@@ -140,7 +145,7 @@ def sent_by(measurement, device, monkeypatch):
     """All arrays that are sent while every table of a measurement is computed."""
     space = Sent(device.xp)
     with monkeypatch.context() as patch:
-        patch.setattr(arrays, "_namespace_of", lambda array: np if isinstance(array, np.ndarray) else space)
+        seen_as(patch, lambda: space)
         for _ in reconstruct(measurement, device=replace(device, xp=space)).device_batches():
             pass
     return space.arrays
