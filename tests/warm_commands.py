@@ -86,7 +86,7 @@ def _status_of(main: Callable[[], object]) -> int:
         main()
     except SystemExit as end:
         status = end.code or 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - as the interpreter does
         sys.excepthook(*sys.exc_info())
         status = 1
     if not isinstance(status, int):

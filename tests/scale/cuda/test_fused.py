@@ -10,7 +10,6 @@ import pytest
 import residualplanner as rp
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
 from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
-from residualplanner.release.devices import HOST
 from residualplanner.scale.cuda import fit_on_device, fused_tables, kernel_source, tables_on_cuda
 
 
@@ -85,28 +84,3 @@ def test_without_cupy_it_is_said_what_to_install(monkeypatch):
     with pytest.raises(rp.errors.MissingExtraError, match=re.escape("pip install residualplanner[gpu]")) as refused:
         fused_tables([np.zeros(1)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
     assert refused.value.extra == "gpu"
-
-
-@pytest.fixture(params=["discrete", "gaussian"])
-def measurement(request):
-    """Tables of up to three attributes, one of them of a single value, and queries of other kinds."""
-    domain = rp.Domain({"a": 3, "b": 12, "one": 1, "c": 4, "d": 40})
-    kinds = [{"a": rp.Prefix(), "b": rp.Identity()}, {"b": rp.Range(), "one": rp.Identity(), "c": rp.Prefix()}]
-    workload = rp.marginals(domain, up_to=3) + rp.Workload(domain, kinds)
-    records = np.random.default_rng(0).integers(0, domain.sizes, size=(3000, 5))
-    return rp.measure(rp.select(workload, budget=rp.zcdp("0.2")), records, noise=request.param)
-
-
-def test_releases_are_within_a_trillionth_of_their_standard_error(cupy, measurement):
-    queries = list(measurement.plan.workload)
-    expected = [rp.reconstruct(measurement)[query].estimate for query in queries]
-
-    def on_device(blocks, rows, *, maps, divisors=None, scratch=None):
-        found = tables_on_cuda([cupy.asarray(block) for block in blocks], rows, maps=maps, divisors=divisors)
-        return np.array(found)
-
-    release = rp.reconstruct(measurement, device=replace(HOST, tables=on_device))
-    for query, estimate in zip(queries, expected, strict=True):
-        table = release[query]
-        assert np.abs(table.estimate - estimate).max() <= 1e-12 * np.max(table.std_err)
-    assert len(cupy.launches) >= len(queries)
