@@ -85,7 +85,7 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
-#: Sphinx makes millions of objects that live to the end: to look for circles among them takes a sixth of its time.
+#: Sphinx makes millions of objects that live to the end: to look for circles among them takes a tenth of its time.
 BUILD = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
 
 
