@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
@@ -127,13 +127,11 @@ class LocalCluster:
 class EngineCluster(ABC):
     """Records in an engine's frame, which its workers count, each partition in one pass.
 
+    What stands in the table of engines says besides, as static methods, ``is_frame(data)``, whether some data is a
+    frame of the engine, which is not imported to find out; and ``workers_of(frame)``, the workers that count it.
+
     ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
     """
-
-    #: Whether some data is a frame of this engine; the engine is not imported to find out.
-    is_frame: ClassVar[Callable[[object], bool]]
-    #: The workers that count such a frame.
-    workers_of: ClassVar[Callable[[Any], Workers]]
 
     def __init__(
         self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
