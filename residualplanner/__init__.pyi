@@ -35,7 +35,7 @@ from .more.classifications.hierarchy import Hierarchy
 from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
-from .publish.loading import load_tables
+from .publish.saving import load_tables
 from .release.means import means
 from .release.quantiles import quantiles
 from .release.reconstruct import reconstruct

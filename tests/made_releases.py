@@ -3,8 +3,11 @@
 import csv
 import hashlib
 import json
+import re
 
 import numpy as np
+import openpyxl
+import pyarrow.parquet as pq
 
 from random_plans import base_mechanisms
 from residualplanner import Measurement, reconstruct
@@ -47,3 +50,21 @@ def forge_hash(folder, name):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def rows_of_file(path):
+    """The names of the columns of a table's file, and its rows, by another library."""
+    if path.suffix == ".csv":
+        with open(path, encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))
+    if path.suffix == ".parquet":
+        table = pq.read_table(path)
+        return [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
+    rows = openpyxl.load_workbook(path)["table"].iter_rows(values_only=True)
+    return [["" if value is None else _unescaped(value) for value in row] for row in rows]
+
+
+def _unescaped(value):
+    """What a cell of a workbook holds, whose strings have letters that XML cannot hold as ``_x0000_``."""
+    pattern = "_x([0-9A-F]{4})_"
+    return re.sub(pattern, lambda found: chr(int(found[1], 16)), value) if isinstance(value, str) else value

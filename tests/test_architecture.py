@@ -93,7 +93,6 @@ DOORS: dict[str, set[str]] = {
     "release.table": {
         "publish.pictures.drawing",
         "publish.pictures.plots",
-        "publish.pictures.shown_table",
     },
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.

@@ -43,6 +43,25 @@ def test_whatever_is_made_of_a_release_is_described_with_what_its_noise_is_worth
         assert ("no guarantee" in text) == ("no guarantee" in mark)
 
 
+PRODUCTS = {"unbiased": lambda found: found, "non-negative": rp.nonnegative, "rounded": rp.rounded}
+
+
+@pytest.mark.parametrize("product", [*PRODUCTS, "csv", "parts"])
+def test_a_table_says_that_its_noise_promises_no_privacy_however_it_is_shown(marked, product, tmp_path):
+    release, mark = marked
+    if product in PRODUCTS:
+        table = PRODUCTS[product](release)["age", "sex"]
+    else:
+        release.save(tmp_path / "out", product)
+        table = rp.load_tables(tmp_path / "out")["age", "sex"]
+    words = mark.strip("; >")
+    assert ("no guarantee" in repr(table)) is bool(words)
+    assert words in repr(table)
+    assert words in table._repr_html_()
+    assert table.to_frame().attrs == ({"noise": words} if words else {})
+    assert table.to_xarray().attrs.get("noise", "") == words
+
+
 def test_a_parquet_file_of_synthetic_records_says_what_is_guaranteed(marked, tmp_path):
     release, _ = marked
     people = rp.synthesize(release, 0)

@@ -19,7 +19,7 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import MissingExtraError
 from residualplanner.method.kron import Array
-from residualplanner.release.rebuilding import components_of_answers
+from residualplanner.release.stacks import components_of_answers
 
 
 class MbiProblem(NamedTuple):

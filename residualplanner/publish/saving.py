@@ -1,6 +1,7 @@
-"""A release as a folder of files, in any format, whole or not at all; a few tables at a time are in memory.
+"""A release as a folder of files, in any format, whole or not at all, and the folder opened again.
 
-Parts are written in their own room.
+A few tables at a time are in memory; parts are written in their own room.  Anyone may have made a folder: nothing in it
+is run, and no path leads out of it.
 """
 
 import hashlib
@@ -12,12 +13,12 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.errors import ArgumentError, memory_for
-from residualplanner.ground.stores import new_folder, path_at
+from residualplanner.ground.errors import ArgumentError, FileFormatError, memory_for
+from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files import csv, parquet, workbook
-from residualplanner.publish.files.columns import TidyWriter, described_table
+from residualplanner.publish.files import csv, workbook
+from residualplanner.publish.files.columns import TidyWriter
 from residualplanner.publish.files.file_names import (
     BOOK_FILE,
     BOOK_FORMAT,
@@ -27,7 +28,17 @@ from residualplanner.publish.files.file_names import (
     table_name,
     written_queries,
 )
-from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
+from residualplanner.publish.files.formats import FORMATS, TableWords
+from residualplanner.publish.files.manifest import (
+    AGAIN,
+    SavedAnswers,
+    files_beside,
+    manifest_bytes,
+    read_description,
+    read_manifest,
+    save_measurements,
+)
+from residualplanner.publish.files.reading import open_files
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, Description
 from residualplanner.publish.files.statistics import (
     FOLDER,
@@ -39,12 +50,13 @@ from residualplanner.publish.files.statistics import (
     tidy_statistic,
     with_statistics,
 )
+from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
 from residualplanner.publish.style import Style, require_free_columns
 from residualplanner.release.devices import HOST
 from residualplanner.release.profiles import level_of, profile_named
-from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
+from residualplanner.release.quality import Publication
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers
@@ -123,8 +135,8 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
         "index.csv": [csv.write(index)],
         **{name: [content] for name, content in beside.items()},
     }
-    if described.file_format == "csv":
-        files |= csv.metadata_files(described, index)
+    if described.file_format in FORMATS:
+        files |= FORMATS[described.file_format].beside(described, index)
     if described.profile.has_noise:
         sets = list(plan.noise_variance_of)
         names, orders = [" × ".join(members) or TOTAL for members in sets], [len(members) for members in sets]
@@ -161,23 +173,19 @@ def _write_tables(
 
 def _content(described: Description, index: Any, number: int, table: Any, *, is_statistic: bool = False) -> Any:
     """The bytes of the file of a table, or of its statistic, given its number in the workload."""
-    if described.file_format == "csv":
-        return csv.write(table)
     query, name = described.plan.workload.query_at(number), index["query"][number].as_py()
-    about = described.about_query(name, index["kinds"][number].as_py(), query)
     if is_statistic:
         columns = [*described.about_attributes(query.positions), *statistic_columns(described, query)]
     else:
         columns = described.about_columns(query.positions, query.unit(described.plan.domain))
-    if described.file_format == "parquet":
-        return parquet.write(described_table(table, about, columns))
-    return workbook.write(
-        table,
-        [*about, ("", ""), ("column", "unit", "meaning"), *columns],
+    words = TableWords(
+        described.title_of(query) or name,
+        described.about_query(name, index["kinds"][number].as_py(), query),
+        columns,
         statistic_formats(described) if is_statistic else described.number_formats,
-        title=described.title_of(query) or name,
-        publication=described.publication,
+        described.publication,
     )
+    return FORMATS[described.file_format].write(table, words)
 
 
 def _write_book(
@@ -222,3 +230,36 @@ def write_new(path: Path, pieces: Iterable[Any]) -> str:
             while waiting:  # a system may write less than it was given, as where the disk is nearly full
                 waiting = waiting[file.write(waiting) :]
     return digest.hexdigest()
+
+
+def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
+    """Open the folder of a release, in any format and profile.
+
+    Args:
+        folder: the folder that `Release.save`, or the command line, has written; or its address in a bucket.
+
+    Returns:
+        The release, with the estimates that were saved, bit for bit, of the queries that were saved.  What else the
+        folder holds is in its ``numbers``: `InFiles`, or `InParts` where tables are in parts.
+
+    Raises:
+        FileFormatError: a file is missing, was altered since the release was saved, is of another version, or is not
+            what it should be; the message names it.
+
+    Cost: the manifest, the metadata and the index are read; each table when it is looked up.
+    """
+    home = path_given("load_tables", folder, 'load_tables("release")')
+    manifest = read_manifest(home)
+    try:
+        return _opened(home, manifest)
+    except FileFormatError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError):  # values of other types, anywhere
+        raise FileFormatError(f"{home / 'manifest.json'} does not hold what a release's does; {AGAIN}") from None
+
+
+def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
+    described, metadata = read_description(home, manifest)
+    answers = SavedAnswers(described.plan, described.noise, home, manifest["files"])
+    opened = open_parts if described.file_format == PARTS_FORMAT else open_files
+    return Release(answers, opened(home, manifest, metadata, described))

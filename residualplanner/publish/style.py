@@ -9,12 +9,12 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.file_names import BOOK_FORMAT, FORMATS, PARTS_FORMAT
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
+from residualplanner.publish.files.formats import FORMATS, format_names
 from residualplanner.publish.files.statistics import require_free_statistic_names
 from residualplanner.publish.files.workbook import require_workbooks
 from residualplanner.release.profiles import FormatName, Profile, ProfileName, profile_named, require_free_names
-from residualplanner.release.publication import Publication
-from residualplanner.release.quality import Quality
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.tidy_form import label_column_names
 
 __all__ = ["MOST_FILES", "Publication", "Quality", "Style", "chosen_format", "require_exportable"]
@@ -62,7 +62,7 @@ def chosen_format(
     """
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
-    every = (*FORMATS, PARTS_FORMAT)
+    every = format_names()
     if not isinstance(format, str) or format not in every:
         raise WorkloadError(f"format must be one of {list(every)}, got {value_text(format)}{suggestion(format, every)}")
     return format
@@ -98,8 +98,10 @@ def require_exportable(
     if format == PARTS_FORMAT and found.name != "default":
         raise WorkloadError(f'"parts" has estimates and standard errors only: profile={profile!r} is for other formats')
     require_free_columns(workload, found.graded(quality))
-    if format in ("xlsx", BOOK_FORMAT):
-        require_workbooks(workload, is_one=format == BOOK_FORMAT)
+    if format == BOOK_FORMAT:
+        require_workbooks(workload, is_one=True)
+    elif format in FORMATS:
+        FORMATS[format].require(workload)
 
 
 def require_free_columns(workload: Workload, profile: Profile) -> None:

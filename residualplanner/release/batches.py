@@ -73,17 +73,18 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
         stack: tables of some of them.
         start: the number of the block's first query in the workload.
     """
+    rows, kinds, estimates = stack
     if block.axes is None:
-        yield TableBatch(start + stack.rows, block.attributes[stack.rows], stack.kinds, stack.estimates)
+        yield TableBatch(start + rows, block.attributes[rows], kinds, estimates)
         return
-    queries = block.part(stack.rows)
+    queries = block.part(rows)
     for axes in np.unique(queries.every_axes, axis=0):
         same = np.flatnonzero((queries.every_axes == axes).all(axis=1))
         yield TableBatch(
-            start + stack.rows[same],
+            start + rows[same],
             queries.written_attributes[same],
-            tuple(stack.kinds[axis] for axis in axes.tolist()),
-            read_only(_with_axes(take(stack.estimates, same), axes.tolist())),
+            tuple(kinds[axis] for axis in axes.tolist()),
+            read_only(_with_axes(take(estimates, same), axes.tolist())),
         )
 
 

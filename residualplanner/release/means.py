@@ -17,64 +17,53 @@ from residualplanner.release.statistic_table import Column, StatisticTable, stat
 _TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Ratio:
-    """Ratios D / C of estimates whose errors are correlated, entry by entry; all arrays have one shape."""
+#: Two estimates whose errors are correlated, of which D / C is wanted, entry by entry, all of one shape: D, C, the
+#: variance of each, and their covariance.
+Ratio = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
-    above: FloatArray  # D
-    below: FloatArray  # C
-    above_variance: FloatArray
-    below_variance: FloatArray
-    covariance: FloatArray  # of D and C
 
-    @property
-    def estimate(self) -> FloatArray:
-        """D / C, or NaN where C is not above 0."""
-        return self.above / np.where(self.below > 0, self.below, np.nan)
+def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
+    """D / C, and its standard error by the delta method, to first order; NaN where C is not above 0.
 
-    @property
-    def std_err(self) -> FloatArray:
-        """By the delta method, to first order in the errors; NaN where C is not above 0.
+    Source: eq. (118).
+    """
+    above, below, of_above, of_below, covariance = ratio
+    divisor = np.where(below > 0, below, np.nan)
+    found = above / divisor
+    of_difference = of_above - 2 * found * covariance + found**2 * of_below  # that of D - t C
+    return found, np.sqrt(np.maximum(of_difference, 0)) / divisor
 
-        Source: eq. (118).
-        """
-        ratio = self.estimate
-        of_difference = self.above_variance - 2 * ratio * self.covariance + ratio**2 * self.below_variance  # D - t C
-        return np.sqrt(np.maximum(of_difference, 0)) / np.where(self.below > 0, self.below, np.nan)
 
-    def is_clear(self, margin: float) -> np.ndarray:
-        """Whether C is more than ``margin`` standard errors above 0, so that one can divide by it."""
-        found: np.ndarray = self.below > margin * np.sqrt(self.below_variance)
-        return found
+def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
 
-    def interval(self, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
-        """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
+    The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
+    however small C is, if it is in that range.
 
-        The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
-        however small C is, if it is in that range.
-
-        Source: eq. (119); Fieller 1954.
-        """
-        square = margin**2
-        a = self.below**2 - square * self.below_variance
-        b = self.above * self.below - square * self.covariance
-        c = self.above**2 - square * self.above_variance
-        with np.errstate(all="ignore"):
-            root = np.sqrt(np.maximum(b**2 - a * c, 0))
-            far = np.where(b < 0, b - root, b + root)  # without cancellation
-            first, second = far / a, c / far
-        between = np.sort(np.stack([first, second]), axis=0)
-        # With a >= 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
-        # beyond it, and is all of it where both do not, or where no ratio is excluded.
-        inside = a >= 0
-        is_cut = ~inside & (b**2 > a * c)
-        low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
-        high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
-        low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
-        # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
-        is_lost = ~(low <= high)
-        low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
-        return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
+    Source: eq. (119); Fieller 1954.
+    """
+    above, below, of_above, of_below, covariance = ratio
+    square = margin**2
+    # |D - t C| <= margin * std_err(D - t C), squared, is a t^2 - 2 b t + c <= 0.
+    a = below**2 - square * of_below
+    b = above * below - square * covariance
+    c = above**2 - square * of_above
+    with np.errstate(all="ignore"):
+        root = np.sqrt(np.maximum(b**2 - a * c, 0))
+        far = np.where(b < 0, b - root, b + root)  # without cancellation
+        first, second = far / a, c / far
+    between = np.sort(np.stack([first, second]), axis=0)
+    # With a >= 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
+    # beyond it, and is all of it where both do not, or where no ratio is excluded.
+    inside = a >= 0
+    is_cut = ~inside & (b**2 > a * c)
+    low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
+    high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
+    low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
+    # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
+    is_lost = ~((low <= high) & (low <= limit) & (high >= -limit))
+    low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
+    return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -111,7 +100,7 @@ class MeanTable(StatisticTable):
         Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
         Column("sum", "sum", "amounts", "{estimate} of the sum of the amounts", "of tables"),
         Column("sum_std_err", "sum_std_err", "amounts", "standard error of the sum, exact", "of unbiased"),
-        Column("too_noisy", "too_noisy", "neither", _TOO_NOISY, "of unbiased"),
+        Column("too_noisy", "too_noisy", "truth", _TOO_NOISY, "of unbiased"),
     )
 
     std_err: FloatArray
@@ -142,19 +131,20 @@ class MeanTable(StatisticTable):
         total, of_total, _ = from_amount(0.0)
         # The mean is the middle and a ratio of at most half a width in size, of which the ends of intervals are cut.
         deviation, of_deviation, with_count = from_amount(middle)
-        ratio = Ratio(deviation, count, of_deviation, of_count, with_count)
+        ratio = deviation, count, of_deviation, of_count, with_count
         margin, half = margin_factor(level), width / 2
-        ends = ratio.interval(margin, half)
+        found_ratio, std_err = ratio_and_std_err(ratio)
+        ends = fieller_interval(ratio, margin, half)
         found = {
-            "estimate": middle + np.clip(ratio.estimate, -half, half),
-            "std_err": ratio.std_err,
+            "estimate": middle + np.clip(found_ratio, -half, half),
+            "std_err": std_err,
             "low": middle + ends[0],
             "high": middle + ends[1],
             "count": count,
             "count_std_err": np.sqrt(of_count),
             "sum": total,
             "sum_std_err": np.sqrt(of_total),
-            "too_noisy": ~ratio.is_clear(margin),
+            "too_noisy": ~(count > margin * np.sqrt(of_count)),
         }
         return {field: frozen(np.asarray(values)) for field, values in found.items()}
 

@@ -30,7 +30,7 @@ from residualplanner.release.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from residualplanner.release.publication import Publication
+    from residualplanner.release.quality import Publication
 
 #: What the names of files for workers end with; they are removed before a release is complete.
 SENT = ".sent"
@@ -218,8 +218,8 @@ class UnbiasedEstimates:
         """The estimates of one table, on the host."""
         positions, kinds = query.in_domain_order
         rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
-        (stack,) = self.reconstructor.stacks(rows, codes, kinds, Scratch())
-        estimates: FloatArray = frozen(self.device.to_host(stack.estimates))[0]
+        ((_, _, found),) = self.reconstructor.stacks(rows, codes, kinds, Scratch())
+        estimates: FloatArray = frozen(self.device.to_host(found))[0]
         return estimates.transpose(query.axes)
 
     def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:

@@ -1,4 +1,4 @@
-"""How noisy published estimates are beside their size: coefficients of variation, and words for them.
+"""What is said to readers: who publishes tables, and how noisy estimates are beside their size.
 
 Nothing here has seen a true count.
 """
@@ -13,9 +13,49 @@ from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
+from residualplanner.method.domain.about import require_words, words_of
 
 #: What is said of an estimate, from the least noisy to the noisiest.
 RELIABLE, CAUTION, UNRELIABLE = "reliable", "use with caution", "unreliable"
+
+
+@hides("to_json")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What is said to readers about all tables of a release together.  It changes no number; what is empty is left out.
+
+    Attributes:
+        title: of the publication.
+        author: the people or the office that publish it.
+        date: of publication, such as "2026-11-22".
+        contact: where questions are answered, such as an address of e-mail.
+        source: where the records are from.
+        note: anything else.
+
+    Raises:
+        DomainError: one of them is not a string, not valid Unicode, or has more than 10,000 letters.
+
+    Example:
+        >>> Publication(title="Income in 2020", author="Office of Statistics").to_json()
+        {'title': 'Income in 2020', 'author': 'Office of Statistics'}
+    """
+
+    title: str = ""
+    author: str = ""
+    date: str = ""
+    contact: str = ""
+    source: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        require_words(self, "a publication")
+
+    def __bool__(self) -> bool:
+        return self != Publication()
+
+    def to_json(self) -> dict[str, str]:
+        """What is not empty, by name."""
+        return words_of(self)
 
 
 @hides("meaning", "to_json")

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from residualplanner.ground.atomic import PathLike
     from residualplanner.release.layout import Layout
     from residualplanner.release.profiles import FormatName, ProfileName
-    from residualplanner.release.publication import Publication
     from residualplanner.release.published_errors import PublishedErrors
-    from residualplanner.release.quality import Quality
+    from residualplanner.release.quality import Publication, Quality
     from residualplanner.scale.workers import Workers
 
 

@@ -6,7 +6,6 @@ Nothing loops over tables.
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,27 +13,34 @@ from numpy.typing import NDArray
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import require_type
-from residualplanner.method.bases.basis import basis_codes
-from residualplanner.method.kron import Array, AxisMap, ProductMap, Scratch, read_only
+from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.kron import (
+    Array,
+    AxisMap,
+    ProductMap,
+    Scratch,
+    empty_floats,
+    keeping,
+    read_only,
+    rebuilding_differences,
+)
 from residualplanner.method.queries.joint import answered_jointly
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.release.devices import HOST, Device
-from residualplanner.release.rebuilding import reconstruction_map
 from residualplanner.release.reference_answers import reference_answers
 
 #: How many cells are computed at a time, so that they stay in the processor's cache, but calls are few.
 BATCH_CELLS = 2**17
 #: How many maps are kept for the next tables of the same bases and kinds; and groups of answers, however small.
 _KEPT = 4096
+#: A kind with more answers than this many for each value is applied after the values have been rebuilt.
+_MANY = 2
 
 
-class Stack(NamedTuple):
-    """Tables of the same bases and kinds."""
-
-    rows: NDArray[np.int64]  # (b,): the numbers of their queries among those given, ascending
-    kinds: tuple[Kind, ...]  # (k,): the kind of query on each attribute
-    estimates: Array  # (b, q_1, .., q_k): in counts, on the device; read-only where that is the host
+#: Tables of the same bases and kinds: the numbers of their queries among those given, ascending, (b,); the kind of
+#: query on each attribute, (k,); and the estimates (b, q_1, .., q_k) in counts, read-only where they are on the host.
+Stack = tuple[NDArray[np.int64], tuple[Kind, ...], Array]
 
 
 class Reconstructor:
@@ -103,7 +109,7 @@ class Reconstructor:
             for part in np.array_split(same, pieces):
                 blocks, of_part = self._answers.blocks(numbers, row[part])
                 tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
-                yield Stack(rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1)))
+                yield rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1))
 
     def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
         return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])
@@ -198,3 +204,50 @@ def _smallest_within(sizes: NDArray[np.int64], room: int) -> NDArray[np.bool_]:
     is_kept = np.zeros(len(sizes), dtype=np.bool_)
     is_kept[by_size] = np.cumsum(sizes[by_size]) <= room
     return is_kept
+
+
+def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
+    """The map from the total and the residual answers of one attribute to the answers of a kind of query.
+
+    Its matrix is ``W [u | G]`` (q, 1 + m).  Where W has many rows, or the values follow from the answers in O(n), the
+    values are rebuilt first, ``[u | G]``, and W is applied to them in its own fast way.
+
+    Source: eqs. (13) and (25).
+
+    Example:
+        >>> from residualplanner import Identity
+        >>> from residualplanner.method.bases.matrix import integer_basis
+        >>> reconstruction_map(integer_basis([[1, -1]], "given"), Identity()).matrix
+        array([[ 0.5,  0.5],
+               [ 0.5, -0.5]])
+    """
+    values = basis.reconstruction
+    if kind.is_identity:
+        return values
+    rows = kind.rows(basis.size)
+
+    def make_matrix() -> NDArray[np.float64]:
+        return kind.apply(values.matrix, 0)
+
+    if values.direct is None and rows <= _MANY * basis.size:
+        return AxisMap(values.columns, rows, make_matrix)
+
+    def direct(stack: Array, target: Array) -> None:
+        rebuilt = empty_floats((stack.shape[0], stack.shape[2], basis.size), stack)
+        values.turn(stack, rebuilt)
+        target[...] = kind.apply(rebuilt, 2)
+
+    return AxisMap(values.columns, rows, make_matrix, direct)
+
+
+def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
+    """The map from the residual answers of a set to its components: the least noise that gives these answers.
+
+    Where its attributes have the subtraction basis, components are a table whose sum along every axis is 0; else they
+    are the answers.
+
+    Source: eq. (48).
+    """
+    return ProductMap(
+        [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]
+    )

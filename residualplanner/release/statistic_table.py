@@ -36,7 +36,7 @@ class Column(NamedTuple):
 
     name: str
     field: str  # of `StatisticTable.numbers`, which holds its values
-    of: Literal["amounts", "counts", "neither"]  # whose unit it has
+    of: Literal["amounts", "counts", "nothing", "truth"]  # whose unit it has; or whether something is so
     meaning: str  # in words; {level} is the confidence level, {estimate} what an estimate is called
     #: Tables have it, too, so that it is published as it is there; or it stays that of the unbiased estimates where
     #: tables are adjusted, and says so.
@@ -46,10 +46,10 @@ class Column(NamedTuple):
 
     def described(self, attribute: Attribute, count_unit: str, level: float) -> tuple[str, str, str]:
         """Name, unit and meaning; the unit is empty where there is none."""
-        units = {"amounts": unit_of(attribute), "counts": count_unit, "neither": ""}
+        units = {"amounts": unit_of(attribute), "counts": count_unit}
         estimate = "estimate" if self.is_adjusted else "unbiased estimate"
         meaning = self.meaning.format(level=f"{level:.15g}", estimate=estimate)
-        return self.name, units[self.of], "; ".join(filter(None, (meaning, self.note)))
+        return self.name, units.get(self.of, ""), "; ".join(filter(None, (meaning, self.note)))
 
     def published(self, numbers: Product, *, with_unbiased: bool) -> Iterable["Column"]:
         """The columns in its place where numbers were made from unbiased estimates; names say which is which."""

@@ -1,10 +1,10 @@
 """The statistic that a query is for, as all that writes or shows it knows it: columns with units, axes, title, values.
 
-A new statistic is a kind of query for the answers that it is made of, and a table, which `_TABLES` has by that kind.
+A new statistic is a kind of query for the answers that it is made of, and a table, which `TABLES` has by that kind.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +24,7 @@ from residualplanner.release.quantiles import QuantileTable
 from residualplanner.release.statistic_table import Column, StatisticTable, unit_of
 from residualplanner.release.tidy_form import label_columns
 
-_TABLES: Mapping[type[Statistic], type[StatisticTable]] = {Mean: MeanTable, Quantiles: QuantileTable}
+TABLES: dict[type[Statistic], type[StatisticTable]] = {Mean: MeanTable, Quantiles: QuantileTable}
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class StatisticForm:
     @property
     def word(self) -> str:
         """What such statistics are called, as "means"."""
-        return _TABLES[type(self.kind)].word
+        return TABLES[type(self.kind)].word
 
     @property
     def unit(self) -> str:
@@ -51,7 +51,7 @@ class StatisticForm:
     @property
     def title(self) -> str:
         """What it holds, in words."""
-        return _TABLES[type(self.kind)].title_of(self.attribute.name, self.unit)
+        return TABLES[type(self.kind)].title_of(self.attribute.name, self.unit)
 
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:
@@ -87,7 +87,7 @@ class StatisticForm:
         errors = np.moveaxis(np.broadcast_to(variance, unbiased.shape), self.axis, 0)
 
         def numbers(answers: FloatArray) -> dict[str, FloatArray]:
-            return _TABLES[type(self.kind)].numbers(self.kind, np.moveaxis(answers, self.axis, 0), errors, level)
+            return TABLES[type(self.kind)].numbers(self.kind, np.moveaxis(answers, self.axis, 0), errors, level)
 
         of_unbiased = numbers(unbiased)
         own = numbers(estimate) if any(column.is_adjusted for column in self.columns) else of_unbiased
@@ -111,7 +111,7 @@ def statistic_form(domain: Domain, profile: Profile, query: WrittenQuery) -> Sta
 
 def columns_in(profile: Profile, kind: Statistic) -> tuple[Column, ...]:
     """The columns of numbers of a statistic in a profile, which says what the numbers are."""
-    columns, product, beside = _TABLES[type(kind)].columns, profile.product, profile.with_unbiased
+    columns, product, beside = TABLES[type(kind)].columns, profile.product, profile.with_unbiased
     if product.is_unbiased:
         return columns
     return tuple(each for column in columns for each in column.published(product, with_unbiased=beside))
@@ -122,7 +122,7 @@ def kinds_of_statistics(workload: Workload) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for code, kind in enumerate(workload.kinds):
         if isinstance(kind, Statistic):
-            found.setdefault(_TABLES[type(kind)].word, []).append(code)
+            found.setdefault(TABLES[type(kind)].word, []).append(code)
     return found
 
 
@@ -138,4 +138,4 @@ def statistic_of(table: Heading, estimate: FloatArray, variance: FloatArray, lev
     """The statistic that a table is for, from its estimates and their variances; None where its query is for none."""
     kinds = WrittenQuery(table.positions, table.kinds).table_axes.kinds
     axis = statistic_among(kinds)
-    return None if axis is None else _TABLES[type(kinds[axis])].of_table(table, estimate, variance, level)  # type: ignore[index]
+    return None if axis is None else TABLES[type(kinds[axis])].of_table(table, estimate, variance, level)  # type: ignore[index]

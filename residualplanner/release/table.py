@@ -1,7 +1,8 @@
 """One published table: estimates, and how far they may be off."""
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,7 @@ from residualplanner.release.product import UNBIASED, Origin, Product, Provenanc
 from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
 from residualplanner.release.statistics import statistic_of
-from residualplanner.release.table_views import html_of, polars_of, text_of, xarray_of
-from residualplanner.release.tidy_form import TidyForm
+from residualplanner.release.tidy_form import html_of, polars_of, text_of, tidy_columns, xarray_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from residualplanner.publish.pictures import Picture, ShownTable
-import math
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +99,10 @@ class Table(Heading):
         return self.provenance.warning
 
     def __repr__(self) -> str:
-        return text_of(self)
+        return text_of(self, self.estimate, self.std_err)
 
     def _repr_html_(self) -> str:
-        return html_of(self)
+        return html_of(self, self.estimate, self.std_err)
 
     @property
     def variance(self) -> NDArray[np.float64]:
@@ -279,7 +278,7 @@ class Table(Heading):
         """
         import pandas as pd
 
-        frame = pd.DataFrame(self._tidy.columns(level, profile, quality))
+        frame = pd.DataFrame(self._columns(level, profile, quality))
         frame.attrs |= {"noise": self.warning} if self.warning else {}
         return frame
 
@@ -292,7 +291,7 @@ class Table(Heading):
             MissingExtraError: polars is not installed.
             BudgetError, WorkloadError: as `to_frame`.
         """
-        return polars_of({name: list(column) for name, column in self._tidy.columns(level, profile, quality).items()})
+        return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
         """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
@@ -300,7 +299,7 @@ class Table(Heading):
         Raises:
             MissingExtraError: xarray is not installed.
         """
-        return xarray_of(self)
+        return xarray_of(self, self.estimate, self.std_err)
 
     def plot(self, level: float = 0.95) -> "Picture":
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
@@ -320,7 +319,7 @@ class Table(Heading):
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
 
-    @property
-    def _tidy(self) -> TidyForm:
-        """The table with a row for each cell."""
-        return TidyForm(self.names, self.universe, self._axes, self.estimate, self.std_err, self.product, self.origin)
+    def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
+        """The columns of the tidy form."""
+        numbers = self.estimate, self.std_err
+        return tidy_columns(self, self._axes, *numbers, level=level, profile=profile, quality=quality)

@@ -1,19 +1,26 @@
-"""The tidy form of a table: one row for each cell."""
+"""A table in other forms: tidy, with a row for each cell, as consoles show it, and as libraries hold it."""
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.words import AMONG, TOTAL
+from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.html import ROWS, html_table, rest_note
+from residualplanner.ground.words import AMONG, COUNTS, TOTAL, count_text, number_text
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind, labels_in_words
-from residualplanner.release.product import Origin, Product, unlimited
+from residualplanner.method.queries.kind import Kind
+from residualplanner.release.heading import Heading
+from residualplanner.release.product import unlimited
 from residualplanner.release.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
+
+if TYPE_CHECKING:
+    import polars as pl
+    import xarray as xr
 
 #: What a column beside the labels is, by the word that its name ends in.
 BESIDE = {
@@ -55,37 +62,44 @@ def label_column_names(axes: Iterable[tuple[Attribute, Iterable[Kind]]]) -> list
     return [name for names in every for name in names]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class TidyForm:
-    """A table as rows."""
+def tidy_columns(
+    heading: Heading,
+    axes: Sequence[tuple[Attribute, Kind]],
+    estimate: FloatArray,
+    std_err: FloatArray,
+    *,
+    level: float | None,
+    profile: ProfileName,
+    quality: Quality | None,
+) -> dict[str, Any]:
+    """The columns of a table as rows, by name, in their order; options and errors as of `Table.to_frame`.
 
-    names: Sequence[str]  # of the attributes
-    universe: str  # which records it is about, where these are not all
-    axes: Sequence[tuple[Attribute, Kind]]  # each attribute, and the kind of query on it
-    estimate: FloatArray  # (q_1, .., q_k): in counts
-    std_err: FloatArray  # (q_1, .., q_k): in counts, of the unbiased estimates
-    product: Product  # what the numbers are
-    origin: Origin | None  # what numbers that are not unbiased were made from, where that is known
+    Args:
+        heading: of the table.
+        axes: each attribute, and the kind of query on it.
+        estimate (q_1, .., q_k): in counts.
+        std_err (q_1, .., q_k): in counts, of the unbiased estimates.
+        level: of confidence.
+        profile: which columns there are.
+        quality: which estimates are reliable.
+    """
+    import pandas as pd
 
-    def columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
-        """The columns by name, in their order; arguments and errors as of `Table.to_frame`."""
-        import pandas as pd
-
-        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
-        require_free_names(label_column_names((attribute, [kind]) for attribute, kind in self.axes), chosen)
-        indices = np.indices(self.estimate.shape).reshape(len(self.names), self.estimate.size)
-        columns: dict[str, Any] = {
-            name: pd.Series(list(labels)).take(index).array
-            for axis, index in zip(self.axes, indices, strict=True)
-            for name, labels in label_columns(*axis).items()
-        }
-        if chosen.is_described:
-            labels = [labels_in_words(kind, attribute) for attribute, kind in self.axes]
-            columns[QUERY] = cell_words(self.names, labels, self.universe)
-        origin = (self.origin or unlimited(self.estimate)).raveled()
-        numbers = chosen.numbers(self.estimate.ravel(), self.std_err.ravel(), level_of(profile, level), origin=origin)
-        columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
-        return columns
+    product, origin = heading.provenance.product, heading.provenance.origin
+    chosen = profile_named(profile).of(product, with_intervals=origin is not None).graded(quality)
+    require_free_names(label_column_names((attribute, [kind]) for attribute, kind in axes), chosen)
+    indices = np.indices(estimate.shape).reshape(len(axes), estimate.size)
+    columns: dict[str, Any] = {
+        name: pd.Series(list(labels)).take(index).array
+        for axis, index in zip(axes, indices, strict=True)
+        for name, labels in label_columns(*axis).items()
+    }
+    if chosen.is_described:
+        columns[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
+    known = (origin or unlimited(estimate)).raveled()
+    numbers = chosen.numbers(estimate.ravel(), std_err.ravel(), level_of(profile, level), origin=known)
+    columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
+    return columns
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:
@@ -105,3 +119,95 @@ def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: 
     pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
     about = f"{AMONG}{universe}" if universe else ""
     return [(", ".join(words) or TOTAL) + about for words in itertools.product(*pairs)]
+
+
+def text_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
+    """A table as a console shows it: a row for each cell, up to a number of rows."""
+    rows = _rows(heading, estimate, std_err)
+    head = [*heading.names, *heading.provenance.product.columns]
+    lines = [head, *([str(entry) for entry in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    is_number = [False] * len(heading.names) + [True, True]
+    body = [
+        "  ".join(
+            entry.rjust(width) if right else entry.ljust(width)
+            for entry, width, right in zip(line, widths, is_number, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join(filter(None, [_title(heading, estimate), *body, _note(estimate)]))
+
+
+def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
+    """A table as a notebook shows it: the same rows."""
+    head, rows = [*heading.names, *heading.provenance.product.columns], _rows(heading, estimate, std_err)
+    return html_table(_title(heading, estimate), head, rows, note=_note(estimate))
+
+
+def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
+    """Columns as a polars frame.
+
+    Raises:
+        MissingExtraError: polars is not installed.
+    """
+    with _needing("polars"):
+        import polars as pl
+    return pl.DataFrame(columns, strict=False)
+
+
+def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "xr.Dataset":
+    """A table as an xarray data set: ``estimate`` and ``std_err``, with labels along each axis.
+
+    Raises:
+        MissingExtraError: xarray is not installed.
+    """
+    with _needing("xarray"):
+        import xarray as xr
+    names, provenance = heading.names, heading.provenance
+    coordinates: dict[str, Any] = {
+        name: (name, _array_of(labels)) for name, labels in zip(names, heading.labels, strict=True)
+    }
+    arrays = {name: (names, each) for name, each in zip(provenance.product.columns, (estimate, std_err), strict=True)}
+    about = {name: text for name, text in (("universe", heading.universe), ("noise", provenance.warning)) if text}
+    return xr.Dataset(arrays, coordinates, {"units": heading.unit} | about)
+
+
+@contextmanager
+def _needing(package: str) -> Iterator[None]:
+    """Raise MissingExtraError where the package of a frame cannot be imported."""
+    try:
+        yield
+    except ImportError:
+        message = f"to_{package} needs {package}, which is not installed: pip install 'residualplanner[frames]'"
+        raise MissingExtraError(message, extra="frames") from None
+
+
+def _array_of(labels: Sequence[object]) -> Any:
+    """Labels as an array: of numbers or strings where all are of one type, else of objects."""
+    if len({type(label) for label in labels}) == 1 and isinstance(labels[0], str | int | float | bool):
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def _rows(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> list[list[object]]:
+    """The first cells in C order, each with its labels in words, estimate and standard error."""
+    shape, count = estimate.shape, min(estimate.size, ROWS)
+    indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
+    numbers = zip(estimate.ravel()[:count].tolist(), std_err.ravel()[:count].tolist(), strict=True)
+    of_axes = heading.labels_in_words
+    return [
+        [*(labels[i] for labels, i in zip(of_axes, index, strict=True)), *map(number_text, pair)]
+        for index, pair in zip(indices.tolist(), numbers, strict=True)
+    ]
+
+
+def _title(heading: Heading, estimate: FloatArray) -> str:
+    unit = "" if heading.unit == COUNTS else f", in {heading.unit}"
+    warning = f"; {heading.provenance.warning}" if heading.provenance.warning else ""
+    return f"{heading.title}: {count_text(estimate.size, 'cell')}{unit}{warning}"
+
+
+def _note(estimate: FloatArray) -> str:
+    return rest_note(estimate.size - ROWS, ".to_frame() has all")

@@ -1,8 +1,8 @@
 """A session: one data set, one budget, and every measurement charged."""
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, final
 
@@ -74,7 +74,7 @@ class Session:
         records_per_person: int | None = None,
     ) -> None:
         try:
-            self._ledger = opened_ledger(ledger, ExpectedTerms(budget, data_set, neighbors, records_per_person))
+            self._ledger = opened_ledger(ledger, stated_terms(budget, data_set, neighbors, records_per_person))
             self._data = data
         finally:
             del data  # so that the traceback of an error does not lead to the records
@@ -244,57 +244,61 @@ class Session:
         raise TypeError("a session holds records; open another one, with the same ledger, where it is needed")
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedTerms:
-    """What a ledger states, as far as a user has said it: the terms of a new one, and a check of one that exists."""
+def stated_terms(
+    budget: Budget | None = None,
+    data_set: str | None = None,
+    neighbors: Notion | None = None,
+    records_per_person: int | None = None,
+) -> dict[str, Any]:
+    """The terms of a ledger by name, as far as a user has said them."""
+    terms = {
+        "budget": budget,
+        "data_set": data_set,
+        "neighbors": neighbors,
+        "records_per_person": records_per_person,
+    }
+    return {name: value for name, value in terms.items() if value is not None}
 
-    budget: Budget | None = None
-    data_set: str | None = None
-    neighbors: Notion | None = None
-    records_per_person: int | None = None
 
-    def require_stated(self, ledger: Ledger) -> None:
-        """Raise BudgetError where the ledger states something else; its terms never change."""
-        for name in self.__slots__:
-            expected, stated = getattr(self, name), getattr(ledger, name)
-            is_same = expected == stated
-            if isinstance(expected, Budget) and isinstance(stated, Budget):  # however they are written
-                is_same = expected.pcost_exact == stated.pcost_exact
-            if expected is not None and not is_same:
-                words = repr(expected) if isinstance(expected, type(stated)) else value_text(expected)
-                raise BudgetError(
-                    f"the ledger was begun with {name} {stated!r}, which never changes; got {words}: "
-                    "leave it out, or begin another ledger, for other people's records"
-                )
-
-    def begin(self, path: PathLike | None) -> Ledger:
-        """Begin a ledger with these terms: in a new file, or in memory; BudgetError without a budget."""
-        if self.budget is None:
-            missing = "" if path is None else f"there is no ledger {os.fspath(path)} yet; "
+def require_stated(ledger: Ledger, terms: Mapping[str, Any]) -> None:
+    """Raise BudgetError where a ledger states other terms than these; they never change."""
+    for name, expected in terms.items():
+        stated = getattr(ledger, name)
+        is_same = expected == stated
+        if isinstance(expected, Budget) and isinstance(stated, Budget):  # however they are written
+            is_same = expected.pcost_exact == stated.pcost_exact
+        if not is_same:
+            words = repr(expected) if isinstance(expected, type(stated)) else value_text(expected)
             raise BudgetError(
-                f"{missing}a session needs a ledger that exists, or the budget of all releases from these records "
-                'together, such as budget=zcdp(1); where there is no limit, ledger=Ledger.unlimited("why")'
+                f"the ledger was begun with {name} {stated!r}, which never changes; got {words}: "
+                "leave it out, or begin another ledger, for other people's records"
             )
-        given = {name: getattr(self, name) for name in ("data_set", "neighbors", "records_per_person")}
-        terms: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        if path is None:
-            return Ledger(self.budget, **terms)
-        return Ledger.create(path, budget=self.budget, **({"data_set": Path(path).stem} | terms))
 
 
-def opened_ledger(ledger: Ledger | PathLike | None, expected: ExpectedTerms) -> Ledger:
+def begun_ledger(path: PathLike | None, terms: Mapping[str, Any]) -> Ledger:
+    """A new ledger with these terms: in a new file, or in memory; BudgetError without a budget."""
+    if "budget" not in terms:
+        missing = "" if path is None else f"there is no ledger {os.fspath(path)} yet; "
+        raise BudgetError(
+            f"{missing}a session needs a ledger that exists, or the budget of all releases from these records "
+            'together, such as budget=zcdp(1); where there is no limit, ledger=Ledger.unlimited("why")'
+        )
+    return Ledger(**terms) if path is None else Ledger.create(path, **{"data_set": Path(path).stem, **terms})
+
+
+def opened_ledger(ledger: Ledger | PathLike | None, terms: Mapping[str, Any]) -> Ledger:
     """The ledger itself; the one in a file; or a new one, where there is no such file or none is named.
 
     BudgetError where it states something other than what is expected, or there is none, and no budget to begin one.
     """
     if ledger is None:
-        return expected.begin(None)
+        return begun_ledger(None, terms)
     if not isinstance(ledger, Ledger | str | os.PathLike):
         raise BudgetError(f"ledger must be a Ledger or the path of one, got {type(ledger).__name__}")
     if not isinstance(ledger, Ledger):
         if not os.path.lexists(ledger):
             with suppress(FileExistsError):  # another process may begin it at the same time
-                return expected.begin(ledger)
+                return begun_ledger(ledger, terms)
         ledger = Ledger.open(ledger)
-    expected.require_stated(ledger)
+    require_stated(ledger, terms)
     return ledger

@@ -12,13 +12,12 @@ import residualplanner as rp
 from made_releases import any_release, exact_release
 from random_plans import bases_by_set, measured_of, plan_by_set, plans_by_set, query_rows, sample_workload
 from replayed_measuring import noise_left_out
-from residualplanner import Domain, Measurement, Prefix, Workload, measure, reconstruct
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.release import reference_answers
 from residualplanner.release.reference_answers import reference_answers as rebased
+from small_pieces import small_batches
 
 
 def counts(plan, seed, most=10):
@@ -42,8 +41,7 @@ def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, 
 @settings(max_examples=50, deadline=None)
 def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
     measurement = any_release(plan).measurement
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference_answers, "BATCH_CELLS", batch)
+    with small_batches(batch):
         few = rebased(measurement).values
     assert few.tobytes() == rebased(measurement).values.tobytes()
 
@@ -53,7 +51,9 @@ def test_one_basis_in_all_sets_gives_the_tables_of_a_plan_with_one_basis_to_the_
     release = any_release(plan)
     one = replace(plan, strategy=rp.strategies.constant_strategy(plan.closure, plan.strategy.of_attributes))
     answers = release.measurement.residuals
-    other = reconstruct(Measurement(one, FloatResiduals(groups_of_plan(one), answers.values), NoiseRecord(seed=1)))
+    other = rp.reconstruct(
+        rp.Measurement(one, FloatResiduals(groups_of_plan(one), answers.values), NoiseRecord(seed=1))
+    )
     for query in plan.workload:
         assert (release[query].estimate == other[query].estimate).all()
 
@@ -73,7 +73,7 @@ def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
     plan = plan_by_set(sample_workload(), seed)
     data = counts(plan, seed, most)
     noise_left_out(monkeypatch)
-    release = reconstruct(measure(plan, {plan.domain.names: data}))
+    release = rp.reconstruct(rp.measure(plan, {plan.domain.names: data}))
     for query in plan.workload:
         expected = query_rows(plan, query) @ data.ravel().astype(float)
         np.testing.assert_allclose(release[query].estimate.ravel(), expected, rtol=1e-11, atol=1e-11 * data.sum())
@@ -81,7 +81,7 @@ def test_exact_counts_of_any_size_come_back(monkeypatch, seed, most):
 
 def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
     """Entries of 2**45 in two attributes: the answers of pairs have 30 digits, the tables are right to 10 of them."""
-    workload = Workload(Domain({"a": 3, "b": 4}), [{"a": Prefix(), "b": Prefix()}])
+    workload = rp.Workload(rp.Domain({"a": 3, "b": 4}), [{"a": rp.Prefix(), "b": rp.Prefix()}])
     by_set = bases_by_set(workload, np.random.default_rng(4), most=3)
     large = tuple(
         integer_basis(basis.matrix * 2**45 + np.eye(*basis.matrix.shape, dtype=np.int64), "given")
@@ -93,10 +93,10 @@ def test_answers_that_int64_cannot_hold_are_rounded_once(monkeypatch):
     plan = replace(plan_by_set(workload, 1), strategy=by_set, noise_variances=np.full(4, 1e60))
     data = counts(plan, 2, 1000)
     noise_left_out(monkeypatch)
-    measurement = measure(plan, {plan.domain.names: data})
+    measurement = rp.measure(plan, {plan.domain.names: data})
     assert isinstance(measurement.residuals, IntegerResiduals)
     assert measurement.residuals.wide
-    table = reconstruct(measurement)[{"a": Prefix(), "b": Prefix()}]
+    table = rp.reconstruct(measurement)[{"a": rp.Prefix(), "b": rp.Prefix()}]
     np.testing.assert_allclose(table.estimate, data.cumsum(axis=0).cumsum(axis=1), rtol=1e-10)
 
 

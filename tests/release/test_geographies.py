@@ -33,19 +33,6 @@ def test_rows_are_the_counts_of_their_areas(plan):
     assert release[QUERIES[0]].estimate.round(9)[1].tolist() == [11, 22]
 
 
-def test_two_geographies_in_one_workload_have_the_errors_of_their_sums(plan):
-    covariance = plan.covariance(["county"])
-    for kind in (COUNTIES, DISTRICTS):
-        W = kind.on(DOMAIN["county"]).matrix(3)
-        assert plan.variance({"county": kind}) == pytest.approx(np.diag(W @ covariance @ W.T))
-
-
-def test_areas_are_the_sums_of_what_lies_in_them_in_both_geographies(release):
-    states, districts = release[{"county": COUNTIES}].estimate, release[{"county": DISTRICTS}].estimate
-    assert states[:3] == pytest.approx([states[3:].sum(), states[3:5].sum(), states[5]])
-    assert districts[:3] == pytest.approx([states[3:].sum(), states[3], states[4:].sum()])
-
-
 def test_frames_have_level_code_name_and_parent(release):
     frame = release[QUERIES[0]].to_frame()
     assert list(frame.columns)[:6] == [
@@ -57,9 +44,13 @@ def test_frames_have_level_code_name_and_parent(release):
     assert release[QUERIES[0]].to_polars().columns == list(frame.columns)
 
 
-@pytest.mark.parametrize("file_format", ["csv", "parquet", "xlsx", "workbook"])
+@pytest.mark.parametrize("file_format", ["csv", "parquet", "workbook"])
 def test_files_have_the_same_columns_and_are_read_back(release, tmp_path, file_format):
     release.save(tmp_path / "out", format=file_format)
+    if file_format == "csv":
+        text = (tmp_path / "out" / "tables" / "csv-metadata.json").read_text()
+        assert '"titles": "county_parent"' in text
+        assert "the label of what it is a part of" in text
     saved = rp.load_tables(tmp_path / "out")
     for query in QUERIES:
         columns = [name for name in release[query].to_frame() if name.startswith("county")]
@@ -74,20 +65,9 @@ def test_the_labels_of_parts_have_the_same_columns(release, tmp_path):
     (baldwin,) = [
         row for row in labels if row["label"] == "01003" and row["level"] is not None and row["parent"] == "01"
     ]
-    assert [baldwin[word] for word in ("level", "code", "name", "parent")] == [
-        "county",
-        "01003",
-        "Baldwin County",
-        "01",
-    ]
+    expected = {"level": "county", "code": "01003", "name": "Baldwin County", "parent": "01"}
+    assert expected.items() <= baldwin.items()
     assert {row["level"] for row in labels if row["attribute"] == "sex"} == {None}
-
-
-def test_the_metadata_of_csv_files_says_what_the_columns_are(release, tmp_path):
-    release.save(tmp_path / "out", format="csv")
-    text = (tmp_path / "out" / "tables" / "csv-metadata.json").read_text()
-    assert '"titles": "county_parent"' in text
-    assert "the label of what it is a part of" in text
 
 
 def test_tables_of_some_areas_have_the_same_columns():

@@ -1,6 +1,5 @@
 """Meanings of values, words about attributes and what is left out reach tables, files, metadata and reports."""
 
-import csv
 import itertools
 import json
 from urllib.parse import unquote
@@ -11,38 +10,25 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from made_releases import any_release
-from residualplanner import (
-    About,
-    Attribute,
-    Bins,
-    Domain,
-    Measurement,
-    Prefix,
-    Workload,
-    load_measurement,
-    load_plan,
-    load_tables,
-    marginals,
-    pcost,
-    select,
-)
+from made_releases import any_release, rows_of_file
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.publish.style import require_exportable
 
-DOMAIN = Domain(
+DOMAIN = rp.Domain(
     {
-        "sex": Attribute("sex", labels={1: "female", 2: "male"}, about=About(title="Sex", source="census")),
-        "region": Attribute("region", labels={"01": "the same", "02": "the same", "NO": ""}, unknown="elsewhere"),
-        "income": Attribute(
-            "income", bins=Bins([0, 9]), missing="Not stated", about=About(unit="dollars", note="a <b>")
+        "sex": rp.Attribute("sex", labels={1: "female", 2: "male"}, about=rp.About(title="Sex", source="census")),
+        "region": rp.Attribute("region", labels={"01": "the same", "02": "the same", "NO": ""}, unknown="elsewhere"),
+        "income": rp.Attribute(
+            "income", bins=rp.Bins([0, 9]), missing="Not stated", about=rp.About(unit="dollars", note="a <b>")
         ),
-        "month": Attribute("month", bins=Bins.months("2020-01", "2020-02"), missing="drop"),
+        "month": rp.Attribute("month", bins=rp.Bins.months("2020-01", "2020-02"), missing="drop"),
     }
 )
-WORKLOAD = marginals(DOMAIN, up_to=1) + Workload(DOMAIN, [("region", "sex"), {"sex": Prefix(), "income": Prefix()}])
-PLAN = select(WORKLOAD, budget=pcost(1))
+WORKLOAD = rp.marginals(DOMAIN, up_to=1) + rp.Workload(
+    DOMAIN, [("region", "sex"), {"sex": rp.Prefix(), "income": rp.Prefix()}]
+)
+PLAN = rp.select(WORKLOAD, budget=rp.pcost(1))
 RELEASE = any_release(PLAN)
 #: The columns of labels of some tables, written out.
 SEX = [(1, "female"), (2, "male")]
@@ -65,24 +51,7 @@ EXPECTED = {
 }
 
 
-def rows_of_csv(path):
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
-
-
-def rows_of_parquet(path):
-    table = pq.read_table(path)
-    return [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
-
-
-def rows_of_workbook(path):
-    return [list(row) for row in openpyxl.load_workbook(path)["table"].iter_rows(values_only=True)]
-
-
-READERS = {"csv": rows_of_csv, "parquet": rows_of_parquet, "xlsx": rows_of_workbook}
-
-
-@pytest.fixture(scope="module", params=READERS)
+@pytest.fixture(scope="module", params=["csv", "parquet", "xlsx"])
 def saved(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved") / "release"
     RELEASE.save(folder, format=request.param)
@@ -92,7 +61,7 @@ def saved(request, tmp_path_factory):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_files_have_each_label_and_beside_it_what_it_means(saved, name):
     folder, file_format = saved
-    head, *rows = READERS[file_format](folder / "tables" / f"{name}.{file_format}")
+    head, *rows = rows_of_file(folder / "tables" / f"{name}.{file_format}")
     names, expected = EXPECTED[name]
     assert list(head) == [*names, "estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"]
     found = [tuple(map(str, row[: len(names)])) for row in rows]
@@ -100,7 +69,7 @@ def test_files_have_each_label_and_beside_it_what_it_means(saved, name):
 
 
 def test_a_folder_is_read_back_with_its_meanings(saved):
-    tables = load_tables(saved[0])
+    tables = rp.load_tables(saved[0])
     for query in WORKLOAD:
         frame = tables.numbers.frame(query)
         pd.testing.assert_frame_equal(frame, RELEASE[query].to_frame(), check_exact=True, check_dtype=False)
@@ -123,7 +92,7 @@ def test_a_file_with_other_meanings_is_not_the_table_of_the_plan(tmp_path):
     path = tmp_path / "release" / "tables" / "sex.csv"
     path.write_text(path.read_text().replace('"female"', '"male"'))
     with pytest.raises(rp.errors.FileFormatError):
-        load_tables(tmp_path / "release").numbers.frame(("sex",))
+        rp.load_tables(tmp_path / "release").numbers.frame(("sex",))
 
 
 def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
@@ -141,7 +110,7 @@ def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
     described = json.loads((tmp_path / "release" / "tables" / "csv-metadata.json").read_text())
     for table in described["tables"]:
         titles = [column["titles"] for column in table["tableSchema"]["columns"]]
-        assert titles == rows_of_csv(tmp_path / "release" / "tables" / unquote(table["url"]))[0]
+        assert titles == rows_of_file(tmp_path / "release" / "tables" / unquote(table["url"]))[0]
     columns = {column["name"]: column for table in described["tables"] for column in table["tableSchema"]["columns"]}
     assert columns["sex"]["dc:title"] == "Sex"
     assert columns["income"]["schema:unitText"] == "dollars"
@@ -164,23 +133,18 @@ def test_parts_say_what_labels_mean(tmp_path):
     assert chosen["label"].tolist() == ["1", "2", "≤ 1", "≤ 2"]
     assert chosen["meaning"].tolist() == ["female", "male", "≤ female", "≤ male"]
     assert (labels["label"] == labels["meaning"])[labels["attribute"] == "income"].all()
-    assert load_tables(tmp_path / "release")["sex"].to_frame()["sex_meaning"].tolist() == ["female", "male"]
+    assert rp.load_tables(tmp_path / "release")["sex"].to_frame()["sex_meaning"].tolist() == ["female", "male"]
 
 
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
-    domain = Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
-    plan = select(marginals(domain, order=2), budget=pcost(1))
+    domain = rp.Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
+    plan = rp.select(rp.marginals(domain, order=2), budget=rp.pcost(1))
     with pytest.raises(
         rp.errors.WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"
     ):
         require_exportable(plan.workload)
     with pytest.raises(rp.errors.WorkloadError, match="rename them in the domain"):
         any_release(plan)["sex", "sex_meaning"].to_frame()
-
-
-def test_plans_keep_meanings_and_words(tmp_path):
-    PLAN.save(tmp_path / "a.plan")
-    assert load_plan(tmp_path / "a.plan").domain == DOMAIN
 
 
 # --- what is left out ---
@@ -191,18 +155,15 @@ SENTENCE = omission_of(DOMAIN)
 def test_every_guarantee_says_what_is_left_out(saved, tmp_path):
     folder, file_format = saved
     assert SENTENCE
+    others = any_release(rp.select(rp.marginals(rp.Domain({"sex": 2}), order=1), budget=rp.pcost(1)))
+    assert "left out" not in others.noise.guarantee
     assert RELEASE.noise.guarantee.endswith(f".  {SENTENCE}")
     files = ["manifest.json", "metadata.json", *(["tables/csv-metadata.json"] if file_format == "csv" else [])]
     for name in files:
         assert SENTENCE in (folder / name).read_text(), name
-    assert load_tables(folder).noise.guarantee.endswith(SENTENCE)
+    assert rp.load_tables(folder).noise.guarantee.endswith(SENTENCE)
     RELEASE.measurement.save(tmp_path / "m")
-    assert load_measurement(tmp_path / "m").noise.guarantee.endswith(SENTENCE)
-
-
-def test_no_guarantee_speaks_of_records_left_out_where_all_are_counted():
-    plan = select(marginals(Domain({"sex": 2}), order=1), budget=pcost(1))
-    assert "left out" not in any_release(plan).noise.guarantee
+    assert rp.load_measurement(tmp_path / "m").noise.guarantee.endswith(SENTENCE)
 
 
 def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_path):
@@ -211,7 +172,7 @@ def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_pat
     assert SENTENCE not in old["guarantee"]
     read = noise_from_json(old, PLAN)
     assert noise_to_json(read, PLAN) == old
-    assert Measurement(PLAN, RELEASE.measurement.residuals, read).noise.omission == SENTENCE
+    assert rp.Measurement(PLAN, RELEASE.measurement.residuals, read).noise.omission == SENTENCE
 
 
 def test_a_guarantee_that_says_that_others_are_left_out_is_refused():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from random_plans import mechanism
-from residualplanner.release.means import Ratio
+from residualplanner.release.means import fieller_interval
 
 IDENTITY = rp.Identity()
 BY_JOB = {"job": IDENTITY, "pay": rp.Sum()}
@@ -40,11 +40,10 @@ entries = st.floats(-50, 50)
 
 
 @given(above=entries, below=entries, scale=st.floats(0.1, 20), other=st.floats(0.1, 20), r=st.floats(-0.95, 0.95))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_fieller_s_interval_is_all_that_a_search_over_ratios_does_not_exclude(above, below, scale, other, r):
     covariance, limit = r * scale * other, 10.0
-    ratio = Ratio(*map(np.array, (above, below, scale**2, other**2, covariance)))
-    low, high = ratio.interval(MARGIN, limit)
+    low, high = fieller_interval(tuple(map(np.array, (above, below, scale**2, other**2, covariance))), MARGIN, limit)
     t = np.linspace(-limit, limit, 20_001)
     spread = np.sqrt(scale**2 - 2 * t * covariance + t**2 * other**2)
     kept = t[np.abs(above - t * below) <= MARGIN * spread]
@@ -63,7 +62,7 @@ def test_fieller_s_interval_is_all_that_a_search_over_ratios_does_not_exclude(ab
     ],
 )
 def test_the_interval_of_each_case_is_of_its_shape(above, below, expected):
-    low, high = Ratio(*map(np.array, (above, below, 1.0, 1.0, 0.0))).interval(MARGIN, 10.0)
+    low, high = fieller_interval(tuple(map(np.array, (above, below, 1.0, 1.0, 0.0))), MARGIN, 10.0)
     shape = {(False, False): "two-sided", (True, True): "the whole range"}.get((low == -10, high == 10))
     assert shape == expected or (shape is None and high == 10 and low > -10)
 
@@ -74,7 +73,7 @@ def test_intervals_of_means_of_small_groups_cover_as_often_as_stated(count):
     covariance = np.array([[4.0, 3.0], [3.0, 60.0]])
     below, above = chance.multivariate_normal([count, mean * count], covariance, draws).T
     variances = (np.full(draws, entry) for entry in (60.0, 4.0, 3.0))
-    low, high = Ratio(above, below, *variances).interval(MARGIN, 10.0)
+    low, high = fieller_interval((above, below, *variances), MARGIN, 10.0)
     assert ((low <= mean) & (mean <= high)).mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
 
 
@@ -99,21 +98,18 @@ def test_estimates_of_quantiles_increase_with_the_probability(seed):
     assert ((known >= -10) & (known <= 30)).all()
 
 
-def test_an_empty_group_has_no_mean_to_speak_of_and_the_whole_range():
-    found = rp.means(release_of(STATED, [("job", "pay"), BY_JOB]), "pay", ["job"])
-    assert found.too_noisy.tolist() == [False, False, True]
-    assert (found.low[2], found.high[2]) == (-10, 30)
-
-
-def test_means_of_negative_amounts_are_near_the_truth_and_those_of_everybody_have_no_axis():
+def test_means_of_negative_amounts_are_near_the_truth_and_an_empty_group_has_none_to_speak_of():
     release = release_of(STATED, [("job", "pay"), BY_JOB])
     found = rp.means(release, "pay", ["job"])
     assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
+    assert found.too_noisy.tolist() == [False, False, True]
+    for seed in range(8):
+        each = rp.means(release_of(STATED, [("job", "pay"), BY_JOB], seed=seed), "pay", ["job"])
+        assert each.too_noisy.tolist() == (each.count <= MARGIN * each.count_std_err).tolist()
+    assert (found.low[2], found.high[2]) == (-10, 30)
     everybody = rp.means(release, "pay")
     assert everybody.estimate.shape == ()
     assert abs(everybody.estimate - 8) < 5 * everybody.std_err
-    shown = ["job", "mean", "std_err", "low", "high", "count", "count_std_err", "sum", "sum_std_err", "too_noisy"]
-    assert list(found.to_frame()) == shown
 
 
 @pytest.mark.parametrize(
@@ -134,9 +130,10 @@ def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
     assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
 
 
-def test_adjusted_tables_are_refused():
-    with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
-        rp.means(rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), "pay", ["job"])
+def test_adjusted_tables_and_what_is_no_release_are_refused():
+    for wrong in (rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), None, "release", [1, 2]):
+        with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
+            rp.means(wrong, "pay", ["job"])
 
 
 @pytest.mark.parametrize("between", [None, (-5, 20)])
@@ -164,11 +161,6 @@ def test_no_mean_that_is_expected_has_a_larger_error_than_is_told_in_advance_and
     assert np.sqrt(max(along)) / 25 == pytest.approx(told[0], rel=1e-9)
 
 
-def variances_of_mean(K):
-    """Of the count, and of what amounts from 0 to 1 are above 0 and below 1, from a precision matrix on both cells."""
-    return np.diag(np.array([[1, 1], [0, 1], [1, 0]]) @ np.linalg.inv(K) @ np.array([[1, 0, 1], [1, 1, 0]]))
-
-
 @pytest.mark.parametrize(("loss", "least"), [("max", 4 / 3), ("sum", 2 + np.sqrt(3))])
 def test_the_plan_for_a_mean_has_the_least_errors_that_were_proved(loss, least):
     domain = rp.Domain({"job": 4, "pay": rp.Numeric(20, 60)})
@@ -176,31 +168,6 @@ def test_the_plan_for_a_mean_has_the_least_errors_that_were_proved(loss, least):
     plan = rp.select(rp.Workload(domain, [query]), budget=rp.pcost(1), loss=loss)
     found = plan.variance(query)[0]
     assert (found.max() if loss == "max" else found.sum()) == pytest.approx(least, rel=1e-5)
-
-
-@given(a=st.floats(0.05, 1), b=st.floats(0.05, 1), r=st.floats(-0.95, 0.95))
-@settings(max_examples=300)
-def test_no_mechanism_of_the_same_cost_has_smaller_errors_of_counts_and_sums(a, b, r):
-    K = np.array([[a, r * np.sqrt(a * b)], [r * np.sqrt(a * b), b]])
-    found = variances_of_mean(K / max(a, b))
-    assert found.max() >= 4 / 3 * (1 - 1e-9)
-    assert found.sum() >= (2 + np.sqrt(3)) * (1 - 1e-9)
-
-
-shares = st.lists(st.floats(0.1, 1), min_size=4, max_size=4)
-
-
-@pytest.mark.slow
-@given(shares=shares)
-@settings(max_examples=10, deadline=None)
-def test_a_plan_is_no_worse_in_any_query_than_a_budget_that_is_divided(shares):
-    domain = rp.Domain({"job": 5, "year": 3, "pay": rp.Numeric(0, 40)})
-    queries = [("job",), ("year",), *({name: IDENTITY, "pay": rp.Sum()} for name in ("job", "year"))]
-    std_err = np.sqrt(sum(shares) / np.array(shares)) * [1, 1, 40, 40]  # each with its share of the cost 1
-    targets = rp.losses.Targets([(query, MARGIN * each) for query, each in zip(queries, std_err, strict=True)])
-    plan = rp.select(rp.Workload(domain, queries), budget=rp.pcost(1), loss=targets)
-    ours = [np.sqrt(plan.variance(query).max()) for query in queries]
-    assert (np.array(ours) <= std_err).all()
 
 
 @pytest.mark.parametrize("records", [0, -1, np.nan, np.inf])
@@ -222,12 +189,6 @@ def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
         np.testing.assert_allclose(found.estimate[job], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("wrong", [None, "release", [1, 2]])
-def test_means_of_what_is_no_release_are_refused(wrong):
-    with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
-        rp.means(wrong, "pay", ["job"])
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclude(seed):
     edges, query = [-10, 0, 10, 20, 30], {"job": IDENTITY, "pay": rp.Quantiles((0.3, 0.8))}
@@ -239,3 +200,11 @@ def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclud
         may_be = [b for b in range(4) if b == 3 or excess[b] >= -slack[b]]  # the quantile's bin, or one before it
         below = [b for b in range(3) if excess[b] < slack[b]]  # the quantile may be above their upper edges
         assert (found.low[job, p], found.high[job, p]) == (edges[may_be[0]], edges[below[-1] + 2 if below else 1])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_beyond_the_limits_of_the_amounts_is_all_of_their_range(sign):
+    """Cut to the limits it would have no width, as if the mean were known."""
+    estimates = tuple(np.array([x]) for x in (sign * 130.0, 10.0, 4.0, 0.01, 0.0))
+    low, high = fieller_interval(estimates, 2.0, limit=10.0)
+    assert (low, high) == (-10.0, 10.0)

@@ -9,12 +9,11 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner import Bins, Domain, Workload, marginals, pcost, select
 from residualplanner.release.table import Estimate
 from strategies import NAMES
 
-DOMAIN = Domain({"age": Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})
-PLAN = select(marginals(DOMAIN, up_to=3), budget=pcost(1))
+DOMAIN = rp.Domain({"age": rp.Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})
+PLAN = rp.select(rp.marginals(DOMAIN, up_to=3), budget=rp.pcost(1))
 RELEASE = any_release(PLAN)
 
 
@@ -82,8 +81,8 @@ def test_weights_that_do_not_fit_are_refused(weights):
 
 
 def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
-    domain = Domain({NAMES[0]: 200, NAMES[1]: 200})
-    table = any_release(select(Workload(domain, [("a", "b")]), budget=pcost(1)))["a", "b"]
+    domain = rp.Domain({NAMES[0]: 200, NAMES[1]: 200})
+    table = any_release(rp.select(rp.Workload(domain, [("a", "b")]), budget=rp.pcost(1)))["a", "b"]
     with pytest.raises(rp.errors.WorkloadError, match="too large: the covariance of 40,000 cells"):
         table.covariance()
     # The sum of all cells is the total, whose variance is its own noise.
@@ -91,8 +90,8 @@ def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
 
 
 def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
-    domain = Domain({"estimate": 2, "moe": 2, "sex": 2})
-    release = any_release(select(marginals(domain, up_to=2), budget=pcost(1)))
+    domain = rp.Domain({"estimate": 2, "moe": 2, "sex": 2})
+    release = any_release(rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(1)))
     assert len(release["sex"].to_frame()) == 2
     with pytest.raises(rp.errors.WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
         release["estimate", "moe"].to_frame()

@@ -32,20 +32,13 @@ def test_a_cell_is_found_by_its_labels():
     [
         ({"sex": "F"}, "give a label of each attribute; attribute 'age' has none"),
         ({"sx": "F", "age": "[0, 18)"}, r"no attribute 'sx'; it has \['sex', 'age'\]; did you mean 'sex'"),
+        ({"sex": True, "age": "[0, 18)"}, "'sex' has no label True"),
         ({"sex": "F", "age": "[0, 19)"}, r"'age' has no label '\[0, 19\)'; .*did you mean '\[0, 18\)'"),
     ],
 )
 def test_labels_that_are_not_there_are_refused_with_the_nearest(labels, words):
     with pytest.raises(rp.errors.DomainError, match=words):
         TABLE.at(**labels)
-
-
-def test_true_is_not_the_label_1():
-    domain = rp.Domain({"a": rp.Attribute("a", labels=[False, True])})
-    table = any_release(rp.select(rp.Workload(domain, [("a",)]), budget=rp.pcost(1)))["a"]
-    assert table.at(a=True).estimate == table.estimate[1]
-    with pytest.raises(rp.errors.DomainError, match="'a' has no label 1"):
-        table.at(a=1)
 
 
 @given(plan=planned(smallest=2), data=st.data())
@@ -208,8 +201,13 @@ def test_tab_completion_offers_the_documented_names_alone():
     assert dir(rp) == sorted(rp.__all__)
 
 
-def test_names_in_a_comparison_are_counted_by_attributes():
-    comparison = rp.questions.compare({"p": PLAN})
-    svg = comparison.plot()._repr_svg_()
-    assert "0 attributes" in svg
-    assert "2 attributes" in svg
+def test_what_is_made_of_a_release_is_a_table_in_a_notebook():
+    plan = rp.select(rp.marginals(rp.Domain({"a": ["<b>", "c"], "d": 2}), up_to=2), budget=rp.zcdp(1))
+    measurement = rp.measure(plan, np.zeros((30, 2), int), ledger=rp.Ledger.unlimited("a test"))
+    records = rp.synthesize(rp.reconstruct(measurement), records=30)
+    html = records._repr_html_()
+    assert "and 10 more" in html
+    assert html.count("<tr>") == 21
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert records.quality._repr_html_().count("<tr") == len(records.quality.names) + 1

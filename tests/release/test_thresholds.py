@@ -75,24 +75,6 @@ def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():
     assert table.combine(weights).estimate == pytest.approx(float((weights * answers(EITHER, DATA)).sum()))
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx", "workbook", "parts"])
-def test_files_hold_the_tables_of_thresholds(tmp_path, file_format):
-    release = exact_release(plan_with_all(), DATA)
-    release.save(tmp_path / "tables", format=file_format)
-    saved = rp.load_tables(tmp_path / "tables")
-    assert list(saved) == list(release)
-    for query in release:
-        np.testing.assert_allclose(saved[query].estimate, answers(query, DATA), atol=1e-6)
-        np.testing.assert_allclose(saved[query].std_err, release[query].std_err, rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_report_names_thresholds(tmp_path):
-    release = exact_release(plan_with_all(), DATA)
-    rp.publish.write_report(release, tmp_path / "report.html")
-    assert "at least 2" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
 def test_what_was_measured_in_a_basis_that_tells_values_apart_answers_no_threshold():
     workload = rp.Workload(DOMAIN, [{"a": rp.Range(), "b": rp.Identity()}])
     release = exact_release(rp.select(workload, budget=rp.pcost(1)), DATA)

@@ -41,24 +41,6 @@ def test_a_release_answers_every_query_by_its_definition(problem, seed):
     assert [table.query for table in release.tables()] == list(workload)
 
 
-@settings(max_examples=10)
-@given(
-    seed=st.integers(0, 99),
-    names=st.permutations(["age", "sex"]),
-    codes=st.sets(st.integers(0, 2), min_size=1, max_size=2),
-)
-def test_the_employed_and_the_others_are_everybody_cell_by_cell(seed, names, codes):
-    labels = DOMAIN["employed"].value_labels
-    parts = [[labels[code] for code in range(3) if (code in codes) == is_in] for is_in in (True, False)]
-    first, second = (rp.Among(tuple(names), where={"employed": part}) for part in parts)
-    release = any_release(rp.select(rp.Workload(DOMAIN, [tuple(names), first]), budget=rp.pcost(1)), seed)
-    everybody = release[tuple(names)].estimate
-    np.testing.assert_allclose(release[first].estimate + release[second].estimate, everybody, atol=1e-9)
-    every = release[first].sum(names[0]), release[rp.Among((names[1],), where={"employed": parts[0]})]
-    np.testing.assert_allclose(every[0].estimate, every[1].estimate, atol=1e-9)
-    np.testing.assert_allclose(every[0].variance, every[1].variance)
-
-
 def test_a_table_has_no_axis_for_an_attribute_that_only_selects():
     table = exact_release(planned(), DATA)[AMONG]
     assert table.names == ("sex", "age")
@@ -88,14 +70,6 @@ def test_an_attribute_of_the_table_has_the_selected_labels_only():
     assert table.sum("age", "employed").title == "(total) among sex: 1, employed: yes or part time"
 
 
-def test_sums_of_a_kind_are_about_the_selected_records():
-    table = exact_release(planned(), DATA)[ADULTS]
-    assert table.labels == (("[0, 30)", "[0, 65)"),)
-    np.testing.assert_allclose(table.estimate, DATA[1:3].sum(axis=(1, 2)).cumsum(), atol=1e-6)
-    with pytest.raises(rp.errors.WorkloadError, match="do not add up"):
-        table.sum("age")
-
-
 def test_all_labels_are_everybody():
     release = exact_release(planned(), DATA)
     everybody = release[
@@ -114,7 +88,7 @@ def test_release_look_ups_find_universes_however_they_are_written():
     assert release.part_of(AMONG) == 0
 
 
-@pytest.mark.parametrize("file_format", ["parquet", "csv", "xlsx", "workbook", "parts"])
+@pytest.mark.parametrize("file_format", ["csv", "parts"])
 def test_files_hold_the_tables_and_say_which_records_they_are_about(tmp_path, file_format):
     release = exact_release(planned(), DATA)
     release.save(tmp_path / "tables", format=file_format)

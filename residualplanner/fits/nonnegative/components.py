@@ -25,7 +25,7 @@ from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.basis_groups import BasisGroups
-from residualplanner.release.rebuilding import components_of_answers
+from residualplanner.release.stacks import components_of_answers
 
 #: Up to this many entries the matrix of an axis is formed, and its norm is exact.
 _FORMED = 2**18

@@ -16,20 +16,19 @@ from residualplanner.method.queries.runs import Prefix, Range
 
 #: The fields of a hierarchy from a file or a frame.
 _CLASSIFIED = {"classification", "total", "leaves", "values"}
-#: The kinds that `residualplanner.more.queries.json` reads.
-_FURTHER = ("hierarchy", "matching", "by bin", "sum", "mean", "quantiles", "selection")
 
 
 def kind_from_json(value: object) -> Kind:
     """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one."""
     word = value.get("kind") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(word, str) or word not in (*_READERS, *_FURTHER):
+    found = _reader(word) if isinstance(word, str) else None
+    if not isinstance(value, dict) or found is None:
         message = (
             "a kind of query must be {'kind': 'identity'}, 'prefix', 'range', 'hierarchy', 'custom', 'matching', "
             "'selection', 'by bin', 'sum', 'mean' or 'quantiles', got "
         )
         raise FileFormatError(message + reprlib.repr(value))
-    fields, reader = _reader(word)
+    fields, reader = found
     allowed = {"kind"} | (_CLASSIFIED if "classification" in value and word == "hierarchy" else fields)
     if set(value) != allowed:
         raise FileFormatError(
@@ -41,13 +40,13 @@ def kind_from_json(value: object) -> Kind:
         raise FileFormatError(f"an invalid kind {word!r}: {error}") from None
 
 
-def _reader(word: str) -> tuple[set[str], Callable[[dict[str, Any]], Kind]]:
-    """The fields of a kind and what reads them."""
+def _reader(word: str) -> tuple[set[str], Callable[[dict[str, Any]], Kind]] | None:
+    """The fields of a kind and what reads them; None where there is no such kind."""
     if word in _READERS:
         return _READERS[word]
     from residualplanner.more.queries.json import READERS  # a door
 
-    return READERS[word]
+    return READERS.get(word)
 
 
 def _custom(value: dict[str, Any]) -> Custom:

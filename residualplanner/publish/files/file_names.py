@@ -11,10 +11,9 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 
-#: The format of one workbook for all tables, and that of very many tables, which has Parquet files of many each; and
-#: the formats that all have a file for each table, or a sheet.
+#: The format of one workbook for all tables, and that of very many tables, which has Parquet files of many each; the
+#: others, in `formats`, have a file for each table.
 BOOK_FORMAT, PARTS_FORMAT = "workbook", "parts"
-FORMATS = ("parquet", "csv", "xlsx", BOOK_FORMAT)
 
 #: From an attribute's position and a kind of query on it to what the two contribute to file names.
 NameParts = dict[tuple[int, Kind], str]

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
-from residualplanner.publish.files import csv, parquet, workbook
+from residualplanner.publish.files import csv, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
 from residualplanner.publish.files.file_names import (
     BOOK_FILE,
@@ -26,6 +26,7 @@ from residualplanner.publish.files.file_names import (
     table_name,
     written_queries,
 )
+from residualplanner.publish.files.formats import FORMATS
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
 from residualplanner.publish.files.statistics import statistic_file, statistic_sheet, types_of
@@ -33,9 +34,8 @@ from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers, one_by_one
 from residualplanner.release.product import Product
-from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
-from residualplanner.release.quality import Quality
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.statistics import StatisticForm, statistic_form
 from residualplanner.release.tidy_form import label_columns
 
@@ -278,11 +278,11 @@ class InFiles(Saved):
         types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
         types |= {name: self.described.datatype(name) for name in profile.value_names}
         content = content_of(self.folder, saved.file, saved.sha256)
-        path, sheet = self.folder / saved.file, self._sheets.get(name, workbook.TABLE_SHEET)
+        path, sheet = self.folder / saved.file, self._sheets.get(name, "")
         return read_columns(content, path, types, saved.cells, axes, optional=profile.optional_names, sheet=sheet)
 
     def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
-        sheet, name = workbook.TABLE_SHEET, self._names[number]
+        sheet, name = "", self._names[number]
         if self._sheets:
             file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
             content = content_of(self.folder, file, self.files[name].sha256)
@@ -331,22 +331,18 @@ def read_columns(
     axes: Sequence[Mapping[str, Sequence[object]]] = (),
     *,
     optional: Collection[str] = (),
-    sheet: str = workbook.TABLE_SHEET,
+    sheet: str = "",
 ) -> dict[str, Any]:
     """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
 
     There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
-    and, but in ``optional`` columns, a value in each row; else FileFormatError.
+    and, but in ``optional`` columns, a value in each row; else FileFormatError.  They are in a ``sheet`` of a workbook,
+    if it is named, else in a file of the format that its name ends in.
     """
-    columns: Mapping[str, Any]
-    if path.suffix == ".xlsx":
-        columns = workbook.read(content, path, types, cells, sheet)
-    else:
-        is_csv = path.suffix == ".csv"
-        table = csv.read(content, path, types) if is_csv else parquet.read(content, path, types, cells)
-        if table.column_names != list(types) or table.num_rows != cells:
-            raise not_the_table(path)
-        columns = {name: table[name] for name in types}
+    read = partial(workbook.read, sheet=sheet) if sheet else FORMATS[path.suffix[1:]].read
+    columns = read(content, path, types, cells)
+    if list(columns) != list(types) or any(len(column) != cells for column in columns.values()):
+        raise not_the_table(path)
     arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
     if any(array.null_count for name, array in arrays.items() if name not in optional):
         raise not_the_table(path)

@@ -14,7 +14,7 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.file_names import NameParts, parts_of_workload
 from residualplanner.release.product import Product
 from residualplanner.release.profiles import Profile
-from residualplanner.release.publication import Publication
+from residualplanner.release.quality import Publication
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, INTEGER, TRUTH, NUMBER = "string", "integer", "boolean", "double"

@@ -73,7 +73,7 @@ def types_of(form: StatisticForm) -> dict[str, str]:
 
 def datatype_of(column: Column) -> str:
     """The type of a column of numbers, in the vocabulary of CSV on the Web."""
-    return TRUTH if column.of == "neither" else NUMBER
+    return TRUTH if column.of == "truth" else NUMBER
 
 
 def form_of(described: Description, query: WrittenQuery) -> StatisticForm | None:
@@ -150,7 +150,7 @@ def statistic_formats(described: Description) -> dict[str, str]:
     """By the name of a column of statistics how spreadsheets show its numbers; the cells hold every digit."""
     kinds = (kind for kind in described.plan.workload.kinds if isinstance(kind, Statistic))
     columns = (column for kind in kinds for column in columns_in(described.profile, kind))
-    return {column.name: "#,##0.00" for column in columns if column.of != "neither"}
+    return {column.name: "#,##0.00" for column in columns if column.of != "truth"}
 
 
 def queries_with(workload: Workload, codes: Sequence[int]) -> IntArray:

@@ -17,7 +17,7 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.columns import not_the_table
 from residualplanner.publish.files.parquet import EXPANSION, TEXT_ROOM
 from residualplanner.publish.files.sidecar import INTEGER, TEXT, TRUTH
-from residualplanner.release.publication import Publication
+from residualplanner.release.quality import Publication
 from residualplanner.release.tidy_form import label_columns
 
 #: The sheet of the table, and the one that describes it; in a workbook of many tables, the list of these.
@@ -199,7 +199,9 @@ def write(
     return book.close()
 
 
-def read(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, sheet: str) -> dict[str, list[Any]]:
+def read(
+    content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, sheet: str = TABLE_SHEET
+) -> dict[str, list[Any]]:
     """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
     try:
         import openpyxl  # type: ignore[import-untyped]

@@ -1,7 +1,7 @@
 """The page of a report: one HTML file that needs nothing else."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.from_sources import origins_of
-from residualplanner.publish.report.figures import Figure, comparable, spread_rows
+from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, promise_of
 from residualplanner.publish.report.statistics import statistics_of
 from residualplanner.publish.report.subject import Subject
@@ -52,55 +52,53 @@ _PUBLISHED = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", 
 _PUBLISHED_ROWS = 100
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Contents:
-    """What a page shows."""
+def page_of(
+    subject: Subject,
+    rows: ErrorRows,
+    tables: PageTables,
+    figures: Mapping[str, tuple[Figure, ...]],
+    folder: str,
+) -> str:
+    """The page as HTML.
 
-    subject: Subject
-    rows: ErrorRows  # of the error table
-    tables: PageTables
-    figures: tuple[Figure, ...]
-    estimates: tuple[Figure, ...]  # tables of a release as pictures
-    maps: tuple[Figure, ...]
-    total: tuple[str, str, str] | None  # the number of records: what it is, the number, a remark
-
-
-def page_of(contents: Contents, folder: str) -> str:
-    """The page as HTML, given the name of the folder beside it, which holds the figures and their data."""
+    Args:
+        subject: what it is about.
+        rows: of the error table.
+        tables: of a release, to search and sort.
+        figures: ``figures`` on budget and errors, ``estimates``, tables of a release as pictures, and ``maps``.
+        folder: the name of the folder beside it, which holds the figures and their data.
+    """
     script = source("page.js").strip()
     return html_of(
         "page.html.jinja",
-        title=contents.subject.title,
+        title=subject.title,
         script=ready(script),
         script_hash=script_hash(script),
-        data=ready(rows_json(contents.rows)),
-        cells=ready(tables_json(contents.tables)),
+        data=ready(rows_json(rows)),
+        cells=ready(tables_json(tables)),
         options=json.dumps({"page": _PAGE_ROWS, "print": _PRINT_ROWS, "unbroken": _UNBROKEN}),
         link="./" + quote(folder, safe=""),
-        **_values(contents),
+        rows=rows,
+        first_rows=[rows.texts(row) for row in range(min(_PAGE_ROWS, rows.count))],
+        page=tables,
+        shown_table=_shown_table(tables),
+        files=_files(rows),
+        **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
+        **_values(subject),
     )
 
 
-def _values(contents: Contents) -> dict[str, Any]:
-    """All numbers and sentences of the page."""
-    subject, figures = contents.subject, {figure.name: figure for figure in contents.figures}
-    promise = promise_of(subject)
+def _values(subject: Subject) -> dict[str, Any]:
+    """All numbers and sentences of the page that are in no table or figure."""
+    promise, total = promise_of(subject), total_texts(subject)
     return {
         "subject": subject,
-        "rows": contents.rows,
-        "first_rows": [contents.rows.texts(row) for row in range(min(_PAGE_ROWS, contents.rows.count))],
-        "page": contents.tables,
-        "shown_table": _shown_table(contents.tables),
-        "files": _files(contents.rows),
         "publication": publication_texts(subject.publication),
-        "figures": figures,
-        "estimates": contents.estimates,
-        "maps": contents.maps,
         "statistics": statistics_of(subject),
         "published": _published(subject),
         "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
-        "facts": _facts(subject, promise) + ([contents.total] if contents.total else []),
+        "facts": _facts(subject, promise) + ([total] if total else []),
         **_workload(subject),
         "level": level_text(subject.level),
         "print_rows": _PRINT_ROWS,

@@ -23,7 +23,7 @@ from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.privacy import Budget, Neighbors, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_rounded_up, html_of, publication_texts
-from residualplanner.release.publication import Publication
+from residualplanner.release.quality import Publication
 
 #: The deltas that epsilon is stated for, besides the budget's own.
 _DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")

@@ -6,6 +6,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,13 +21,13 @@ from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.pictures import require_package
 from residualplanner.publish.report.estimates import estimates_of, maps_of, require_mapped
-from residualplanner.publish.report.figures import figures_of, total_texts
-from residualplanner.publish.report.page import Contents, page_of
+from residualplanner.publish.report.figures import figures_of
+from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import ledger_page_of
 from residualplanner.publish.report.subject import Subject, subject_of
 from residualplanner.publish.report.tables import CELLS, error_rows, page_tables
-from residualplanner.release.publication import Publication
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
+from residualplanner.release.quality import Publication
 from residualplanner.release.release import Release
 
 if TYPE_CHECKING:
@@ -94,18 +95,15 @@ def write_report(
     require_free_report(page, replace=replace)
     subject = _with_errors(subject_of(source, level=level, publication=publication), errors)
     require_mapped(subject, maps or {})
-    contents = Contents(
-        subject,
-        error_rows(subject, _links_of(subject.tables, page)),
-        page_tables(subject, limit=cells),
-        tuple(figures_of(subject)),
-        tuple(estimates_of(subject)),
-        tuple(maps_of(subject, maps or {})),
-        total_texts(subject),
-    )
-    text = page_of(contents, figures.name)
+    every = {
+        "figures": tuple(figures_of(subject)),
+        "estimates": tuple(estimates_of(subject)),
+        "maps": tuple(maps_of(subject, maps or {})),
+    }
+    rows = error_rows(subject, _links_of(subject.tables, page))
+    text = page_of(subject, rows, page_tables(subject, limit=cells), every, figures.name)
     with _aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
-        for figure in (*contents.figures, *contents.estimates, *contents.maps):
+        for figure in chain.from_iterable(every.values()):
             (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8", newline="\n")
             _write_csv(figure.data, folder / f"{figure.name}.csv")
         subject.plan.save_errors(folder / "errors.csv", level)

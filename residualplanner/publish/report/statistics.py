@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,19 +24,13 @@ _NOTHING = "–"
 _ERRORS = ("std_err", "count_std_err", "sum_std_err")
 
 
-class StatisticRows(NamedTuple):
-    """A table of statistics on the page."""
+def statistics_of(subject: Subject) -> list[dict[str, Any]]:
+    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan.
 
-    title: str  # what it holds, with the unit
-    head: tuple[str, ...]  # the headings, of labels first
-    rows: list[tuple[str, ...]]
-    texts: int  # how many columns are labels
-    meanings: list[tuple[str, str, str]]  # of the columns of numbers: heading, unit and meaning
-    left_out: int  # how many rows it has besides those
-
-
-def statistics_of(subject: Subject) -> list[StatisticRows]:
-    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan."""
+    Of each its ``title``, with the unit; the headings, ``head``, those of labels first; ``rows`` of strings; ``texts``,
+    how many columns are labels; ``meanings``, heading, unit and meaning of the others; and ``left_out``, how many rows
+    it has besides those.
+    """
     if subject.tables is None:
         return []
     wanted = set(subject.tables.query_numbers.tolist())
@@ -72,7 +66,7 @@ def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
     return found | {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
 
 
-def _rows_of(subject: Subject, row: int) -> StatisticRows:
+def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
     table, form = subject.table(row), _form(subject, row)
     assert form is not None
     axes = _axes(form)
@@ -81,14 +75,14 @@ def _rows_of(subject: Subject, row: int) -> StatisticRows:
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
     groups = ", ".join(attribute.heading for attribute, _ in form.groups)
-    return StatisticRows(
-        " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),
-        (*axes, *(_heading(column.name) for column in form.columns)),
-        rows,
-        max(1, len(axes)),
-        form.described(subject.plan.domain.unit, subject.level),
-        form.rows - len(rows),
-    )
+    return {
+        "title": " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),
+        "head": (*axes, *(_heading(column.name) for column in form.columns)),
+        "rows": rows,
+        "texts": max(1, len(axes)),
+        "meanings": form.described(subject.plan.domain.unit, subject.level),
+        "left_out": form.rows - len(rows),
+    }
 
 
 def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
@@ -110,7 +104,7 @@ def _texts(form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]
     fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
     for column in form.columns:
         shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()
-        if column.of == "neither":
+        if column.of == "truth":
             yield ["yes" if value else "no" for value in shown]
             continue
         error = fields.get(column.field if column.field in _ERRORS else f"{column.field}_std_err")

@@ -18,11 +18,10 @@ from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.loading import load_tables
 from residualplanner.publish.pictures import ShownTable, rows_to_show
+from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
-from residualplanner.release.publication import Publication
-from residualplanner.release.quality import Quality
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 

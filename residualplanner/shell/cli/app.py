@@ -1,17 +1,40 @@
-"""The program: its commands, its help, and what it does about errors."""
+"""The program: its commands, what each checks of the words that were typed, and what is done about errors.
+
+The library is imported within the functions, so that help and wrong arguments do not wait for it.
+"""
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from residualplanner.ground import file_kinds as kinds
+from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import ArgumentError
-from residualplanner.shell.cli import commands
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.output import reported_failures
+from residualplanner.shell.cli.options import MeasuringOptions, NumberOptions, PlanOptions, with_groups
+from residualplanner.shell.cli.output import Output, Quiet, reported_failures, telling_outputs
+from residualplanner.shell.cli.paths import (
+    ANSWERS,
+    PLAN,
+    REPORTED,
+    SOURCE,
+    SPEC,
+    require_different,
+    require_files,
+    require_free_file,
+    require_free_plan_path,
+    require_free_records_path,
+    require_free_report_path,
+    require_kind_of_name,
+    require_new_folder,
+    require_records,
+)
 
 
 class _Commands(TyperGroup):
@@ -44,23 +67,323 @@ def _options(version: opt.Version = False) -> None:
     """Options that come before a command."""
 
 
-def _summary(command: Callable[..., None]) -> str:
-    """The first paragraph of a command's docstring, on one line: in a list of commands it is wrapped, not cut off."""
-    return " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+def _command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a command, which a list of commands describes by the first paragraph of its docstring."""
+
+    def added(command: Callable[..., None]) -> Callable[..., None]:
+        # on one line: in the list it is wrapped, not cut off
+        summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+        app.command(name, short_help=summary)(with_groups(command))
+        return command
+
+    return added
 
 
-for name, command in {
-    "demo": commands.demo,
-    "init": commands.init,
-    "plan": commands.plan,
-    "check": commands.check,
-    "measure": commands.measure,
-    "reconstruct": commands.reconstruct,
-    "release": commands.release,
-    "synthesize": commands.synthesize,
-    "compare": commands.compare_plans,
-    "report": commands.report,
-    "ledger": commands.show_ledger,
-    "schema": commands.schema,
-}.items():
-    app.command(name, short_help=_summary(command))(command)
+@_command("demo")
+def demo(
+    folder: opt.Folder = Path("residualplanner-demo"),
+    order: opt.Order = 3,
+    max_cells: opt.MaxCells = 50_000,
+    quiet: Quiet = False,
+) -> None:
+    """See the whole flow on the Adult data, which ship with the package."""
+    require_new_folder(folder)
+    from residualplanner.shell.cli.demo import run_demo
+
+    with telling_outputs(folder):
+        run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
+
+
+@_command("init")
+def init(
+    source: opt.Source,
+    spec: opt.NewSpec = None,
+    *,
+    is_dictionary: opt.IsDictionary = False,
+    has_header: opt.HasHeader = False,
+    table: opt.TableName = None,
+    output: Output,
+) -> None:
+    """Write a commented spec to start from.
+
+    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
+    Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
+
+    Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
+    the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
+    """
+    require_files("init", SOURCE, source)
+    path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
+    require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    require_free_file(path)
+    from residualplanner.shell.cli.spec.starting import say_start, starting_spec, with_ledger
+
+    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
+    text = with_ledger(start[0], f"{path.stem}.ledger")
+    with telling_outputs(path):
+        with write_atomically(path) as file:
+            file.write(text.encode("utf-8"))
+        say_start(start, source, path, output)
+
+
+@_command("plan")
+def plan(
+    spec: opt.Spec,
+    path: opt.NewPlan = None,
+    *,
+    errors: opt.ErrorsFile = None,
+    changes: PlanOptions,
+    level: opt.SpecLevel = None,
+    force: opt.ForcePlan = False,
+    output: Output,
+) -> None:
+    """Choose the noise and compute how accurate every table will be, without data.
+
+    Writes the plan, and beside it the error table as CSV, or where --errors-file says. After a change of the spec,
+    --force writes both again.
+
+    Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
+    """
+    from residualplanner.shell.cli.planning import run_plan
+    from residualplanner.shell.cli.spec.file import read_spec
+    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
+
+    require_files("plan", SPEC, spec)
+    path = spec.with_suffix(".plan") if path is None else path
+    errors = path.parent / f"{path.name}.errors.csv" if errors is None else errors
+    require_free_plan_path(path, errors, force=force)
+    run_plan(overridden(read_spec(spec), changes, typed_output(level), output), path, errors, output)
+
+
+@_command("check")
+def check(
+    spec: opt.Spec,
+    data: opt.Data,
+    path: opt.NewCheck = None,
+    *,
+    newlines_in_values: opt.NewlinesInValues = False,
+    output: Output,
+) -> None:
+    """List what of the records does not fit a spec, for whoever holds them: it costs nothing, and shows values.
+
+    It reads the records as measure does and prints each column's values that do not fit, with hints, and how many
+    records each rule leaves out. Nothing is charged or published, and no file is written unless -o names one. The exit
+    status is 1 where measure would refuse the records.
+    """
+    require_files("check", SPEC, spec)
+    require_records(data, "check")
+    if path is not None:
+        require_free_file(path)
+    from residualplanner.shell.cli.records import RecordsFile, run_check
+    from residualplanner.shell.cli.spec.file import read_spec
+
+    read = read_spec(spec)
+    run_check(read, RecordsFile(data, newlines_in_values, read.people), path, output)
+
+
+@_command("measure")
+def measure(  # noqa: PLR0913
+    plan: opt.PlanFile,
+    data: opt.Data,
+    path: opt.NewMeasurement,
+    *,
+    measuring: MeasuringOptions,
+    person: opt.Person = None,
+    order: opt.PersonOrder = None,
+    key: opt.PersonKey = None,
+    dry_run: opt.DryRun = False,
+    output: Output,
+) -> None:
+    """Read the records and add the plan's noise: the only step that sees them.
+
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
+    same command goes on with what an earlier run began, and spends nothing twice.
+    """
+    require_files("measure", PLAN, plan)
+    require_records(data, "measure")
+    require_free_file(path)
+    from residualplanner.shell.cli.releasing import run_measure
+    from residualplanner.shell.cli.spec.file import typed_people
+
+    require_different(path, *measuring.gate.folders, *filter(None, [measuring.ledger]))
+    people = typed_people(person, order, key)
+    run_measure(plan, data, people, path, measuring, output, dry_run=dry_run)
+
+
+@_command("reconstruct")
+def reconstruct(  # noqa: PLR0913
+    paths: opt.MeasurementFiles,
+    folder: opt.Folder,
+    format: opt.Format = None,
+    profile: opt.Profile = None,
+    level: opt.ProfileLevel = None,
+    *,
+    numbers: NumberOptions,
+    spec: opt.OutputSpec = None,
+    workers: opt.Workers = 1,
+    dry_run: opt.DryRun = False,
+    output: Output,
+) -> None:
+    """Turn a measurement into tables with margins of error, as often as you like, at no further cost.
+
+    The folder of a release holds its measurement, whatever its tables are. Several measurements of the same records are
+    averaged, each weighted by its precision; their costs add up.
+    """
+    require_files("reconstruct", ANSWERS, *paths)
+    require_files("reconstruct", SPEC, spec)
+    require_new_folder(folder)
+    from residualplanner.shell.cli.releasing import run_reconstruct
+    from residualplanner.shell.cli.spec.file import read_spec
+    from residualplanner.shell.cli.spec.output import OutputTable
+    from residualplanner.shell.cli.spec.wanted import WantedOutput, typed_output
+
+    typed = typed_output(level, numbers, format=format, profile=profile)
+    read = None if spec is None else read_spec(spec)
+    table = OutputTable() if read is None else read.output
+    wanted = WantedOutput(table.model_copy(update=typed), read)
+    run_reconstruct(paths, folder, wanted, output, workers=workers, dry_run=dry_run)
+
+
+@_command("release")
+def release(  # noqa: PLR0913
+    spec: opt.Spec,
+    data: opt.Data,
+    folder: opt.Folder,
+    *,
+    measuring: MeasuringOptions,
+    changes: PlanOptions,
+    level: opt.SpecLevel = None,
+    format: opt.SpecFormat = None,
+    profile: opt.SpecProfile = None,
+    numbers: NumberOptions,
+    dry_run: opt.DryRun = False,
+    output: Output,
+) -> None:
+    """Plan, measure and reconstruct in one go.
+
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger;
+    but with --store the same command goes on with what an earlier run began, and spends nothing twice.
+
+    DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
+    is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
+    """
+    require_files("release", SPEC, spec)
+    require_records(data, "release")
+    require_new_folder(folder)
+    from residualplanner.shell.cli.releasing import run_release
+    from residualplanner.shell.cli.spec.file import read_spec
+    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
+
+    typed = typed_output(level, numbers, format=format, profile=profile)
+    changed = overridden(read_spec(spec), changes, typed, output)
+    run_release(changed, data, folder, measuring, output, dry_run=dry_run)
+
+
+@_command("synthesize")
+def synthesize(  # noqa: PLR0913
+    paths: opt.MeasurementFiles,
+    file: opt.NewRecords,
+    *,
+    records: opt.RecordCount = None,
+    method: opt.RecordsMethod = "controlled",
+    seed: opt.RecordsSeed = 0,
+    bins: opt.ShownBins = "labels",
+    spec: opt.FactsSpec = None,
+    dry_run: opt.DryRun = False,
+    output: Output,
+) -> None:
+    """Make synthetic records whose tables are near those of a release, as often as you like, at no further cost.
+
+    No record is that of a person. Beside the records comes a JSON file that says what they are. What is printed tells
+    how well their tables fit what was measured.
+    """
+    require_files("synthesize", ANSWERS, *paths)
+    require_files("synthesize", SPEC, spec)
+    from residualplanner.shell.cli.releasing import run_synthesize
+    from residualplanner.shell.cli.spec.file import read_spec
+    from residualplanner.shell.cli.spec.wanted import WantedOutput
+
+    require_free_records_path(file)
+    read = None if spec is None else read_spec(spec)
+    facts = WantedOutput() if read is None else WantedOutput(read.output, read)
+    run_synthesize(paths, file, facts, output, records=records, method=method, seed=seed, bins=bins, dry_run=dry_run)
+
+
+@_command("compare")
+def compare_plans(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, output: Output) -> None:
+    """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
+    require_files("compare", PLAN, *plans)
+    if path is not None:
+        require_free_file(path)
+    from residualplanner.shell.cli.planning import run_compare
+
+    run_compare(plans, path, level, output)
+
+
+@_command("report")
+def report(
+    source: opt.Reported,
+    page: opt.NewPage = Path("report.html"),
+    level: opt.Level = 0.95,
+    *,
+    spec: opt.PublicationSpec = None,
+    cells: opt.PageCells = 20_000,
+    force: opt.ForceReport = False,
+    output: Output,
+) -> None:
+    """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
+
+    The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
+    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
+    """
+    if not source.exists():
+        raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
+    require_files("report", REPORTED, source)
+    require_kind_of_name(page, kinds.PAGE, "end the name of a page in .html; browsers print it as PDF")
+    from residualplanner.shell.cli.planning import run_report
+    from residualplanner.shell.cli.spec.file import read_spec
+    from residualplanner.shell.cli.spec.objects import maps_of_spec
+
+    require_free_report_path(page, force=force)
+    publication, maps = None, {}
+    if spec is not None:
+        require_files("report", SPEC, spec)
+        read = read_spec(spec)
+        publication, maps = read.output.publication.publication, maps_of_spec(read)
+    options = {"level": level, "publication": publication, "cells": cells, "replace": force, "maps": maps}
+    run_report(source, page, options, output)
+
+
+@_command("ledger")
+def show_ledger(
+    path: opt.ExistingLedger,
+    *,
+    name: opt.DataSetName = None,
+    budget: opt.LedgerBudget = None,
+    unlimited: opt.NoBudgetReason = None,
+    neighbors: opt.LedgerNeighbors = "add-remove",
+    records_per_person: opt.RecordsPerPerson = 1,
+    cost: opt.TornCost = None,
+    output: Output,
+) -> None:
+    """Show what has been charged to a ledger; or begin one with --create."""
+    from residualplanner.shell.cli.ledgers import begin_ledger, cost_of_text, existing_ledger, say_ledger
+
+    if name is None:
+        if (budget, unlimited) != (None, None):
+            raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
+        opened = existing_ledger(path, "ledger")
+    else:
+        options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
+        opened = begin_ledger(path, budget, unlimited, options)
+    if cost is not None:
+        opened.settle(cost_of_text(cost))
+    say_ledger(opened, output)
+
+
+@_command("schema")
+def schema() -> None:
+    """Print the JSON Schema of a spec, for editors that complete and check TOML."""
+    from residualplanner.shell.cli.spec.file import spec_schema
+
+    typer.echo(json.dumps(spec_schema(), indent=2))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from residualplanner.shell.cli.paths import LEDGER, require_files
 from residualplanner.shell.cli.spec.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.words import say_caution
-from residualplanner.shell.session import ExpectedTerms, opened_ledger
+from residualplanner.shell.session import begun_ledger, opened_ledger, require_stated, stated_terms
 
 _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
@@ -62,50 +62,50 @@ class WantedLedger:
     """
 
     path: Path
-    expected: ExpectedTerms = ExpectedTerms()  # noqa: RUF009 - frozen
+    terms: Mapping[str, Any] = field(default_factory=dict)  # what the spec says of it
 
     @property
     def is_to_be_begun(self) -> bool:
         """Whether there is no such file, and a budget to begin one with."""
-        return self.expected.budget is not None and not self.path.exists()
+        return "budget" in self.terms and not self.path.exists()
 
     def rehearsed(self) -> Ledger:
         """The ledger, whose terms must be those of the spec; in memory where it is to be begun."""
         if self.is_to_be_begun:
-            return self.expected.begin(None)
+            return begun_ledger(None, self.terms)
         existing = existing_ledger(self.path, "--ledger")
-        self.expected.require_stated(existing)
+        require_stated(existing, self.terms)
         return existing
 
     @property
     def beginning(self) -> str | None:
         """The command that begins it, where it is to be begun."""
-        if self.expected.budget is None or not self.is_to_be_begun:
+        if not self.is_to_be_begun:
             return None
-        neighbors, records = self.expected.neighbors, self.expected.records_per_person
-        given = [] if neighbors in (None, "add-remove") else ["--neighbors", neighbors]
-        given += [] if records in (None, 1) else ["--records-per-person", str(records)]
-        budget = typed_text(self.expected.budget)
+        budget, neighbors = typed_text(self.terms["budget"]), self.terms["neighbors"]
+        records = self.terms["records_per_person"]
+        given = [] if neighbors == "add-remove" else ["--neighbors", neighbors]
+        given += [] if records == 1 else ["--records-per-person", str(records)]
         return command_text("ledger", self.path, "--create", self.path.stem, "--budget", budget, *given)
 
     def opened(self, output: Output) -> Ledger:
         """The ledger, begun if it has to be; what is left is said."""
         words = ", begun now" if self.is_to_be_begun else ""
-        found = opened_ledger(self.path, self.expected) if words else self.rehearsed()
+        found = opened_ledger(self.path, self.terms) if words else self.rehearsed()
         say_balance(self.path, found.balance, output, words)
         return found
 
 
-def wanted_ledger(typed: Path | None, spec: SpecFile, path: Path) -> WantedLedger | None:
-    """The ledger that is to be charged for the spec at ``path``: the one that was typed, else the spec's, if any."""
+def wanted_ledger(typed: Path | None, spec: SpecFile) -> WantedLedger | None:
+    """The ledger that is to be charged for a spec: the one that was typed, else the spec's, if any."""
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
     try:
         budget = None if spec.ledger.budget is None else spec.ledger.budget.budget
     except BudgetError as error:
         raise BudgetError(f"ledger, budget: {error}") from None
-    expected = ExpectedTerms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
-    return WantedLedger(path.parent / spec.ledger.file, expected)
+    terms = stated_terms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
+    return WantedLedger(spec.path.parent / spec.ledger.file, terms)
 
 
 def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -> None:

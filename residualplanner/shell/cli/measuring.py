@@ -42,9 +42,8 @@ from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balan
 from residualplanner.shell.cli.output import Output, command_text, notes_of
 from residualplanner.shell.cli.paths import require_folder_around
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.sizes import measurement_bytes, require_space
 from residualplanner.shell.cli.spec.budgets import require_drawable_budget
-from residualplanner.shell.cli.steps import Effort, say_writing
+from residualplanner.shell.cli.steps import Effort, measurement_bytes, require_space, say_writing
 from residualplanner.shell.cli.words import say_spending
 
 #: What measuring into a store holds at once, in bytes: counts of one pass, answers of a task; and of a larger table,

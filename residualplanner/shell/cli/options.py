@@ -18,7 +18,6 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Notion
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
-from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.spec.budgets import LossName, complete_budget
 
 if TYPE_CHECKING:
@@ -37,11 +36,9 @@ Data = Annotated[
     Path, typer.Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
 ]
 Folder = Annotated[Path, typer.Option("-o", "--output", help="The folder to make.", metavar="DIR")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check, and say what would be read, spent and written; do nothing.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 Format = Annotated[
     FormatName | None,
     typer.Option(
@@ -312,19 +309,6 @@ TornCost = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class MessageOptions:
-    """How a command tells what it does."""
-
-    quiet: Quiet = False
-    as_json: Json = False
-
-    @property
-    def output(self) -> Output:
-        """Where its messages go."""
-        return Output(self.quiet, self.as_json)
-
-
-@dataclass(frozen=True, slots=True)
 class MeasuringOptions:
     """How records are read and measured, and what is charged for it."""
 
@@ -367,9 +351,9 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose parameters that are groups are replaced, in its signature, by the options of the group.
 
     Example:
-        >>> def forget(name: str, *, messages: MessageOptions) -> None: ...
+        >>> def forget(name: str, *, changes: PlanOptions) -> None: ...
         >>> list(inspect.signature(with_groups(forget)).parameters)
-        ['name', 'quiet', 'as_json']
+        ['name', 'budget', 'at_most', 'loss']
     """
     signature = inspect.signature(command)
     groups: dict[str, Any] = {

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -46,12 +46,19 @@ _FAILURES = (
 _WRONG_PATHS = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the messages of a command go: a text for people, or for programs an event and facts as a line of JSON."""
+    """Where the messages of a command go: a text for people, or for programs an event and facts as a line of JSON.
 
-    quiet: bool = False
-    as_json: bool = False
+    It is a group of options, too: what a command prints is said by these two.
+    """
+
+    quiet: Quiet = False
+    as_json: Json = False
 
     def say(self, text: str = "", *, style: str | None = None, event: str = "message", **facts: Any) -> None:
         """Print a line, or several, unchanged."""
@@ -303,5 +310,5 @@ def naming(path: Path) -> Iterator[None]:
     """Name the spec in errors of the block's library calls."""
     try:
         yield
-    except (errors.DomainError, errors.WorkloadError, errors.BudgetError) as error:
+    except (errors.DomainError, errors.WorkloadError, errors.BudgetError, errors.FileFormatError) as error:
         raise errors.FileFormatError(f"{path}: {error}") from None

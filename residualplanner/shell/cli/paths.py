@@ -7,38 +7,34 @@ import os
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import require_free_folder
 from residualplanner.ground.errors import ArgumentError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.file_kinds import FileKind, kind_of_name, kind_of_path
 
+#: The files that one argument may name: in words, and which kinds pass, whatever else may be wrong with them.
+Expected = tuple[str, tuple[FileKind, ...]]
 
-class ExpectedFile(NamedTuple):
-    """The files that one argument may name: in words, and which kinds pass, whatever else may be wrong with them."""
-
-    words: str
-    kinds: tuple[FileKind, ...]
-
-
-SPEC = ExpectedFile("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
-PLAN = ExpectedFile("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
-ANSWERS = ExpectedFile(
-    "a measurement, as measure writes it, or the folder of a release", (kinds.MEASUREMENT, kinds.RELEASE, kinds.OTHER)
+SPEC: Expected = ("a spec in TOML, such as init writes", (kinds.SPEC, kinds.TEXT, kinds.OTHER))
+PLAN: Expected = ("a plan, as the command plan writes it", (kinds.PLAN, kinds.OTHER))
+ANSWERS: Expected = (
+    "a measurement, as measure writes it, or the folder of a release",
+    (kinds.MEASUREMENT, kinds.RELEASE, kinds.OTHER),
 )
-LEDGER = ExpectedFile("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
-SOURCE = ExpectedFile(
+LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER, kinds.TEXT, kinds.OTHER))
+SOURCE: Expected = (
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.TEXT, kinds.OTHER),
 )
-RECORDS = ExpectedFile("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
-REPORTED = ExpectedFile(
-    "a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER, kinds.OTHER)
+RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
+REPORTED: Expected = (
+    "a plan, the folder of a release, or a ledger",
+    (kinds.PLAN, kinds.RELEASE, kinds.LEDGER, kinds.OTHER),
 )
 
 
-def require_files(command: str, expected: ExpectedFile, *paths: Path | None) -> None:
+def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
     """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted."""
     for path in filter(None, paths):
         if not path.is_dir():
@@ -69,10 +65,11 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _require_kind(path: Path, found: FileKind, command: str, expected: ExpectedFile) -> None:
-    if found not in expected.kinds:
+def _require_kind(path: Path, found: FileKind, command: str, expected: Expected) -> None:
+    words, kinds_that_pass = expected
+    if found not in kinds_that_pass:
         purpose = f", which is for {found.command}" if found.command else ""
-        raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {expected.words}")
+        raise FileFormatError(f"{path} is {found.name}{purpose}; {command} wants {words}")
 
 
 def _require_readable(path: Path) -> None:

@@ -22,11 +22,11 @@ from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
-from residualplanner.shell.cli.sizes import require_writable, say_search
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
+from residualplanner.shell.cli.steps import require_writable, say_search
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
 from residualplanner.shell.questions import Comparison, compare
 
@@ -40,28 +40,28 @@ _ON_PAGES = {
 }
 
 
-def run_plan(changed: SpecFile, spec: Path, path: Path, errors: Path, output: Output) -> None:
+def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
     """Write the plan of a spec, and its error table."""
     with telling_outputs(path, errors):
-        with naming(spec):
-            ledger = wanted_ledger(None, changed, spec)
-            adjustments = WantedOutput(changed.output, spec).adjustments(domain_of_spec(changed))
-            plan = make_plan(changed, output)
+        with naming(spec.path):
+            ledger = wanted_ledger(None, spec)
+            adjustments = WantedOutput(spec.output, spec).adjustments(domain_of_spec(spec))
+            plan = make_plan(spec, output)
             adjustments.require_fit(plan)  # what this machine lacks for the tables themselves is no reason to refuse
             if adjustments:
                 with output.progress("checking what is known anyway") as progress:
                     adjustments.require_possible(plan, progress)
         with output.progress("computing the error table"):
-            table = plan.error_table(changed.output.chosen_level)
+            table = plan.error_table(spec.output.chosen_level)
             rows = table.frame(0, len(table))
         say_errors(rows, output)
-        say_means(plan, changed.output.chosen_level, output)
+        say_means(plan, spec.output.chosen_level, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
             write_error_table(table, file, error_format(errors))
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
-        people = () if changed.people is None else changed.people.options
+        people = () if spec.people is None else spec.people.options
         measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
         output.next(
             (command_text("report", path), "a page to decide from"),

@@ -96,11 +96,11 @@ class RecordsFile:
             )
 
 
-def run_check(read: SpecFile, spec: Path, file: RecordsFile, path: Path | None, output: Output) -> None:
+def run_check(spec: SpecFile, file: RecordsFile, path: Path | None, output: Output) -> None:
     """Say what of the records does not fit a spec, also to a file if one is named; typer.Exit where any does not."""
-    with naming(spec):
-        domain = domain_of_spec(read)
-    found = check(domain, file.records, records_per_person=read.most_records)
+    with naming(spec.path):
+        domain = domain_of_spec(spec)
+    found = check(domain, file.records, records_per_person=spec.most_records)
     if output.as_json:
         confidential, counts = str(found).partition("\n")[0], asdict(found) | {"findings": len(found.findings)}
         output.say(confidential, event="check", **counts)

@@ -1,4 +1,8 @@
-"""What the commands on the way from records to tables do: the steps of measure, reconstruct and release."""
+"""What the commands on the way from records to tables do, and to synthetic records.
+
+They consist of steps: each checks, says what it would do, and does it; ``--dry-run`` leaves out the last.  Whatever can
+be refused is refused by a check, before records are opened and before anything is spent.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.adjusted.adjustments import Adjustments
+from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
+from residualplanner.fits.synthesis import BinsName, RoundingName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT
-from residualplanner.publish.loading import load_tables
+from residualplanner.publish.saving import load_tables
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
@@ -30,13 +36,20 @@ from residualplanner.shell.cli.output import Output, naming, telling_outputs
 from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.sizes import measurement_bytes, require_room_for_tables, require_writable
 from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
-from residualplanner.shell.cli.steps import Effort, carry_out, say_reading, say_writing
-from residualplanner.shell.cli.words import say_measured, say_release, say_workload
+from residualplanner.shell.cli.steps import (
+    Effort,
+    measurement_bytes,
+    require_room_for_tables,
+    require_writable,
+    say_reading,
+    say_rehearsed,
+    say_writing,
+)
+from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
 #: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
 _AS_TEXT = 4
@@ -127,6 +140,17 @@ def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Outp
         )
 
 
+def _carry_out(steps: Sequence[Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
+    """Check all steps, the last one first; then do them, or say what they would do."""
+    for step in reversed(steps):  # what a spec says of its tables is refused before the file of records is looked at
+        step.check()
+    if dry_run:
+        say_rehearsed([step.say() for step in steps], steps[-1].path, output)
+        return
+    for step in steps:
+        step.do()
+
+
 def run_measure(
     plan_path: Path,
     data: Path,
@@ -143,7 +167,7 @@ def run_measure(
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
     with telling_measurement(path, folder, is_release=False, kept=gate.kept):
         say_workload(plan.workload, output, gate.estimate(plan.workload))
-        carry_out([Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
+        _carry_out([Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
         if not dry_run:
             output.wrote(path, ": the noisy answers, and nothing else of the records.")
             output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
@@ -163,7 +187,7 @@ def run_reconstruct(
         if dry_run:
             say_reading(paths, output)
         step = WriteTables(plan, lambda: release, folder, wanted, adjustments, output, workers=workers)
-        carry_out([step], output, dry_run=dry_run)
+        _carry_out([step], output, dry_run=dry_run)
 
 
 def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
@@ -174,8 +198,7 @@ def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
 
 
 def run_release(
-    changed: SpecFile,
-    spec: Path,
+    spec: SpecFile,
     data: Path,
     folder: Path,
     measuring: MeasuringOptions,
@@ -184,20 +207,60 @@ def run_release(
     dry_run: bool,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(changed.output, spec)
+    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(spec.output, spec)
     require_no_measurement(measured, folder, wanted.options)
-    with naming(spec):
-        ledger = wanted_ledger(measuring.ledger, changed, spec)
+    with naming(spec.path):
+        ledger = wanted_ledger(measuring.ledger, spec)
     require_apart(folder, measured, *gate.folders, *([] if ledger is None else [ledger.path]))
-    records = RecordsFile(data, measuring.newlines_in_values, changed.people)
+    records = RecordsFile(data, measuring.newlines_in_values, spec.people)
     with telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
-        with naming(spec):
-            adjustments = wanted.adjustments(domain_of_spec(changed))
-            plan = make_plan(changed, output, is_written=True, gate=gate)
+        with naming(spec.path):
+            adjustments = wanted.adjustments(domain_of_spec(spec))
+            plan = make_plan(spec, output, is_written=True, gate=gate)
         answers = Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )
-        carry_out([answers, tables], output, dry_run=dry_run)
+        _carry_out([answers, tables], output, dry_run=dry_run)
+
+
+def run_synthesize(  # noqa: PLR0913
+    paths: Sequence[Path],
+    file: Path,
+    wanted: WantedOutput,
+    output: Output,
+    *,
+    records: int | None,
+    method: RoundingName,
+    seed: int,
+    bins: BinsName,
+    dry_run: bool,
+) -> None:
+    """Write records made from a measurement, from several, or from the tables of a folder."""
+    beside = sidecar_path(file)
+    with telling_outputs(beside, file):
+        release = release_of_paths(paths)
+        say_workload(release.plan.workload, output)
+        say_measured(release.noise, output)
+        output.fact("Guarantee", release.noise.guarantee)
+        if dry_run:
+            say_reading(paths, output)
+        with wanted.naming():
+            facts = wanted.adjustments(release.plan.domain)
+            count_to_make(release, read_facts(release.plan, facts.known, facts.impossible), records, method)
+            if dry_run:
+                text = f"{file}, and {beside}, which says what the records are"
+                output.fact("Would write", text, event="would-write", path=file)
+                say_rehearsed([], file, output)
+                return
+            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible}
+            with output.progress("making the records") as progress:
+                people = synthesize(release, records, **given, method=method, seed=seed, progress=progress)
+        with output.progress("writing the records"):
+            people.save(file, bins=bins)
+        say_records(people, output)
+        weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
+        made = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        output.wrote(file, f": {made}; {beside} says what they are.", also=[beside])

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from residualplanner.fits.nonnegative.measured_tables import FitQuality
+from residualplanner.fits.synthesis import SyntheticRecords
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import (
     COUNTS,
+    JOIN,
     count_text,
     is_plain,
     listed,
@@ -33,7 +36,7 @@ from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
 from residualplanner.release.statistics import rows_of_statistics
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.sizes import say_sizes
+from residualplanner.shell.cli.steps import say_sizes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,3 +246,37 @@ def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
     plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
     others = others[: max(_ROWS // 2, _ROWS - len(plain))]
     return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
+
+
+def say_records(people: SyntheticRecords, output: Output) -> None:
+    """Say what records are: none of a person, made with which facts, what nothing was measured about, how they fit."""
+    lines = [
+        "synthetic: none is that of a person; what they say beyond the tables is a model's assumption; standard errors "
+        "computed from them are too small"
+    ]
+    if people.facts:
+        lines.append(f"public facts from other sources, not protected by this release: {'; '.join(people.facts)}")
+    output.fact("Records", *lines, records=len(people), method=people.method, seed=people.seed)
+    if people.unmeasured:
+        names = ", ".join(people.unmeasured)
+        words = f"{names}: all values are equally frequent, and independent of the others, as nothing was measured"
+        output.fact("Uniform", words, attributes=list(people.unmeasured))
+    _say_quality(people.quality, output)
+
+
+def _say_quality(quality: FitQuality, output: Output) -> None:
+    """Say how far the model's tables are from what was measured, and name those that noise does not explain."""
+    freedom, distance = int(quality.freedoms.sum()), float(quality.distances.sum())
+    worse = quality.worse
+    ratio = number_text(distance / freedom) if freedom else "0"
+    text = f"the model's tables are {ratio} times as far from what was measured as noise explains, in squares"
+    also = f"{len(worse):,} of {len(quality.names):,} sets of attributes fit worse than noise explains"
+    output.fact("Fit", text, also, distance=distance, freedom=freedom, worse=len(worse))
+    ratio_of = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
+    if worse:
+        output.table(
+            ["fits worst", "times the noise"],
+            [(JOIN.join(names), number_text(ratio_of[names])) for names in worse[:_ROWS]],
+            event="fit-of-table",
+            facts=[{"query": list(names), "ratio": ratio_of[names]} for names in worse[:_ROWS]],
+        )

@@ -11,22 +11,22 @@ from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
-import pyarrow.parquet
 import pytest
 from scipy.stats import norm
 
 import residualplanner as rp
-from made_releases import any_release, index_of
-from residualplanner import Bins, Custom, Domain, Prefix, Workload, load_plan, marginals, select, zcdp
+from made_releases import any_release, index_of, rows_of_file
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.style import require_exportable
 
 NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
-DOMAIN = Domain({"text, or so": NASTY, "age": Bins([0, 18, 65]), "_one": 1, "id": [7, 2**60], "yes": [False, True]})
-WORKLOAD = marginals(DOMAIN, up_to=2) + Workload(
-    DOMAIN, [{"age": Prefix()}, {"age": Prefix(), "yes": Custom([[1, 1], [1, 0]])}]
+DOMAIN = rp.Domain(
+    {"text, or so": NASTY, "age": rp.Bins([0, 18, 65]), "_one": 1, "id": [7, 2**60], "yes": [False, True]}
 )
-PLAN = select(WORKLOAD, budget=zcdp(0.5))
+WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(
+    DOMAIN, [{"age": rp.Prefix()}, {"age": rp.Prefix(), "yes": rp.Custom([[1, 1], [1, 0]])}]
+)
+PLAN = rp.select(WORKLOAD, budget=rp.zcdp(0.5))
 RELEASE = any_release(PLAN)
 COLUMNS = {
     "default": ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"],
@@ -35,35 +35,16 @@ COLUMNS = {
 }
 
 
-def rows_of_csv(path):
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
-
-
-def rows_of_parquet(path):
-    table = pyarrow.parquet.read_table(path)
-    return [table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)]
-
-
-def unescaped(value):
-    if value is None:
-        return ""
-    return re.sub("_x([0-9A-F]{4})_", lambda m: chr(int(m[1], 16)), value) if isinstance(value, str) else value
-
-
-def rows_of_workbook(path):
-    book = openpyxl.load_workbook(path)
-    return [[unescaped(value) for value in row] for row in book["table"].iter_rows(values_only=True)]
-
-
-ROWS = {"csv": rows_of_csv, "parquet": rows_of_parquet, "xlsx": rows_of_workbook}
+FORMATS = ("csv", "parquet", "xlsx")
 
 
 def as_text(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.fixture(scope="module", params=[(f, p) for f in ROWS for p in COLUMNS], ids="-".join)
+@pytest.fixture(
+    scope="module", params=[*((each, "default") for each in FORMATS), ("csv", "acs"), ("parquet", "gls")], ids="-".join
+)
 def saved(request, tmp_path_factory):
     file_format, profile = request.param
     folder = tmp_path_factory.mktemp("release") / "out"
@@ -72,9 +53,9 @@ def saved(request, tmp_path_factory):
 
 
 def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_bit(saved):
-    folder, file_format, profile = saved
+    folder, _, profile = saved
     for row, table in zip(index_of(folder), RELEASE.tables(), strict=True):
-        head, *rows = ROWS[file_format](folder / row["file"])
+        head, *rows = rows_of_file(folder / row["file"])
         assert list(head) == [*table.names, *COLUMNS[profile]]
         assert len(rows) == table.estimate.size == int(row["cells"])
         places = [name for name, quantity in (("estimate", 0), ("E", 0)) if name in head]
@@ -83,26 +64,6 @@ def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_b
         ):
             assert [as_text(value) for value in found[: len(labels)]] == [as_text(label) for label in labels]
             assert float(found[head.index(places[0])]) == estimate
-
-
-def test_profiles_say_the_same_of_errors_in_other_words(saved):
-    folder, file_format, profile = saved
-    for row, table in zip(index_of(folder), RELEASE.tables(), strict=True):
-        head, *rows = ROWS[file_format](folder / row["file"])
-        columns = {name: [found[place] for found in rows] for place, name in enumerate(head)}
-        std_err = np.sqrt(np.diag(table.covariance()))
-        name, factor = {
-            "default": ("moe", norm.ppf(0.975) + 2**-18),
-            "acs": ("M", norm.ppf(0.95) + 2**-18),
-            "gls": ("std_dev", 1.0),
-        }[profile]
-        np.testing.assert_allclose(np.array(columns[name], dtype=float), factor * std_err, rtol=1e-12)
-        if profile == "gls":
-            words = [
-                ", ".join(f"{name}={as_text(label)}" for name, label in zip(table.names, labels, strict=True))
-                for labels in itertools.product(*table.labels)
-            ]
-            assert columns["query"] == [text or "(total)" for text in words]
 
 
 def test_a_workbook_has_no_formula_and_says_what_it_is(tmp_path):
@@ -121,9 +82,9 @@ def test_a_workbook_has_no_formula_and_says_what_it_is(tmp_path):
     assert set(COLUMNS["default"]) <= set(about)
 
 
-@pytest.mark.parametrize("file_format", ROWS)
+@pytest.mark.parametrize("file_format", FORMATS)
 def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
-    few = any_release(select(Workload(DOMAIN, [("age", "yes")]), budget=zcdp(1)))
+    few = any_release(rp.select(rp.Workload(DOMAIN, [("age", "yes")]), budget=rp.zcdp(1)))
     contents = []
     for name in ("first", "second"):
         few.save(tmp_path / name, file_format)
@@ -175,7 +136,7 @@ def test_csv_on_the_web_describes_every_file_as_the_recommendation_asks(tmp_path
     }
     for table in group["tables"]:
         assert re.fullmatch(r"([A-Za-z0-9_.~-]|%[0-9A-F]{2})+", table["url"])
-        head, *rows = rows_of_csv(folder / unquote(table["url"]))
+        head, *rows = rows_of_file(folder / unquote(table["url"]))
         columns = table["tableSchema"]["columns"]
         assert [column["titles"] for column in columns] == head
         names = [column["name"] for column in columns]
@@ -194,8 +155,8 @@ def test_csv_on_the_web_describes_every_file_as_the_recommendation_asks(tmp_path
 
 
 def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_path):
-    domain = Domain({"a": 3, "b": 2, "c": 4})
-    plan = select(marginals(domain, up_to=3), budget=zcdp(0.5), loss="max")
+    domain = rp.Domain({"a": 3, "b": 2, "c": 4})
+    plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(0.5), loss="max")
     any_release(plan).save(tmp_path / "out", "csv", profile="gls")
     sizes = dict(zip("abc", domain.sizes, strict=True))
     with open(tmp_path / "out" / "noise.csv", encoding="utf-8") as file:
@@ -231,12 +192,12 @@ def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_p
         np.testing.assert_allclose(found, sums[0] @ whole @ sums[1].T, atol=1e-10)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert {"noise.csv", "release.plan"} <= manifest["files"].keys()
-    assert plan_hash(load_plan(tmp_path / "out" / "release.plan")) == manifest["plan"]["sha256"]
+    assert plan_hash(rp.load_plan(tmp_path / "out" / "release.plan")) == manifest["plan"]["sha256"]
 
 
 def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
     RELEASE.save(tmp_path / "out", "csv", profile="acs", level=0.5)
-    head, row = rows_of_csv(tmp_path / "out" / "tables" / "_total.csv")
+    head, row = rows_of_file(tmp_path / "out" / "tables" / "_total.csv")
     assert float(row[head.index("M")]) == pytest.approx((norm.ppf(0.75) + 2**-18) * RELEASE[()].std_err, rel=1e-12)
     metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
     assert "with probability 0.5" in metadata["tables"]["columns"][1]["meaning"]
@@ -255,32 +216,25 @@ def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
     ],
 )
 def test_what_excel_cannot_hold_is_refused_before_anything_is_measured(attributes, queries, reason):
-    workload = Workload(Domain(attributes), queries)
+    workload = rp.Workload(rp.Domain(attributes), queries)
     with pytest.raises(rp.errors.WorkloadError, match=reason):
         require_exportable(workload, "xlsx")
     require_exportable(workload, "csv")
 
 
 def test_a_table_that_just_fits_a_sheet_is_not_refused():
-    require_exportable(Workload(Domain({"a": 2**20 - 1}), [("a",)]), "xlsx")
+    require_exportable(rp.Workload(rp.Domain({"a": 2**20 - 1}), [("a",)]), "xlsx")
 
 
 @pytest.mark.parametrize(("profile", "name"), [("acs", "E"), ("gls", "query"), ("default", "moe"), ("gls", "std_dev")])
 def test_an_attribute_with_the_name_of_a_column_is_refused_in_the_profile_that_has_it(profile, name):
-    release = any_release(select(marginals(Domain({name: 2}), up_to=1), budget=zcdp(1)))
+    release = any_release(rp.select(rp.marginals(rp.Domain({name: 2}), up_to=1), budget=rp.zcdp(1)))
     with pytest.raises(rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column of estimates"):
         require_exportable(release.plan.workload, "csv", profile)
     with pytest.raises(rp.errors.WorkloadError, match="has the name of a column"):
         release[name].to_frame(profile=profile)
     for other in COLUMNS.keys() - {profile}:
         require_exportable(release.plan.workload, "csv", other)
-
-
-def test_unknown_profiles_and_bad_levels_are_refused():
-    with pytest.raises(rp.errors.WorkloadError, match=r"profile must be one of \['default', 'acs', 'gls'\], got 'ACS'"):
-        RELEASE["yes"].to_frame(profile="ACS")
-    with pytest.raises(rp.errors.BudgetError, match="level must be between 0 and 1"):
-        RELEASE["yes"].to_frame(profile="acs", level=90)
 
 
 def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, monkeypatch):
@@ -293,8 +247,8 @@ def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, mon
 
 @pytest.mark.slow
 def test_large_tables_go_into_one_sheet_row_by_row(tmp_path):
-    release = any_release(select(Workload(Domain({"a": 200, "b": 85}), [("a", "b")]), budget=zcdp(1)))
+    release = any_release(rp.select(rp.Workload(rp.Domain({"a": 200, "b": 85}), [("a", "b")]), budget=rp.zcdp(1)))
     release.save(tmp_path / "out", "xlsx", profile="acs")
     (path,) = Path(tmp_path / "out" / "tables").iterdir()
-    rows = rows_of_workbook(path)
+    rows = rows_of_file(path)
     assert [row[2] for row in rows[1:]] == release["a", "b"].estimate.ravel().tolist()

@@ -29,6 +29,10 @@ def collection(*features):
     return {"type": "FeatureCollection", "features": list(features)}
 
 
+def read(*features):
+    return rp.publish.Boundaries.from_geojson(collection(*features), "GEOID")
+
+
 def area(ring):
     """Twice the signed area, by the shoelace formula."""
     return sum(a[0] * b[1] - b[0] * a[1] for a, b in pairwise(ring))
@@ -59,9 +63,7 @@ def pixels(boundaries, numbers):
 @pytest.mark.parametrize("outer", [SQUARE, SQUARE[::-1]])
 def test_holes_are_open_however_rings_are_written(outer, hole):
     far = shifted(SQUARE, 200)  # so that coordinates are no degrees
-    boundaries = rp.publish.Boundaries.from_geojson(
-        collection(feature("a", [outer, hole]), feature("b", [far])), "GEOID"
-    )
+    boundaries = read(feature("a", [outer, hole]), feature("b", [far]))
     assert [area(ring) > 0 for ring in boundaries.rings["a"]] == [True, False]
     color = pixels(boundaries, {"a": 0.01, "b": 0.9})
     assert color(0.5, 2) == CLASSES.colors[0]
@@ -71,18 +73,14 @@ def test_holes_are_open_however_rings_are_written(outer, hole):
 
 def test_areas_may_have_several_parts_in_one_feature_or_in_several():
     island = shifted(SQUARE, 10)
-    one = rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE], [island])), "GEOID")
-    two = rp.publish.Boundaries.from_geojson(
-        collection(feature("a", [SQUARE], kind="Polygon"), feature("a", [island], kind="Polygon")), "GEOID"
-    )
+    one = read(feature("a", [SQUARE], [island]))
+    two = read(feature("a", [SQUARE], kind="Polygon"), feature("a", [island], kind="Polygon"))
     assert [ring.tolist() for ring in one.rings["a"]] == [ring.tolist() for ring in two.rings["a"]]
     assert len(one.rings["a"]) == 2
 
 
 def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
-    boundaries = rp.publish.Boundaries.from_geojson(
-        collection(feature("a", [SQUARE]), feature("b", [shifted(SQUARE, 9)])), "GEOID"
-    )
+    boundaries = read(feature("a", [SQUARE]), feature("b", [shifted(SQUARE, 9)]))
 
     def svg(numbers):
         Picture("map", lambda: draw_choropleth(boundaries, numbers, CLASSES, title="cv")).save(tmp_path / "map.svg")
@@ -97,7 +95,7 @@ def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
 
 def test_an_area_without_a_shape_is_no_error():
     empty = feature("b") | {"geometry": None}
-    boundaries = rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE]), empty), "GEOID")
+    boundaries = read(feature("a", [SQUARE]), empty)
     assert {code: len(rings) for code, rings in boundaries.rings.items()} == {"a": 1, "b": 0}
     pixels(boundaries, {"a": 0.1, "b": 0.1})
 
@@ -110,7 +108,7 @@ def test_codes_are_a_property_or_the_features_own():
 
 def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
     west, east = shifted(SQUARE, -179, 50), shifted(SQUARE, 175, 50)
-    rings = rp.publish.Boundaries.from_geojson(collection(feature("w", [west]), feature("e", [east])), "GEOID").rings
+    rings = read(feature("w", [west]), feature("e", [east])).rings
     plane = plane_rings(rings)
     assert np.ptp(np.concatenate([ring[:, 0] for each in plane.values() for ring in each])) < 12
     assert plane["e"][0][:, 0].max() < plane["w"][0][:, 0].min()
@@ -118,7 +116,7 @@ def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
 
 def test_a_degree_of_longitude_is_as_long_as_in_the_middle_of_the_map():
     at_60 = shifted([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], 10, 59)
-    (ring,) = plane_rings(rp.publish.Boundaries.from_geojson(collection(feature("a", [at_60])), "GEOID").rings)["a"]
+    (ring,) = plane_rings(read(feature("a", [at_60])).rings)["a"]
     assert np.ptp(ring, axis=0) == pytest.approx([1.0, 2.0], rel=1e-3)  # cos 60 degrees is a half
 
 
@@ -127,9 +125,7 @@ def test_points_that_would_coincide_are_drawn_once_and_small_areas_stay():
     circle = [[float(x), float(y)] for x, y in zip(1000 * np.cos(angles), 1000 * np.sin(angles), strict=True)]
     circle[-1] = circle[0]
     speck = shifted([[0, 0], [1e-6, 0], [1e-6, 1e-6], [0, 0]], 5000)
-    plane = plane_rings(
-        rp.publish.Boundaries.from_geojson(collection(feature("a", [circle]), feature("b", [speck])), "GEOID").rings
-    )
+    plane = plane_rings(read(feature("a", [circle]), feature("b", [speck])).rings)
     assert 500 < len(plane["a"][0]) < 10_000
     assert abs(area(plane["a"][0].tolist())) / 2 == pytest.approx(np.pi * 1e6, rel=0.01)
     assert len(plane["b"][0]) == 4
@@ -194,17 +190,15 @@ def test_files_are_named_and_limited(tmp_path, monkeypatch):
     path = tmp_path / "shapes.json"
     path.write_text("\ufeff" + json.dumps(collection(feature("a", [SQUARE]), feature("b", [SQUARE]))), encoding="utf-8")
     assert repr(rp.publish.Boundaries.from_geojson(path, "GEOID")) == "<Boundaries of 2 areas>"
-    assert (
-        repr(rp.publish.Boundaries.from_geojson(collection(feature("a", [SQUARE])), "GEOID"))
-        == "<Boundaries of 1 area>"
-    )
-    for name, message in (("AREA_LIMIT", "2 features; the limit is 1"), ("POSITION_LIMIT", "more than 1 positions")):
-        with monkeypatch.context() as patch:
-            patch.setattr(limits, name, 1)
-            with pytest.raises(rp.errors.FileFormatError, match=f"shapes.json has {message}"):
-                rp.publish.Boundaries.from_geojson(path, "GEOID")
-    monkeypatch.setattr(limits, "SIZE_LIMIT", 10)
-    with pytest.raises(rp.errors.FileFormatError, match=r"shapes.json is too large: the limit is 10 bytes"):
+    assert repr(read(feature("a", [SQUARE]))) == "<Boundaries of 1 area>"
+    many = collection(*[feature("a", [SQUARE])] * 100_001)
+    with pytest.raises(rp.errors.FileFormatError, match="the GeoJSON has 100,001 features; the limit is 100,000"):
+        rp.publish.Boundaries.from_geojson(many, "GEOID")
+    monkeypatch.setattr(limits, "POSITION_LIMIT", 4)
+    with pytest.raises(rp.errors.FileFormatError, match=r"shapes\.json has more than 4 positions"):
+        rp.publish.Boundaries.from_geojson(path, "GEOID")
+    path.write_bytes(b" " * (2**26 + 1))
+    with pytest.raises(rp.errors.FileFormatError, match=r"shapes.json is too large: the limit is"):
         rp.publish.Boundaries.from_geojson(path, "GEOID")
 
 

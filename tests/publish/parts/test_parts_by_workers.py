@@ -1,32 +1,24 @@
-"""Parts that an engine's workers write are those that this process writes; Spark's are tested where a session is."""
+"""Parts that an engine's workers write are those that this process writes, and all are of the answers that were loaded.
+
+Spark's are tested where a session is.
+"""
+
+import os
 
 import dask
 import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.release import layout
-
-
-@pytest.fixture
-def release(tmp_path, monkeypatch):
-    """Of six parts, whose file is mapped."""
-    monkeypatch.setattr(layout, "PART_CELLS", 64)
-    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)
-    plan = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abcd", 5)), up_to=2), budget=rp.pcost(1))
-    rp.measure(plan, np.zeros((10, 4), dtype=int)).save(tmp_path / "some.measurement")
-    return rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement", mapped=True))
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from residualplanner.ground import array_hashes
+from small_pieces import contents, hidden_of, small_parts, times_of
 
 
 class Noted:
-    """Workers in this process that note what they are asked."""
+    """Workers in this process that note what they are asked, and do something before they work."""
 
-    def __init__(self):
-        self.asked = []
+    def __init__(self, before=lambda numbers: numbers):
+        self.asked, self.before = [], before
 
     def require_ready(self):
         self.asked.append("ready")
@@ -36,13 +28,12 @@ class Noted:
 
     def map(self, function, numbers):
         self.asked.append(list(numbers))
-        return [function(number) for number in numbers]
+        return [function(number) for number in self.before(numbers)]
 
 
 @pytest.mark.parametrize("is_mapped", [True, False])
-def test_the_files_are_the_same(release, tmp_path, is_mapped):
-    if not is_mapped:
-        release = rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement"))
+def test_the_files_are_the_same(mapped, tmp_path, is_mapped):
+    release = mapped if is_mapped else rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement"))
     release.save(tmp_path / "one", "parts")
     with dask.config.set(scheduler="threads"):
         release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
@@ -50,48 +41,107 @@ def test_the_files_are_the_same(release, tmp_path, is_mapped):
     assert not (tmp_path / "workers" / "answers.measurement").exists()
 
 
-def test_only_what_is_missing_is_written_again(release, tmp_path):
-    workers, times = Noted(), {}
-    release.save(tmp_path / "one", "parts", workers=workers)
+def test_only_what_is_missing_is_written_again(mapped, tmp_path):
+    workers = Noted()
+    mapped.save(tmp_path / "one", "parts", workers=workers)
     assert workers.asked == ["ready", [*range(len(list((tmp_path / "one/parts").iterdir())))]]
 
-    class Failing(Noted):
-        def map(self, function, numbers):
-            super().map(function, numbers[:2])
-            raise rp.errors.ResourceError("the engine failed")
+    def fail_after_two(numbers):
+        yield from numbers[:2]
+        raise rp.errors.ResourceError("the engine failed")
 
     with pytest.raises(rp.errors.ResourceError, match="the engine failed"):
-        release.save(tmp_path / "two", "parts", workers=Failing())
-    (hidden,) = tmp_path.glob(".two.*")
-    times = {path.name: path.stat().st_mtime_ns for path in (hidden / "parts").iterdir()}
+        mapped.save(tmp_path / "two", "parts", workers=Noted(fail_after_two))
+    times = times_of(hidden_of(tmp_path / "two"))
     assert len(times) == 2
-    release.save(tmp_path / "two", "parts", workers=Noted())
+    mapped.save(tmp_path / "two", "parts", workers=Noted())
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
-    assert all((tmp_path / "two/parts" / name).stat().st_mtime_ns == time for name, time in times.items())
+    after = times_of(tmp_path / "two")
+    assert {name: after[name] for name in times} == times
 
 
-def test_workers_that_do_not_see_the_measurement_say_so(release, tmp_path):
-    class Elsewhere(Noted):
-        def map(self, function, numbers):
-            (tmp_path / "some.measurement").unlink()
-            return super().map(function, numbers)
+def test_workers_that_do_not_see_the_measurement_say_so(mapped, tmp_path):
+    def move_away(numbers):
+        (tmp_path / "some.measurement").unlink()
+        return numbers
 
     with pytest.raises(OSError, match=r"could not write a part \(No such file or directory: .*some\.measurement\)"):
-        release.save(tmp_path / "out", "parts", workers=Elsewhere())
+        mapped.save(tmp_path / "out", "parts", workers=Noted(move_away))
     assert not (tmp_path / "out").exists()
 
 
-def test_workers_that_are_not_ready_write_nothing(release, tmp_path):
+def test_workers_that_are_not_ready_write_nothing(mapped, tmp_path):
     class Unready(Noted):
         def require_ready(self):
             raise rp.errors.ResourceError("they have another version")
 
     workers = Unready()
     with pytest.raises(rp.errors.ResourceError, match="they have another version"):
-        release.save(tmp_path / "out", "parts", workers=workers)
+        mapped.save(tmp_path / "out", "parts", workers=workers)
     assert workers.asked == []
 
 
-def test_what_has_no_workers_is_refused(release, tmp_path):
-    with pytest.raises(rp.errors.WorkloadError, match=r"or an engine's, such as SparkWorkers\(spark\), got 'spark'"):
-        release.save(tmp_path / "out", "parts", workers="spark")
+# Where the file of the answers is altered meanwhile, there is no release.
+
+PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some.measurement"
+
+
+@pytest.fixture
+def release(path, monkeypatch):
+    """Of three parts, whose file is mapped, and was written long ago."""
+    monkeypatch.setattr(array_hashes, "_TIME_STEP", -(10**15))
+    rp.measure(PLAN, np.zeros((10, 3), dtype=int)).save(path)
+    with small_parts(1600, 1600):
+        release = rp.reconstruct(rp.load_measurement(path, mapped=True))
+        assert len(release.layout) == 3
+        yield release
+
+
+def alter(path):
+    """Change the middle of the answers, in place."""
+    with open(path, "r+b") as file:
+        file.seek(os.stat(path).st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def replace_by_another(path):
+    rp.measure(PLAN, np.zeros((10, 3), dtype=int)).save(path)
+
+
+def test_one_process_refuses_in_the_end_and_leaves_no_part(release, path, tmp_path):
+    def progress(done, total):
+        if done == total:
+            alter(path)
+
+    for _ in range(2):  # while parts are written, and before
+        with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
+            release.save(tmp_path / "out", "parts", progress=progress)
+        assert os.listdir(tmp_path) == ["some.measurement"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), [(alter, "'integers' was altered"), (replace_by_another, "other answers")]
+)
+def test_workers_refuse_and_leave_no_part(release, path, tmp_path, change, words):
+    def before(numbers):
+        change(path)
+        return numbers
+
+    with pytest.raises(rp.errors.FileFormatError, match=words):
+        release.save(tmp_path / "out", "parts", workers=Noted(before))
+    assert os.listdir(tmp_path) == ["some.measurement"]
+
+
+def test_the_answers_that_were_loaded_are_written_when_their_file_has_been_replaced(release, path, tmp_path):
+    release.save(tmp_path / "before", "parts")
+    replace_by_another(path)
+    release.save(tmp_path / "after", "parts")
+    for part in (tmp_path / "before" / "parts").iterdir():
+        assert part.read_bytes() == (tmp_path / "after" / "parts" / part.name).read_bytes()

@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.release import layout
+from small_pieces import small_parts
 
 DOMAIN = rp.Domain({"a": 3, "region": ["north", "south", "o'east"], "c": 4})
 WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(DOMAIN, [{"c": rp.Prefix(), "region": rp.Identity()}])
@@ -17,9 +17,7 @@ RELEASE = any_release(rp.select(WORKLOAD, budget=rp.pcost(1)))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("parts") / "release"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "PART_CELLS", 16)
-        patch.setattr(layout, "ROW_GROUP_CELLS", 8)
+    with small_parts(16, 8):
         RELEASE.save(path, "parts")
     return path
 
@@ -72,13 +70,3 @@ def test_polars_scans_the_parts_for_a_table(folder, query):
     assert scanned["cell"].to_list() == list(range(table.estimate.size))
     assert scanned["estimate"].to_list() == table.estimate.ravel().tolist()
     assert scanned["std_err"].to_list() == pytest.approx(table.std_err.ravel().tolist(), rel=1e-12)
-
-
-def test_the_sums_of_all_tables_by_sql_are_those_of_the_release(folder):
-    assert len(list((folder / "parts").iterdir())) > 2
-    found = duckdb.sql(
-        f"SELECT table_id, sum(estimate), count(*) FROM '{folder}/parts/*.parquet' GROUP BY table_id ORDER BY table_id"
-    ).fetchall()
-    expected = [(number, table.estimate.sum(), table.estimate.size) for number, table in enumerate(RELEASE.tables())]
-    assert [(row[0], row[2]) for row in found] == [(row[0], row[2]) for row in expected]
-    assert [row[1] for row in found] == pytest.approx([row[1] for row in expected])

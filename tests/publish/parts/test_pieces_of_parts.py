@@ -12,7 +12,6 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release, forge_hash
 from residualplanner.publish.parts.part_file import PartFile, part_file_of, part_file_of_bytes
-from residualplanner.release import layout as layouts
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "d": 5})
 WORKLOAD = rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, [{"d": rp.Prefix(), "b": rp.Identity()}])
@@ -20,9 +19,7 @@ RELEASE = any_release(rp.select(WORKLOAD, budget=rp.pcost(1)))
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(layouts, "PART_CELLS", 64)
-    monkeypatch.setattr(layouts, "ROW_GROUP_CELLS", 16)
+def folder(tmp_path):
     RELEASE.save(tmp_path / "out", "parts")
     return tmp_path / "out"
 
@@ -90,19 +87,25 @@ def test_no_byte_of_a_part_can_be_altered_without_a_refusal_of_the_tables_that_i
         assert np.array_equal(saved.numbers.cells_of(number), RELEASE[list(RELEASE)[number]].estimate.ravel())
 
 
-@pytest.mark.parametrize("change", [lambda file: file.truncate(900), lambda file: file.seek(0, 2) and file.write(b"x")])
-def test_a_part_that_is_cut_off_or_longer_is_refused(folder, change):
-    with open(folder / "parts" / "part-000000.parquet", "r+b") as file:
-        change(file)
-    with pytest.raises(rp.errors.FileFormatError, match="was altered"):
-        rp.load_tables(folder)[()]
-
-
-def test_a_folder_in_the_place_of_a_part_is_refused(folder):
-    path = folder / "parts" / "part-000000.parquet"
+def put_a_folder(path):
     path.unlink()
     path.mkdir()
-    with pytest.raises(rp.errors.FileFormatError, match="is missing"):
+
+
+DAMAGES = {
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:900]), "was altered"),
+    "longer": (lambda path: path.write_bytes(path.read_bytes() + b"x"), "was altered"),
+    "another": (lambda path: path.write_bytes(path.with_name("part-000001.parquet").read_bytes()), "was altered"),
+    "a folder": (put_a_folder, "is missing"),
+    "absent": (lambda path: path.unlink(), "is missing"),
+}
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_a_part_that_is_not_the_saved_one_is_refused(folder, damage, words):
+    path = folder / "parts" / "part-000000.parquet"
+    damage(path)
+    with pytest.raises(rp.errors.FileFormatError, match=f"{path} {words}.*save the release again"):
         rp.load_tables(folder)[()]
 
 

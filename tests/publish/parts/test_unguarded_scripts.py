@@ -21,20 +21,6 @@ rp.reconstruct(measurement).save("out", format="parts", workers=2)
 """
 
 
-class BrokenPool:
-    """A pool of processes of which one is killed at work."""
-
-    def __init__(self, *_arguments):
-        pass
-
-    def map(self, *_arguments):
-        yield b"first"
-        raise BrokenProcessPool
-
-    def shutdown(self, **_options):
-        pass
-
-
 PLAN = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2), budget=rp.zcdp(1))
 CODES = np.zeros((9, 2), dtype=int)
 MEASUREMENT = rp.measure(PLAN, CODES)
@@ -80,13 +66,21 @@ def test_a_process_that_imports_its_parents_script_neither_measures_nor_saves(mo
     assert not list(tmp_path.iterdir())
 
 
-def test_workers_that_die_are_told_with_the_two_reasons(monkeypatch):
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", BrokenPool)
-    with pytest.raises(rp.errors.ResourceError, match="killed, as where memory runs out; or this script has no guard"):
-        list(ProcessWorkers(2).map(bytes, [1, 2]))
+class Pool:
+    """A pool of processes of which one is killed at work."""
+
+    def __init__(self, *_arguments):
+        pass
+
+    def map(self, *_arguments):
+        yield b"first"
+        raise BrokenProcessPool
+
+    def shutdown(self, **_options):
+        pass
 
 
-class LimitedPool(BrokenPool):
+class LimitedPool(Pool):
     """A pool for which the system starts no thread."""
 
     def map(self, *_arguments):
@@ -96,9 +90,25 @@ class LimitedPool(BrokenPool):
         raise RuntimeError("cannot join thread before it is started")
 
 
-def test_workers_that_cannot_be_started_are_told_with_the_limit(monkeypatch):
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", LimitedPool)
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"could not be started: can't start new thread; .* \(ulimit -u\)"
-    ):
-        ProcessWorkers(2).map(bytes, [1, 2])
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        (Pool, "killed, as where memory runs out; or this script has no guard"),
+        (LimitedPool, r"could not be started: can't start new thread; .* \(ulimit -u\)"),
+    ],
+)
+def test_workers_that_die_or_are_not_started_are_told_with_the_reasons(monkeypatch, pool, words):
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", pool)
+    with pytest.raises(rp.errors.ResourceError, match=words):
+        list(ProcessWorkers(2).map(bytes, [1, 2]))
+
+
+def test_processes_give_results_in_order_and_end_when_they_are_not_wanted_any_more():
+    workers = ProcessWorkers(1)
+    workers.require_ready()
+    workers.require_single_attempts()
+    results = workers.map(bytes, range(50))
+    assert [next(results), next(results), next(results)] == [b"", b"\0", b"\0\0"]
+    results.close()
+    assert multiprocessing.active_children() == []
+    assert list(results) == []

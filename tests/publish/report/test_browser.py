@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -37,19 +38,24 @@ def address(many_report):
     return many_report[0].as_uri()
 
 
-@pytest.fixture
-def page(browser, address):
-    """The page, opened; at the end nothing has been logged, asked of the network or raised."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
+@contextmanager
+def opened(browser, address, **options):
+    """A page; at the end nothing has been logged, asked of the network or raised."""
+    context = browser.new_context(**{"viewport": {"width": 1100, "height": 900}} | options)
     page, told, requests = context.new_page(), [], []
     page.on("console", lambda message: told.append(message.text))
     page.on("pageerror", lambda error: told.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     page.goto(address)
     yield page
-    assert told == []
-    assert requests == [address]
+    assert (told, requests) == ([], [address])
     context.close()
+
+
+@pytest.fixture
+def page(browser, address):
+    with opened(browser, address) as page:
+        yield page
 
 
 def names(page):
@@ -67,12 +73,9 @@ def sorting(page):
     return {key: direction for key, direction in pairs if direction is not None}
 
 
-def test_what_the_script_shows_first_is_what_stood_there_before(browser, address, many, page):
-    context = browser.new_context(java_script_enabled=False)
-    still = context.new_page()
-    still.goto(address)
-    rows = [view.locator("#errors tbody tr").all_inner_texts() for view in (still, page)]
-    context.close()
+def test_what_the_script_shows_first_is_what_stood_there_before(browser, address, page):
+    with opened(browser, address, java_script_enabled=False) as still:
+        rows = [view.locator("#errors tbody tr").all_inner_texts() for view in (still, page)]
     assert rows[0] == rows[1]
     assert len(rows[0]) == 25
 
@@ -130,7 +133,7 @@ def test_search_and_order_filter_together(page):
     assert page.locator("#order").input_value() == ""
 
 
-def test_pages_turn_and_end(page, many):
+def test_pages_turn_and_end(page):
     assert page.locator("#previous").is_disabled()
     page.locator("#next").click()
     assert page.locator("#status").text_content() == "26 to 50 of 4,526"
@@ -177,7 +180,7 @@ def test_a_statement_of_privacy_stands_on_one_line(page, media):
     )
     lines = "range => new Set([...range.getClientRects()].map(box => box.top)).size"
     broken = f"() => {{ const lines = {lines}; return window.statements.map(r => [r.toString(), lines(r)]); }}"
-    for width in range(360, 1100, 20):
+    for width in range(360, 1100, 37):
         page.set_viewport_size({"width": width, "height": 900})
         statements = page.evaluate(broken)
         assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}
@@ -225,17 +228,12 @@ def test_print_shows_all_that_was_found_without_controls(page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
-    context = browser.new_context(color_scheme=scheme)
-    page = context.new_page()
-    page.goto(address)
-    paper, ink = (
-        page.evaluate(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")
-        for name in ("backgroundColor", "color")
-    )
-    svg = page.evaluate("getComputedStyle(document.querySelector('figure svg text')).fill").strip("rgb()").split(",")
-    context.close()
-    assert (sum(map(int, paper)) > 384) == (scheme == "light")
-    assert abs(sum(map(int, paper)) - sum(map(int, ink))) > 500
+    script = """["backgroundColor", "color"].map(name => getComputedStyle(document.body)[name]).concat(
+        getComputedStyle(document.querySelector("figure svg text")).fill)"""
+    with opened(browser, address, color_scheme=scheme) as page:
+        paper, ink, svg = (list(map(int, color.strip("rgb()").split(","))) for color in page.evaluate(script))
+    assert (sum(paper) > 384) == (scheme == "light")
+    assert abs(sum(paper) - sum(ink)) > 500
     assert svg == ink
 
 
@@ -251,17 +249,8 @@ def published(release, tmp_path_factory):
 
 @pytest.fixture
 def tables(browser, published):
-    """The page with tables, opened; at the end nothing has been logged, asked of the network or raised."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900})
-    page, told, requests = context.new_page(), [], []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(published.as_uri())
-    yield page
-    assert told == []
-    assert requests == [published.as_uri()]
-    context.close()
+    with opened(browser, published.as_uri()) as page:
+        yield page
 
 
 def cells_of(page):
@@ -331,19 +320,12 @@ def test_the_page_of_a_ledger_fits_a_narrow_window_and_runs_no_script(browser, t
     ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="<script>alert(1)</script>", budget=rp.zcdp(1))
     ledger.charge(1, plan_sha256="0" * 64, label="x" * 70 + "<b>", neighbors="add-remove")
     rp.publish.write_report(ledger, tmp_path / "page.html")
-    context = browser.new_context(viewport={"width": 400, "height": 800})
-    page = context.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    assert page.locator("script").count() == 0
-    assert "x" * 70 + "<b>" in page.locator("#charges").text_content()
-    context.close()
+    with opened(browser, (tmp_path / "page.html").as_uri(), viewport={"width": 400, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert page.locator("script").count() == 0
+        assert "x" * 70 + "<b>" in page.locator("#charges").text_content()
 
 
 def test_a_narrow_window_has_no_sideways_scrolling_but_in_tables_and_pictures(browser, address):
-    context = browser.new_context(viewport={"width": 400, "height": 800})
-    page = context.new_page()
-    page.goto(address)
-    width = page.evaluate("document.documentElement.scrollWidth")
-    context.close()
-    assert width <= 400
+    with opened(browser, address, viewport={"width": 400, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400

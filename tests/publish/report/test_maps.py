@@ -105,49 +105,44 @@ def test_plain_labels_are_codes_too():
     ],
 )
 def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_path, maps, error, message):
+    release = released(TOWNS)
     with pytest.raises(error, match=message):
-        rp.publish.write_report(released(TOWNS), tmp_path / "r.html", maps=maps)
+        rp.publish.write_report(release, tmp_path / "r.html", maps=maps)
+    with pytest.raises(rp.errors.WorkloadError, match="maps are for the report on a release, not on a plan"):
+        rp.publish.write_report(release.plan, tmp_path / "r.html", maps=maps)
     assert not list(tmp_path.iterdir())
 
 
-def test_maps_of_a_plan_are_refused(tmp_path):
-    with pytest.raises(rp.errors.WorkloadError, match="maps are for the report on a release, not on a plan"):
-        rp.publish.write_report(released(TOWNS).plan, tmp_path / "r.html", maps={"town": shapes(CODES)})
-
-
-def test_one_map_by_itself_is_a_picture(tmp_path):
+def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quality(tmp_path):
     table, boundaries = released(TOWNS)[TOWNS], shapes([*CODES, "W"])
-    picture = rp.publish.choropleth(table, boundaries, "cv")
-    picture.save(tmp_path / "map.svg")
-    assert ">coefficient of variation<" in (tmp_path / "map.svg").read_text()
+    quality = rp.publish.Quality(reliable=0.1, usable=0.2)
+    rp.publish.choropleth(table, boundaries, "cv", quality=quality).save(tmp_path / "map.svg")
+    legend = (tmp_path / "map.svg").read_text()
+    assert ">coefficient of variation<" in legend
+    assert ">10% to 20%<" in legend
+    assert ">15% to 30%<" not in legend
     assert rp.publish.choropleth(table, boundaries).title == "estimate by town"
     assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"
 
 
-def test_the_classes_of_a_map_of_variation_are_those_of_a_given_quality(tmp_path):
-    quality = rp.publish.Quality(reliable=0.1, usable=0.2)
-    rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(CODES), "cv", quality=quality).save(tmp_path / "map.svg")
-    legend = (tmp_path / "map.svg").read_text()
-    assert ">10% to 20%<" in legend
-    assert ">15% to 30%<" not in legend
+@pytest.mark.parametrize(
+    ("codes", "options", "message"),
+    [
+        (["99"], {}, r"no area has a shape: the codes of the table are '00', .*'99'; choose"),
+        (CODES, {"level": "side"}, r"no area of the level 'side' has a shape"),
+        (CODES, {"level": "county"}, r"level must be .*'side'.*, got 'county'"),
+        (CODES, {"show": "moe"}, "show must be 'estimate' or 'cv', got 'moe'"),
+    ],
+)
+def test_maps_of_nothing_are_refused(codes, options, message):
+    with pytest.raises(rp.errors.WorkloadError, match=message):
+        rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(codes), **options)
 
 
-def test_maps_of_nothing_are_refused():
-    release = released(TOWNS, {"town": PLACES, "sex": rp.Identity()})
-    table = release[TOWNS]
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"no area has a shape: the codes of the table are '00', .*'99'; choose"
-    ):
-        rp.publish.choropleth(table, shapes(["99"]))
-    with pytest.raises(rp.errors.WorkloadError, match=r"no area of the level 'side' has a shape"):
-        rp.publish.choropleth(table, shapes(CODES), level="side")
-    with pytest.raises(rp.errors.WorkloadError, match=r"level must be .*'side'.*, got 'county'"):
-        rp.publish.choropleth(table, shapes(CODES), level="county")
-    with pytest.raises(rp.errors.WorkloadError, match="show must be 'estimate' or 'cv', got 'moe'"):
-        rp.publish.choropleth(table, shapes(CODES), "moe")
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"
-    ):
-        rp.publish.choropleth(release[{"town": PLACES, "sex": rp.Identity()}], shapes(CODES))
+def test_maps_of_two_attributes_or_without_boundaries_are_refused():
+    both = {"town": PLACES, "sex": rp.Identity()}
+    message = r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"
+    with pytest.raises(rp.errors.WorkloadError, match=message):
+        rp.publish.choropleth(released(both)[both], shapes(CODES))
     with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
-        rp.publish.choropleth(table, {})
+        rp.publish.choropleth(released(TOWNS)[TOWNS], {})

@@ -1,10 +1,9 @@
-"""The parts of a report: fairness, targets, large workloads, pictures."""
+"""The parts of a report: fairness, targets, large workloads, pictures, bases by set, sums of amounts."""
 
 import json
 import re
 import time
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,16 +12,18 @@ import pytest
 import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
+from random_plans import plan_by_set, sample_workload
 from residualplanner.publish.pictures.drawing import inline_svg, svg_of
-from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks
-from residualplanner.publish.pictures.shown_table import rows_to_show
+from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks, rows_to_show
 from residualplanner.publish.report import fairness_data
 from residualplanner.publish.report.estimates import rows_of_tables
 from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
+from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import promise_of
 from residualplanner.publish.report.subject import subject_of
-from residualplanner.publish.report.tables import error_rows, rows_json
-from residualplanner.release import layout
+from residualplanner.publish.report.tables import error_rows, page_tables, rows_json
+from residualplanner.shell.cli.words import bases_text
+from small_pieces import small_parts
 
 
 def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
@@ -49,6 +50,7 @@ def test_a_plan_with_another_loss_stands_beside_all_three_weightings():
     domain = rp.Domain({"a": 3, "b": 40})
     plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.privacy.gdp(1), loss="max")
     assert list(fairness_of(subject_of(plan, level=0.95))) == ["plan", "equal", "cells", "sqrt"]
+    assert list(fairness_of(subject_of(BY_SET, level=0.95))) == ["plan"]  # no weighting with one basis beside these
 
 
 def test_weightings_are_left_out_where_they_cannot_be_planned():
@@ -71,11 +73,10 @@ def test_weightings_are_left_out_where_they_cannot_be_planned():
     assert "not planned" in figure.caption
 
 
-def test_the_workload_of_a_folder_is_that_of_its_plan(plan, tmp_path):
-    any_release(plan).save(tmp_path / "tables")
-    found = subject_of(tmp_path / "tables", level=0.95).plan.workload
-    assert list(found) == list(plan.workload)
-    assert found.weights.tolist() == plan.workload.weights.tolist()
+@pytest.fixture
+def _small_parts():
+    with small_parts():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -106,19 +107,16 @@ def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
     assert (saved["margin"] <= saved["target"]).tolist() == saved["meets_target"].tolist()
 
 
-def test_targets_of_a_folder_are_told_as_well(with_targets, tmp_path):
+def test_targets_of_a_folder_are_told_as_well(with_targets, plan_folder, tmp_path):
+    page = read_page(plan_folder / "report.html")
+    assert not page.all("figure", id="targets")  # without targets nothing is said of them
+    assert "Target" not in page.one("table", id="errors").text
     any_release(with_targets).save(tmp_path / "tables")
     subject = subject_of(tmp_path / "tables", level=0.95)
     assert subject.target_level == 0.9
     (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
     assert [row[-1] for row in figure.rows] == ["no", "yes"]
     assert error_rows(subject).values["meets_target"] == [False, True, None]
-
-
-def test_without_targets_nothing_is_said_of_them(plan_folder):
-    page = read_page(plan_folder / "report.html")
-    assert not page.all("figure", id="targets")
-    assert "Target" not in page.one("table", id="errors").text
 
 
 def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_report):
@@ -148,13 +146,14 @@ def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept()
     assert errors["query"].iloc[0] not in kept
 
 
-def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("residualplanner.publish.report.report.error_rows", partial(error_rows, limit=4))
-    rp.publish.write_report(plan, tmp_path / "report.html")
-    section = read_page(tmp_path / "report.html").one("section", id="error-table")
+def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
+    subject, figures = subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
+    figures["figures"] = tuple(figures_of(subject))
+    page = page_of(subject, error_rows(subject, limit=4), page_tables(subject), figures, "beside")
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    section = read_page(tmp_path / "page.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
-    assert section.all("a")[0].attributes["href"] == "./report-figures/errors.csv"
-    assert len(pd.read_csv(tmp_path / "report-figures" / "errors.csv")) == len(plan.workload)
+    assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
 def test_budgets_in_other_terms_are_safe_bounds(plan):
@@ -174,12 +173,13 @@ def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     subject = subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
     shown = subject.errors["query"].iloc[rows_of_tables(subject)]
     assert shown.tolist() == ["b", "a × b"]
+    estimate = np.random.default_rng(1).permutation(1000).astype(float)
+    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
 
 
 @pytest.mark.slow
-def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "PART_CELLS", 64)
-    monkeypatch.setattr(layout, "ROW_GROUP_CELLS", 16)
+@pytest.mark.usefixtures("_small_parts")
+def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path):
     release = any_release(
         rp.select(rp.marginals(rp.Domain({"a": 3, "b": 4, "c": 5, "d": 6}), up_to=3), budget=rp.zcdp(1))
     )
@@ -191,11 +191,6 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     assert total_texts(subject) is None
     rp.publish.write_report(tmp_path / "some", tmp_path / "report.html")
     assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
-
-
-def test_rows_of_a_large_table_are_the_largest_estimates_in_order():
-    estimate = np.random.default_rng(1).permutation(1000).astype(float)
-    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
 
 
 def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
@@ -254,3 +249,63 @@ def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
     rp.publish.write_report(plan, tmp_path / "report.html")
     data = json.loads(read_page(tmp_path / "report.html").one("script", id="data").text)
     assert data["values"]["cells"] == plan.workload.cells.tolist()
+
+
+BY_SET = plan_by_set(sample_workload(), 1)
+
+
+@pytest.fixture(scope="module")
+def by_set(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("by_set") / "release"
+    any_release(BY_SET).save(folder)
+    return folder
+
+
+def test_a_plan_is_summed_up_in_plain_words():
+    assert BY_SET.basis_summary == {"optimal_by_set": 2, "subtraction": 2}
+    assert bases_text(BY_SET) == "optimal by set for a, b; subtraction for c, one"
+
+
+@pytest.mark.slow
+def test_reports_of_plan_and_folder_say_the_same_of_bases(by_set, tmp_path):
+    for subject in (BY_SET, by_set):
+        page = tmp_path / f"{type(subject).__name__}.html"
+        rp.publish.write_report(subject, page)
+        text = read_page(page).one("body").text
+        assert "Bases: optimal by set for 2 attributes, subtraction for 2 attributes." in text
+        assert "Other weightings were not planned here: that would take long" in text
+
+
+def test_the_manifest_says_how_many_bases_an_attribute_has(by_set):
+    manifest = json.loads((by_set / "manifest.json").read_text())
+    by_set = BY_SET.strategy
+    count = {i: len({id(by_set.basis(members, i)) for members in BY_SET.closure if i in members}) for i in (0, 1)}
+    assert count[0] > 1
+    assert manifest["plan"]["bases"] == {
+        "a": {"family": "optimal_by_set", "answers": 3, "bases": count[0]},
+        "b": {"family": "optimal_by_set", "answers": 2, "bases": count[1]},
+        "c": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
+        "one": {"family": "subtraction", "answers": 0, "pcost": "0"},
+    }
+
+
+PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 100_000, bins=[20_000], outside="clip"), about=rp.About(unit="EUR"))
+TOTAL = {"sex": rp.Identity(), "pay": rp.Sum()}
+SUMS = rp.select(rp.Workload(rp.Domain({"sex": ["F", "M"], "pay": PAY}), [("sex", "pay"), TOTAL]), budget=rp.pcost(1))
+
+
+def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
+    expected = [np.sqrt(SUMS.variance(("sex", "pay")).mean()), np.sqrt(SUMS.variance(TOTAL).mean()) / 100_000]
+    np.testing.assert_allclose(fairness_data(SUMS)["std_err"], expected, rtol=1e-12)
+
+
+def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_path):
+    rp.publish.write_report(SUMS, tmp_path / "page.html")
+    page = " ".join(re.sub(r"<[^>]+>", "", (tmp_path / "page.html").read_text()).split())
+    assert "[0, 20000), [20000, 100000]" in page
+    assert "low end" not in page
+    assert "standard error of a cell in counts; sums in units of the largest amount" in page
+    assert "Of sums it is in units of the largest amount." in page
+    largest = re.search(r"the largest is ([0-9.,]+) times the least", page)
+    errors = fairness_data(SUMS)["std_err"]
+    assert float(largest[1]) == round(errors.max() / errors.min(), 2)

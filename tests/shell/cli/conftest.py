@@ -1,10 +1,22 @@
 """A small release: a spec, its records, and a way to run commands in an empty folder."""
 
+import errno
+import fcntl
+import io
+import os
 import random
+import shutil
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
-from typer.testing import CliRunner
+from typer.main import get_command
 
+import residualplanner
+from residualplanner.fits import synthesis
+from residualplanner.publish.report import report
+from residualplanner.shell.cli import measuring, planning, releasing
 from residualplanner.shell.cli.app import app
 
 SPEC = """\
@@ -57,14 +69,91 @@ def spoil(records):
     return lambda: records.write_text("age,sex,region,grade\nolder,none,nowhere,high\n")
 
 
+#: The commands, built once: that takes longer than many of them do.
+COMMANDS = get_command(app)
+
+
+class Result(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self):
+        """All of it."""
+        return self.stdout + self.stderr
+
+
 @pytest.fixture
 def run():
     """Run a command in this process, which has to end with the status, if one is given."""
-    runner = CliRunner()
 
     def run(*arguments, status=None):
-        result = runner.invoke(app, [str(argument) for argument in arguments])
-        assert status in (None, result.exit_code), result.output
+        out, err, code = io.StringIO(), io.StringIO(), 0
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                COMMANDS.main([str(argument) for argument in arguments], prog_name="residualplanner")
+            except SystemExit as end:
+                code = int(end.code or 0)
+        result = Result(code, out.getvalue(), err.getvalue())
+        assert status in (None, code), result.output
         return result
 
     return run
+
+
+#: Steps of commands that tests have fail, by name.
+STEPS = {
+    "tables": (residualplanner.Release, "tables"),
+    "measurement": (residualplanner.Measurement, "save"),
+    "plan": (residualplanner.Plan, "save"),
+    "set space aside": (os, "posix_fallocate"),
+    "make a folder": (os, "mkdir"),
+    "lock": (fcntl, "flock"),
+    "force to the disk": (os, "fsync"),
+    "replace": (os, "replace"),
+    "rename": (os, "rename"),
+    "write records": (synthesis.records, "save_frame"),
+    "write figures": (report, "_write_csv"),
+    "told what is spent": (measuring, "say_spending"),
+    "told what is charged": (measuring, "say_charge"),
+    "told what is written": (releasing, "say_release"),
+    "select": (planning, "plan_of_spec"),
+    "measure": (measuring, "measure"),
+}
+
+
+@pytest.fixture
+def failing():
+    """Have a step of `STEPS` fail within a block: for want of space or by another error, maybe when it is done."""
+
+    @contextmanager
+    def failing(step, error=None, *, is_done=False):
+        where, name = STEPS[step]
+        real = getattr(where, name)
+
+        def fail(*arguments, **options):
+            if is_done:
+                real(*arguments, **options)
+            raise error or OSError(errno.ENOSPC, "No space left on device", "out")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(where, name, fail)
+            yield
+
+    return failing
+
+
+@pytest.fixture
+def small_disk(monkeypatch):
+    """Have the disk say how many bytes are free on it, or for how many files it has room."""
+
+    def small_disk(*, free=10**12, files=10**6):
+        counts = {"f_files": files + 6, "f_favail": files}
+        blocks = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
+        for where, name, said in ((shutil, "disk_usage", {"free": free}), (os, "statvfs", blocks | counts)):
+            monkeypatch.setattr(where, name, lambda _, said=said: SimpleNamespace(**said))
+
+    return small_disk

@@ -15,7 +15,6 @@ from residualplanner import (
     Identity,
     Mean,
     Numeric,
-    Quantiles,
     Sum,
     Workload,
     load_plan,
@@ -25,9 +24,6 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.shell.cli.spec.file import read_spec, spec_schema
-from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.starting import spec_text
 
 NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
 PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))
@@ -49,63 +45,12 @@ queries = [["sex", "pay"], { sex = "identity", pay = "sum" }, { pay = { kind = "
 
 
 @pytest.fixture
-def amounts(folder):
-    (folder / "pay.toml").write_text(SPEC)
-    return folder / "pay.toml"
-
-
-@pytest.fixture
 def people(folder):
     chance = np.random.default_rng(3)
     frame = pd.DataFrame({"sex": chance.choice(["F", "M"], 400), "pay": chance.lognormal(10.8, 0.6, 400).round(2)})
     frame.loc[:20, "pay"] = np.nan
     frame.to_csv(folder / "people.csv", index=False)
     return frame
-
-
-def test_a_spec_says_what_the_library_is_told(amounts):
-    spec = read_spec(amounts)
-    assert domain_of_spec(spec) == DOMAIN
-    assert list(workload_of_spec(spec, DOMAIN)) == list(WORKLOAD)
-    assert "sum" in json.dumps(spec_schema())
-
-
-def test_a_starting_spec_has_the_amounts_of_a_domain(folder):
-    fine = Domain({"pay": PAY, "hours": Attribute("hours", numeric=Numeric("-0.5", 60, unit="0.25", bins=[7, "8.25"]))})
-    (folder / "new.toml").write_text(spec_text(fine))
-    assert domain_of_spec(read_spec(folder / "new.toml")) == fine
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("numeric = { low = 0 }", "high"),
-        ("numeric = { low = 0, high = 5, bin = 2 }", "bin"),
-        ("numeric = { low = 0, high = 5, outside = 'clp' }", "outside"),
-        ("numeric = { low = 0, high = 5 }\nsize = 4", "exactly one of size, labels, bins, months, years, numeric"),
-        ("numeric = { low = 5, high = 0 }", "low below high"),
-        ("numeric = { low = 0, high = 5, bins = 2 }", "cannot be cut into 2 bins"),
-    ],
-)
-def test_amounts_in_a_spec_that_are_wrong_are_refused(folder, wrong, message):
-    text = 'budget = { zcdp = "0.5" }\n[domain.pay]\n' + wrong + '\n[[workload]]\nqueries = [{ pay = "sum" }]\n'
-    (folder / "wrong.toml").write_text(text)
-    with pytest.raises((rp.errors.DomainError, rp.errors.FileFormatError), match=message):
-        domain_of_spec(read_spec(folder / "wrong.toml"))
-
-
-@pytest.mark.slow
-def test_plan_and_release_are_those_of_the_library_and_say_their_units(run, amounts, people, folder):
-    told = run("plan", amounts, status=0)
-    assert "errors of sums in units of the largest amount" in " ".join(told.output.split())
-    plan = load_plan(folder / "pay.plan")
-    assert (plan.noise_variances == select(WORKLOAD, budget=zcdp("0.5")).noise_variances).all()
-    run("release", amounts, folder / "people.csv", "-o", folder / "out", status=0)
-    tables = load_tables(folder / "out")
-    truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).sum().to_numpy()
-    assert (np.abs(tables[SUMS].estimate.ravel() - truth) < 6 * tables[SUMS].std_err.ravel()).all()
-    assert tables[SUMS].unit == "US dollars"
-    run("report", folder / "out", status=0)
 
 
 @pytest.fixture(scope="module")
@@ -166,19 +111,7 @@ queries = [{ pay = { kind = "quantiles", probabilities = [0.5] } }]
 )
 
 
-def test_a_spec_asks_for_means_and_quantiles(folder):
-    (folder / "pay.toml").write_text(STATISTICS)
-    expected = [
-        {"sex": Identity(), "pay": Mean()},
-        {"pay": Mean((20_000, 90_000))},
-        {"sex": Identity(), "pay": Quantiles()},
-        {"pay": Quantiles(0.5)},
-    ]
-    found = list(workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN))
-    assert sorted(map(repr, found)) == sorted(map(repr, expected))
-
-
-def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
+def test_plans_tell_of_means_in_the_unit_of_the_amounts_and_releases_write_them(folder, people, run):
     (folder / "pay.toml").write_text(STATISTICS)
     told = run("plan", "pay.toml").stdout
     plan = load_plan(folder / "pay.plan")
@@ -187,37 +120,17 @@ def test_commands_tell_of_means_in_the_unit_of_the_amounts(folder, people, run):
     found = re.search(r"sex × pay: ± (\S+) US dollars", told)
     assert float(found[1].replace(",", "")) == pytest.approx(margin, rel=1e-3)
     assert "Means  " in told
-    run("measure", "pay.plan", "people.csv", "-o", "m", status=0)
-    for folder_name, options in ("unbiased", ()), ("adjusted", ("--nonnegative",)):
-        said = run("reconstruct", "m", "-o", folder_name, *options).stdout
-        assert "statistics/ has the means of" in said
-        assert list((folder / folder_name / "statistics").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
-        ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
-        ('{ kind = "quantiles", probabilities = [2] }', "must be different numbers between 0 and 1"),
-        ('{ kind = "sum", probabilities = [0.5] }', "'probabilities' does not belong to the kind 'sum'"),
-    ],
-)
-def test_a_statistic_that_is_none_is_refused_with_its_place(folder, kind, message):
-    (folder / "pay.toml").write_text(STATISTICS.replace('kinds = { pay = "mean" }', f"kinds = {{ pay = {kind} }}"))
-    with pytest.raises((rp.errors.FileFormatError, rp.errors.WorkloadError), match=message):
-        workload_of_spec(read_spec(folder / "pay.toml"), DOMAIN)
-
-
-def test_a_release_on_the_command_line_writes_means(folder, people, run):
-    (folder / "pay.toml").write_text(STATISTICS)
-    said = run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv").output
+    (folder / "sums.toml").write_text(SPEC)
+    assert "errors of sums in units of the largest amount" in " ".join(run("plan", "sums.toml").stdout.split())
+    said = run("release", "pay.toml", "people.csv", "-o", "out", "--format", "csv", status=0).stdout
     assert "statistics/ has the means of 2 tables and the quantiles of 2 tables\n" in said
     names = ["csv-metadata.json", "pay@mean2.csv", "pay@quantiles2.csv", "sex.pay@mean1.csv", "sex.pay@quantiles1.csv"]
     assert sorted(path.name for path in (folder / "out" / "statistics").iterdir()) == names
     found = pd.read_csv(folder / "out" / "statistics" / "sex.pay@mean1.csv")
     truth = people["pay"].clip(0, 200_000).groupby(people["sex"]).mean()
     assert (np.abs(found["mean"].to_numpy() - truth.to_numpy()) < 6 * found["std_err"].to_numpy()).all()
+    assert "statistics/ has the means of" in run("reconstruct", "out", "-o", "adjusted", "--nonnegative").stdout
+    assert list((folder / "adjusted" / "statistics").iterdir())
 
 
 PAYROLL = """

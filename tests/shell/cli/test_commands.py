@@ -5,47 +5,116 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
-import residualplanner
 import residualplanner as rp
-from residualplanner import Bins, Domain, load_measurement, load_plan, marginals, reconstruct, select, zcdp
-from residualplanner.shell.cli import output as output_module
-from residualplanner.shell.cli.output import Output
+from residualplanner import Domain, Prefix, Workload, load_plan, load_tables, marginals, reconstruct, select, zcdp
+from residualplanner.shell.cli import output, steps
+from shell.specs import domain_of
 
-DOMAIN = Domain({"age": Bins([0, 18, 65, float("inf")]), "sex": ["F", "M"]})
+KINDS = """
+[[workload]]
+queries = [["age", "sex"], { grade = "prefix", sex = "identity" }]
+kinds = { age = "range" }
+
+[[workload]]
+[[workload.queries]]
+region = { kind = "hierarchy", levels = [{ states = ["01", "02"], other = ["NO", "?"] }], total = "all" }
+"""
+REGIONS = rp.Hierarchy([{"states": ["01", "02"], "other": ["NO", "?"]}], total="all")
+QUERIES = [{"age": rp.Range(), "sex": rp.Identity()}, {"grade": Prefix(), "sex": rp.Identity()}, {"region": REGIONS}]
+#: Ages and grades are queried in two ways, each in tables of its own: there bases by set are better.
+MIXED = """\
+budget = { zcdp = "0.5" }
+bases = "optimal_by_set"
+[domain]
+age = 8
+grade = 6
+sex = ["F", "M"]
+[[workload]]
+queries = [["age", "grade"], ["age", "sex"], { age = "prefix" }, { grade = "prefix" }]
+"""
 
 
-def test_plan_writes_the_plan_of_select_and_its_errors(run, spec, folder):
-    run("plan", spec, status=0)
+@pytest.fixture
+def kinds(spec):
+    """The spec of the other tests with kinds."""
+    spec.write_text(spec.read_text().replace("[output]", KINDS + "\n[output]"))
+    return spec
+
+
+def assert_planned(folder, queries, **options):
+    """The plan that was written is that of `select`, and so are its errors."""
     plan = load_plan(folder / "spec.plan")
-    expected = select(marginals(plan.domain, up_to=2), budget=zcdp("0.5"))
+    expected = select(Workload(plan.domain, queries), **options)
     np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)
     errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
     pd.testing.assert_frame_equal(errors, expected.errors(), check_dtype=False, check_categorical=False)
+    return plan
 
 
-def test_plan_tells_budget_cost_and_accuracy(run, spec):
-    told = run("plan", spec).stdout
-    assert "0.5-zCDP: rho 0.5, epsilon 5.222 at delta 1e-6" in told
+def test_plan_writes_the_plan_of_select_and_its_errors_and_tells_both(run, spec, folder):
+    told = run("plan", spec, status=0).stdout
+    assert_planned(folder, marginals(domain_of(spec), up_to=2), budget=zcdp("0.5"))
+    assert "0.5-zCDP: rho 0.5, epsilon 5.222 at delta 1e-6, under adding or removing one record" in told
     assert "no noise of this cost does better" in told
     assert "first 10 of 11 tables" in told
     assert "age × region" in told
+    for word in ("Bases", "Changed", "with these bases"):
+        assert word not in told
+    assert "worst cell" not in told.partition("Accuracy of a cell")[2]
+    spec.write_text(spec.read_text().replace('loss = "sum"', 'loss = "max"'))
+    assert "proved to be within" in run("plan", spec, "-o", "max.plan").stdout
 
 
-def test_plan_tells_which_change_its_numbers_are_about(run, spec, records, folder):
-    assert "at delta 1e-6, under adding or removing one record" in run("plan", spec).stdout
+@pytest.mark.parametrize("word", ["optimal", "orthogonal"])
+def test_kinds_are_planned_with_the_bases_of_the_spec_and_told_with_their_worst_cells(run, kinds, folder, word):
+    kinds.write_text(("" if word == "optimal" else f'bases = "{word}"\n') + kinds.read_text())
+    told = run("plan", kinds, status=0).stdout
+    both = [*marginals(domain_of(kinds), up_to=2), *QUERIES]
+    assert_planned(folder, both, budget=zcdp("0.5"), bases=word)
+    assert f"Bases       {word} for age, region, grade; subtraction for sex" in told
+    assert "(closed form); no noise of this cost does better with these bases" in told
+    shown_table = told.partition("Accuracy of a cell")[2]
+    assert "(10 of 14 tables)" in shown_table
+    assert "of the worst cell" in shown_table
+    errors = pd.read_csv(folder / "spec.plan.errors.csv").set_index(["query", "kinds"])
+    for shown, key in {
+        "age (range) × sex": ("age × sex", "range × identity"),
+        "grade (prefix) × sex": ("grade × sex", "prefix × identity"),
+        "region (hierarchy)": ("region", "hierarchy"),
+    }.items():
+        row = errors.loc[key]
+        (line,) = [line.split() for line in shown_table.splitlines() if line.startswith(f" {shown} ")]
+        cells, std_err, _, moe, _, worst = line[-6:]
+        expected = (row["cells"], row["std_err"], row["moe"], row["moe"] * row["max_std_err"] / row["std_err"])
+        assert [float(number) for number in (cells, std_err, moe, worst)] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_bases_by_set_are_searched_for_or_named_where_they_are_for_it(run, folder):
+    (folder / "spec.toml").write_text(MIXED)
+    run("plan", "spec.toml", status=0)
+    queries = [("age", "grade"), ("age", "sex"), {"age": Prefix()}, {"grade": Prefix()}]
+    plan = assert_planned(folder, queries, budget=zcdp("0.5"), bases="optimal_by_set")
+    assert plan.strategy.varying.any()
+    assert plan.loss_value < 0.97 * select(plan.workload, budget=zcdp("0.5")).loss_value
+    hint = 'age, grade: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer'
+    (folder / "plain.toml").write_text(MIXED.replace('bases = "optimal_by_set"', ""))
+    assert hint in run("plan", "plain.toml").stdout
+    assert hint not in run("plan", "plain.toml", "--loss", "max", "-o", "other.plan").stdout
+
+
+def test_plan_and_release_tell_which_change_their_numbers_are_about(run, spec, records, folder):
     spec.write_text('neighbors = "replace"\nrecords_per_person = 3\n' + spec.read_text())
     told = run("plan", spec, "-o", "p").stdout
     assert "at delta 1e-6, under replacing up to 3 records" in told
-    assert (
-        "replacing up to 3 records changes the probability of any set of outcomes by at most a factor of e^5.222"
-        in told
-    )
+    words = "replacing up to 3 records changes the probability of any set of outcomes by at most a factor of e^5.222"
+    assert words in told
     assert load_plan(folder / "p").neighbors == rp.privacy.Neighbors("replace", 3)
     told = run("release", spec, records, "-o", "out").stdout
     assert "under replacing up to 3 records; measuring again spends it again" in told
@@ -53,164 +122,231 @@ def test_plan_tells_which_change_its_numbers_are_about(run, spec, records, folde
     assert manifest["plan"]["protected_change"] == "replacing up to 3 records"
 
 
-def test_plan_tells_the_certified_gap_of_a_maximum(run, spec):
-    spec.write_text(spec.read_text().replace('loss = "sum"', 'loss = "max"'))
-    assert "proved to be within" in run("plan", spec).stdout
-
-
-def test_the_three_steps_write_what_the_library_makes(run, spec, records, folder):
-    run("plan", spec, "-o", "p", status=0)
+def test_the_three_steps_write_what_the_library_makes_in_files_that_say_their_kinds(run, kinds, records, folder):
+    run("plan", kinds, "-o", "p", status=0)
     run("measure", "p", records, "-o", "m", status=0)
-    run("reconstruct", "m", "-o", "tables", "--format", "csv", "--level", "0.9", status=0)
-    expected = reconstruct(load_measurement(folder / "m"))["sex", "region"].to_frame(level=0.9)
-    index = pd.read_csv(folder / "tables" / "index.csv").set_index("query")
-    found = pd.read_csv(folder / "tables" / index.loc["sex × region", "file"], dtype={"region": str})
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-    assert (folder / "tables" / "errors.csv").exists()
-    assert json.loads((folder / "tables" / "manifest.json").read_text())["plan"]["budget"]["given"] == ["0.5"]
+    run("reconstruct", "m", "-o", "out", "--format", "csv", "--level", "0.9", status=0)
+    index = pd.read_csv(folder / "out" / "index.csv").set_index(["query", "kinds"])["file"]
+    release = reconstruct(rp.load_measurement(folder / "m"))
+    for query, key, name in [
+        (QUERIES[0], ("age × sex", "range × identity"), "age@range.sex"),
+        (QUERIES[1], ("grade × sex", "prefix × identity"), "grade@prefix.sex"),
+        (QUERIES[2], ("region", "hierarchy"), "region@hierarchy"),
+        (("age", "sex"), ("age × sex", "identity × identity"), "age.sex"),
+    ]:
+        assert index.loc[key] == f"tables/{name}.csv"
+        found = pd.read_csv(folder / "out" / "tables" / f"{name}.csv", dtype={"region": str})
+        pd.testing.assert_frame_equal(found, release[query].to_frame(level=0.9), check_dtype=False)
+    assert json.loads((folder / "out" / "manifest.json").read_text())["plan"]["budget"]["given"] == ["0.5"]
 
 
-def test_release_writes_the_tables_of_its_spec_and_holds_what_was_measured(run, spec, records, folder):
-    result = run("release", spec, records, "-o", "out", status=0)
-    assert "measuring again spends it again" in result.stdout
-    index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
-    assert len(index) == 11
-    found = pd.read_csv(folder / "out" / index.loc["sex", "file"])
-    expected = reconstruct(load_measurement(folder / "out" / "release.measurement"))["sex"].to_frame()
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+def test_a_release_holds_its_measurement_and_leaves_its_folder_alone(run, spec, records, folder):
+    text = '[[workload]]\nqueries = [["sex"]]\nwhere.grade = [1, 2]\n[output]'
+    spec.write_text(spec.read_text().replace("[output]", text))
+    before = os.listdir(folder)
+    assert "measuring again spends it again" in run("release", spec, records, "-o", "out", status=0).stdout
+    assert sorted(os.listdir(folder)) == sorted([*before, "out"])
+    expected = reconstruct(rp.load_measurement(folder / "out" / "release.measurement"))
+    about_some = folder / "out" / "tables" / "sex.grade@among-1-2.csv"
+    for path, query in (
+        (folder / "out" / "tables" / "sex.csv", "sex"),
+        (about_some, rp.Among("sex", {"grade": [1, 2]})),
+    ):
+        pd.testing.assert_frame_equal(pd.read_csv(path), expected[query].to_frame(), check_dtype=False)
 
 
-def test_release_writes_parquet_where_the_spec_says_so(run, spec, records, folder):
-    spec.write_text(spec.read_text().replace('"csv"', '"parquet"'))
+@pytest.mark.slow
+def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records, folder):
+    queries = '[["sex", "age"], { grade = "prefix", sex = "identity" }, ["region", "age"]]'
+    spec.write_text(re.sub(r"\[\[workload\]\]\nup_to = 2", f"[[workload]]\nqueries = {queries}", spec.read_text()))
+    told = run("plan", spec).stdout
+    assert all(name in told for name in ("sex × age", "grade (prefix) × sex", "region × age"))
     run("release", spec, records, "-o", "out", status=0)
-    index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
-    assert pq.read_table(folder / "out" / index.loc["age", "file"]).column_names[:3] == ["age", "estimate", "std_err"]
-
-
-def test_an_estimate_is_near_its_count(run, spec, records, folder):
-    spec.write_text(spec.read_text().replace('zcdp = "0.5"', 'zcdp = "5000"'))
-    run("release", spec, records, "-o", "out")
-    index = pd.read_csv(folder / "out" / "index.csv").set_index("query")
-    found = pd.read_csv(folder / "out" / index.loc["sex", "file"]).set_index("sex")
-    expected = pd.read_csv(records)["sex"].value_counts()
-    assert (found["estimate"] - expected).abs().max() < 6 * found["std_err"].max() < 1
-
-
-def test_a_starting_spec_of_a_schema_can_be_planned(run, folder):
-    (folder / "domain.json").write_text(json.dumps({"age": 85, "sex": ["F", "M"]}))
-    assert "Next: look through it, then run  residualplanner plan domain.toml" in run("init", "domain.json").stdout
-    run("plan", "domain.toml", status=0)
-    assert load_plan(folder / "domain.plan").domain == Domain({"age": 85, "sex": ["F", "M"]})
+    files = sorted(path.name for path in (folder / "out" / "tables").glob("*.csv"))
+    assert files == ["grade@prefix.sex.csv", "region.age.csv", "sex.age.csv"]
+    tables = load_tables(folder / "out")
+    assert list(tables.numbers.frame(("age", "sex")).columns[:2]) == ["sex", "age"]
+    assert [tables[names].names for names in (("sex", "age"), ("age", "sex"))] == [("sex", "age"), ("age", "sex")]
+    for source in ("spec.plan", "out"):
+        run("report", source, "-o", f"{source}.html", status=0)
+        errors = pd.read_csv(folder / f"{source}-figures" / "errors.csv")
+        assert sorted(errors["query"]) == ["grade × sex", "region × age", "sex × age"]
+        assert "region × age" in (folder / f"{source}.html").read_text(encoding="utf-8")
 
 
 def test_a_starting_spec_of_records_can_be_planned_once_it_is_filled_in(run, records, folder):
     run("init", records, "--header", "-o", "s.toml", status=0)
-    refusal = run("plan", "s.toml", status=2)
-    assert (
-        "s.toml: [domain] the values of these attributes are still to be declared: age, sex, region" in refusal.stderr
-    )
+    refusal = run("plan", "s.toml", status=2).stderr
+    assert "s.toml: [domain] the values of these attributes are still to be declared: age, sex, region" in refusal
     text = (folder / "s.toml").read_text()
     for name, values in {"age": 90, "sex": '["F", "M"]', "region": '["01", "02", "NO"]', "grade": 5}.items():
         text = text.replace(f'\n{name} = "?"', f"\n{name} = {values}")
     (folder / "s.toml").write_text(text)
     run("release", "s.toml", records, "-o", "out", status=0)
+    (folder / "domain.json").write_text(json.dumps({"age": 85, "sex": ["F", "M"]}))
+    assert "Next: look through it, then run  residualplanner plan domain.toml" in run("init", "domain.json").stdout
 
 
-def test_quiet_commands_say_nothing(run, spec, records, folder):
-    commands = [
-        ("plan", spec, "-o", "p"),
-        ("measure", "p", records, "-o", "m"),
-        ("reconstruct", "m", "-o", "t"),
-        ("release", spec, records, "-o", "out"),
-        ("init", records, "--header", "-o", "s.toml"),
-    ]
-    for command in commands:
-        result = run(*command, "--quiet")
-        assert (result.exit_code, result.output) == (0, "")
+def test_quiet_commands_say_nothing_whatever_the_form(run, spec, records, folder):
+    for number, form in enumerate(((), ("--json",))):
+        for command in (
+            ("plan", spec, "-o", f"p{number}"),
+            ("measure", f"p{number}", records, "-o", f"m{number}"),
+            ("reconstruct", f"m{number}", "-o", f"t{number}"),
+            ("release", spec, records, "-o", f"out{number}"),
+            ("init", records, "--header", "-o", f"s{number}.toml"),
+        ):
+            assert run(*command, "--quiet", *form, status=0).output == ""
 
 
-def test_schema_prints_json(run):
+def test_every_command_has_a_help_text_and_the_schema_is_json(run):
+    overview = run("--help").stdout
+    for command in ("demo", "init", "plan", "measure", "reconstruct", "release", "synthesize", "report", "schema"):
+        assert command in overview
+        assert "Usage: " in run(command, "--help").stdout
     assert json.loads(run("schema").stdout)["title"] == "residualplanner spec"
 
 
-@pytest.mark.parametrize("command", ["demo", "init", "plan", "measure", "reconstruct", "release", "schema"])
-def test_every_command_has_a_help_text(run, command):
-    assert command in run("--help").stdout
-    assert "Usage: " in run(command, "--help").stdout
-
-
-def test_the_same_plan_tells_the_same_whatever_the_records(run, spec, records, folder):
-    run("plan", spec, "-o", "p")
-    (folder / "none.csv").write_text("age,sex,region,grade\n")
-    told = [run("measure", "p", data, "-o", f"m{n}").stdout for n, data in enumerate((records, folder / "none.csv"))]
-    assert told[0].replace("m0", "m1") == told[1]
-    assert (folder / "m0").stat().st_size == (folder / "m1").stat().st_size
-
-
-def test_a_bar_appears_on_a_terminal_only(monkeypatch, capsys):
-    monkeypatch.setattr(output_module, "PATIENCE", 0.0)
-    for forced, expected in (("", False), ("1", True)):
+def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch, capsys):
+    def shown(forced, patience):
         monkeypatch.setenv("FORCE_COLOR", forced)
-        with Output().progress("counting things") as progress:
+        monkeypatch.setattr(output, "PATIENCE", patience)
+        with output.Output().progress("counting things") as progress:
             for done in range(40):
                 progress(done, 40)
-                _wait()
-        assert ("counting things" in capsys.readouterr().err) is expected
+                time.sleep(0.005)
+        return capsys.readouterr().err
+
+    assert (shown("", 0.0), shown("1", 60.0)) == ("", "")
+    assert "counting things" in shown("1", 0.0)
 
 
-def _wait():
-    import time
+def test_what_a_large_workload_takes_is_said_from_the_first_size_on(capsys):
+    def said(sizes, queries):
+        workload = Workload(Domain(sizes), queries)
+        steps.say_sizes(workload, output.Output())
+        steps.say_search(workload, output.Output())
+        return capsys.readouterr().out
 
-    time.sleep(0.005)
+    table = [("a", "b")]
+    assert "writing takes" not in said({"a": 4000, "b": 2500}, table)
+    assert re.search(r"writing takes some \d seconds, \S+ GiB of memory and", said({"a": 4000, "b": 2501}, table))
+    prefixes = [{"a": Prefix()}, {"b": Prefix()}]
+    assert "choosing bases for a (800 values) takes some" in said({"a": 800, "b": 799}, prefixes)
+    assert said({"a": 60, "b": 60}, prefixes + table) == ""
+    assert "looking for bases by set takes some" in said({"a": 120, "b": 120}, prefixes + table)
+    steps.require_writable(Workload(Domain({"a": 2**14, "b": 2**14}), table))  # 2**28 cells, the limit
 
 
-def test_short_work_shows_no_bar(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    with Output().progress("counting things") as progress:
-        progress(1, 2)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_large_plan_says_first_what_it_takes(run, folder, monkeypatch):
-    monkeypatch.setattr("residualplanner.shell.cli.sizes.LARGE_SETS", 2)
-    monkeypatch.setattr("residualplanner.shell.cli.sizes.LARGE_CELLS", 100)
-    (folder / "domain.json").write_text(json.dumps({"a": 30, "b": 40}))
-    run("init", "domain.json")
-    told = run("plan", "domain.toml").stdout
-    assert told.index("4 sets of attributes; planning takes") < told.index("Budget ")
-    assert told.index("counts; measuring takes") < told.index("Budget ")
+def test_a_table_too_large_to_write_is_refused_before_anything_is_spent_and_planned_for(run, folder, spec, spoil):
+    domain = '[domain]\na = 16384\nb = 16385\n[[workload]]\nqueries = [["a", "b"]]\n'
+    spec.write_text(f"budget = {{ zcdp = 1 }}\n{domain}")
+    spoil()
+    message = "the table of a, b has 268,451,840 cells; no more than 268,435,456 can be written; choose coarser bins"
+    result = run("release", spec, "records.csv", "-o", "out", status=2)
+    assert f"Error: {spec}: {message}" in result.stderr
+    assert not (folder / "out").exists()
+    assert message in run("plan", spec, status=0).stdout.partition("Budget ")[0]
 
 
 def test_a_plan_for_targets_says_which_budget_they_need_and_whether_they_are_met(run, folder):
-    (folder / "spec.toml").write_text(
-        '[domain]\na = 3\nb = 2\n[[workload]]\nup_to = 2\n[[targets]]\nqueries = [["a", "b"]]\nmoe = 5\n'
-    )
+    text = '[domain]\na = 3\nb = 2\n[[workload]]\nup_to = 2\n[[targets]]\nqueries = [["a", "b"]]\nmoe = 5\n'
+    (folder / "spec.toml").write_text(text)
     told = run("plan", "spec.toml").stdout
     assert "Targets     met by the table that has one, at level 0.95" in told
     rho = re.search(r"rho ([0-9.]+)", told)[1]
     assert re.search(r"Minimized   largest margin of error \(0.95\) relative to its target: 1 \(certified\)", told)
     assert "± 5" in told
     assert "target" in (folder / "spec.plan.errors.csv").read_text().splitlines()[0]
-    (folder / "less.toml").write_text(f'budget = {{ zcdp = "0.05" }}\n{(folder / "spec.toml").read_text()}')
-    told = run("plan", "less.toml").stdout
+    told = run("plan", "spec.toml", "--budget", "zcdp=0.05", "-o", "less").stdout
     assert re.search(rf"missed by the table that has one, .* factor of up to [0-9.]+; rho {rho} would do", told)
 
 
-def _process(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+# Formats, profiles and levels.
+
+
+def test_options_take_the_place_of_what_the_spec_says_of_tables(run, spec, records, folder):
+    spec.write_text(spec.read_text() + 'profile = "acs"\n')
+    run("release", spec, records, "-o", "out", "--format", "parquet", "--profile", "gls", status=0)
+    tables = load_tables(folder / "out")
+    assert tables.numbers.manifest["tables"]["format"] == "parquet"
+    assert tables.numbers.frame("sex")["query"].tolist() == ["sex=F", "sex=M"]
+    for level, expected in (((), 0.9), (("--level", "0.5"), 0.5)):
+        run("reconstruct", "out", "-o", f"at-{expected}", "--profile", "acs", *level, status=0)
+        assert load_tables(folder / f"at-{expected}").numbers.metadata["tables"]["conf_level"] == expected
+    run("plan", spec, "-o", "p", status=0)
+    assert ",0.9," in (folder / "p.errors.csv").read_text().splitlines()[1]  # that of the spec's profile
+
+
+def test_what_this_machine_cannot_write_is_planned_and_refused_before_the_charge(run, spec, records, folder):
+    run("ledger", "l", "--create", "survey", "--budget", "zcdp=1", status=0)
+    before = (folder / "l").read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "xlsxwriter", None)
+        spec.write_text(spec.read_text().replace('"csv"', '"xlsx"'))
+        run("plan", spec, status=0)
+        result = run("release", spec, records, "-o", "out", "--ledger", "l", status=1)
+    assert "pip install 'residualplanner[report]'" in result.stderr
+    spec.write_text(spec.read_text().replace("grade = 5", "E = 5"))
+    result = run("release", spec, records, "-o", "out", "--ledger", "l", "--profile", "acs", status=2)
+    assert "attribute 'E' has the name of a column of estimates" in result.stderr
+    assert (folder / "l").read_bytes() == before
+    assert not (folder / "out").exists()
+
+
+def test_more_than_5000_tables_are_in_parts_and_it_is_said(run, folder):
+    names = [f"a{number}" for number in range(100)]
+    spec = "\n".join(["budget = { zcdp = 1 }\n[domain]", *(f"{name} = 2" for name in names), "[[workload]]\nup_to = 2"])
+    (folder / "spec.toml").write_text(spec)
+    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("1" * 100) + "\n")
+    for command in (("release", "spec.toml", "records.csv", "-o", "out"), ("reconstruct", "out", "-o", "again")):
+        assert "--format parquet writes a file for each" in run(*command, status=0).stdout
+        assert load_tables(folder / command[-1]).numbers.manifest["tables"]["format"] == "parts"
+    rehearsal = run("reconstruct", "out", "-o", "third", "--dry-run", "--format", "csv").stdout
+    assert "5,051 tables as csv" in rehearsal
+    assert "Format" not in rehearsal
+
+
+PUBLISHED = """round_to = 5
+quality = { reliable = 0.1, usable = 0.2, suppress = true }
+[output.publication]
+title = "Ages & sexes"
+author = "An office"
+date = 2026-11-22
+"""
+
+
+def test_a_spec_says_how_tables_and_reports_are_published(run, spec, records, folder):
+    spec.write_text(spec.read_text() + PUBLISHED)
+    run("release", spec, records, "-o", "out", status=0)
+    tables = load_tables(folder / "out")
+    assert (tables.product.name, tables.product.base) == ("rounded", 5)
+    assert tables.numbers.quality == rp.publish.Quality(reliable=0.1, usable=0.2, suppress=True)
+    publication = rp.publish.Publication(title="Ages & sexes", author="An office", date="2026-11-22")
+    assert tables.numbers.publication == publication
+    run("reconstruct", "out", "--spec", spec, "-o", "same", status=0)
+    for path in (folder / "out" / "tables").iterdir():
+        assert path.read_bytes() == (folder / "same" / "tables" / path.name).read_bytes()
+    run("reconstruct", "out", "--spec", spec, "--format", "workbook", "-o", "book", status=0)
+    assert (folder / "book" / "tables.xlsx").is_file()
+    assert load_tables(folder / "book").numbers.publication.author == "An office"
+    rp.Ledger.create(folder / "a.ledger", data_set="people", budget=zcdp(1))
+    run("report", "a.ledger", "-o", "page.html", "--spec", spec, status=0)
+    page = (folder / "page.html").read_text()
+    assert "<h1>Ages &amp; sexes</h1>" in page
+    assert "An office" in page
+    assert not (folder / "page-figures").exists()
+
+
+# Processes.
 
 
 @pytest.mark.slow
-def test_the_module_is_the_command(folder):
-    result = _process("-m", "residualplanner", "--version")
-    assert (result.returncode, result.stdout) == (0, f"residualplanner {residualplanner.__version__}\n")
-
-
-@pytest.mark.slow
-def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder):
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder, form):
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "residualplanner", "plan", str(spec)]
+    command = [sys.executable, "-m", "residualplanner", "plan", str(spec), *form]
     result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (result.returncode, result.stderr) == (0, b"")
@@ -224,7 +360,7 @@ def test_help_loads_nothing_heavy(folder):
         "import sys, residualplanner.shell.cli as cli\nsys.argv = ['residualplanner', '--help']\n"
         f"try:\n    cli.main()\nfinally:\n    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     )
-    result = _process("-c", code)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "Usage: residualplanner" in result.stdout
     assert result.stderr == "[]\n"
 
@@ -233,5 +369,5 @@ def test_help_loads_nothing_heavy(folder):
 @pytest.mark.skipif(os.name != "posix", reason="the console script is found beside the interpreter on POSIX")
 def test_the_script_is_installed(folder):
     script = os.path.join(os.path.dirname(sys.executable), "residualplanner")
-    result = subprocess.run([script, "schema"], capture_output=True, text=True, check=True)
-    assert json.loads(result.stdout)["type"] == "object"
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"residualplanner {rp.__version__}\n"

@@ -1,12 +1,11 @@
 """The command compare: plans side by side, in words, as lines for programs, and as a file."""
 
-import json
-
 import pandas as pd
 import pytest
 
 import residualplanner as rp
 from residualplanner import load_plan
+from shell.specs import events
 
 
 @pytest.fixture
@@ -20,10 +19,7 @@ def plans(folder, spec, run):
 def test_totals_and_margins_are_those_of_the_plans(plans, run):
     result = run("compare", "sum.plan", "even.plan", "--level", "0.9", status=0)
     assert "Margin of error of a cell (90%)" in result.output
-    lines = [
-        json.loads(line)
-        for line in run("compare", "sum.plan", "even.plan", "--level", "0.9", "--json").stdout.splitlines()
-    ]
+    lines = events(run("compare", "sum.plan", "even.plan", "--level", "0.9", "--json"))
     totals = {line["plan"]: line for line in lines if line["event"] == "plan"}
     assert {name: total["pcost"] for name, total in totals.items()} == {n: plan.pcost for n, plan in plans.items()}
     rows = [line for line in lines if line["event"] == "margins-of-table"]

@@ -5,8 +5,7 @@ import pytest
 
 from residualplanner import load_plan, marginals
 from residualplanner.datasets import adult
-from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import domain_of_spec, workload_of_spec
+from shell.specs import domain_of, workload_of
 
 
 def test_the_demo_writes_what_it_says(run, folder):
@@ -26,12 +25,10 @@ def test_the_demo_writes_what_it_says(run, folder):
 @pytest.mark.parametrize("order", [1, 3])
 def test_the_spec_of_the_demo_is_what_it_planned(run, folder, order):
     run("demo", "-o", "d", "--order", order, "--max-cells", "2000")
-    spec = read_spec(folder / "d" / "adult.toml")
-    domain = domain_of_spec(spec)
-    assert domain == adult()[0]
-    plan = load_plan(folder / "d" / "adult.plan")
-    assert list(plan.workload) == list(workload_of_spec(spec, domain))
-    assert list(plan.workload) == list(marginals(domain, up_to=order, max_cells=2000))
+    path, plan = folder / "d" / "adult.toml", load_plan(folder / "d" / "adult.plan")
+    assert domain_of(path) == plan.domain == adult()[0]
+    assert list(plan.workload) == list(workload_of(path))
+    assert list(plan.workload) == list(marginals(plan.domain, up_to=order, max_cells=2000))
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """--memory, --scratch and --store: what they cost, what they refuse, and how a killed command is typed again."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,7 +13,8 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner import Ledger, Measurement, load_measurement, load_plan, measure
+from residualplanner import Ledger, load_measurement, load_plan, measure
+from shell.specs import told
 
 #: Bytes that are enough for the largest table, and not for all.
 SEVERAL_BLOCKS = 2200
@@ -44,12 +44,6 @@ def entries():
 
 def listed(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-
-
-def told(result):
-    """The first event of each kind."""
-    events = [json.loads(line) for line in result.stdout.splitlines()]
-    return {event["event"]: event for event in reversed(events)}
 
 
 def numbers(folder):
@@ -132,23 +126,13 @@ def killed(run, command):
 
 
 @pytest.mark.slow
-def test_a_command_that_was_killed_after_its_charge_is_typed_again_and_completes_it(run, folder, killed):
-    entry, before = entries(), listed(folder)
+def test_a_command_that_was_killed_after_its_charge_is_completed_for_its_own_plan_and_ledger(run, folder, killed):
+    name, given, records, *others = killed
+    before, entry = listed(folder), entries()
     rehearsed = told(run(*killed, "--dry-run", "--json"))
     assert rehearsed["would-spend"]["pcost"] == "0/1"
     assert rehearsed["would-spend"]["text"] == "pcost 0; entry 1 of the ledger is for the release in the store"
     assert listed(folder) == before
-    again = run(*killed, status=0)
-    assert "Store       s: a release of this plan, not complete; what is missing is drawn" in again.stdout
-    assert "Charged     nothing now: what is in the store was charged before" in again.stdout
-    assert entries() == entry
-    assert measured(folder).noise.pcost == entry[0].cost
-
-
-@pytest.mark.slow
-def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, killed):
-    name, given, records, *others = killed
-    before, entry = listed(folder), entries()
     run("ledger", "other", "--create", "other", "--budget", "zcdp=9")
     run("plan", "spec.toml", "-o", "more", "--budget", "zcdp=0.25")
     changed = {"measure": ("more", ()), "release": (given, ("--budget", "zcdp=0.25"))}[name]
@@ -165,12 +149,17 @@ def test_a_release_that_was_killed_is_for_its_own_plan_and_ledger(run, folder, k
             refused = run(*arguments, *dry)
             assert (refused.exit_code, words in refused.stderr) == (2, True), refused.output
     assert Ledger.open("other").entries == ()
-    rp.scale.abort_measuring("s")
-    refused = run(*killed)
-    assert (refused.exit_code, "was given up; its charge stays" in refused.stderr) == (2, True)
+    assert set(before) <= set(listed(folder)) | {name for name in before if "unfinished" in name}
+    shutil.copytree("s", "given-up")
+    again = run(*killed, status=0)
+    assert "Store       s: a release of this plan, not complete; what is missing is drawn" in again.stdout
+    assert "Charged     nothing now: what is in the store was charged before" in again.stdout
+    assert measured(folder).noise.pcost == entry[0].cost
+    rp.scale.abort_measuring("given-up")
+    refused = run(*killed[:4], "again", *killed[5:-1], "given-up", status=2)
+    assert "was given up; its charge stays" in refused.stderr
     assert "Name another store" in refused.stderr
     assert entries() == entry
-    assert set(before) <= set(listed(folder)) | {name for name in before if "unfinished" in name}
 
 
 def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command):
@@ -186,12 +175,8 @@ def test_a_store_that_is_complete_is_read_and_no_record_is(run, folder, command)
     assert (numbers(folder), entries()) == (first, entry)
 
 
-def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, command, monkeypatch):
-    def full(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Measurement, "save", full)
+def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, command, failing):
+    with failing("measurement"):
         failed = run(*command, "--store", "s")
     kept = "What was drawn is in s: the same command again goes on from there, for the same charge."
     assert (failed.exit_code, kept in failed.stderr) == (1, True)

@@ -7,8 +7,7 @@ import pytest
 
 import residualplanner as rp
 from geographies import COUNTIES, csv_text, item_rows, leaf_rows
-from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
+from shell.specs import domain_of, domain_of_spec, read_spec, targets_of_spec, workload_of, workload_of_spec
 
 DOMAIN = 'county = { hierarchy = "counties.csv", levels = ["state", "county"] }'
 DISTRICTS = '{ kind = "hierarchy", leaves = false, crosswalk = { file = "cd.csv", leaf = "county", group = "cd" } }'
@@ -52,17 +51,12 @@ def write(folder):
     return writing
 
 
-def workload_of(path):
-    spec = read_spec(path)
-    return workload_of_spec(spec, domain_of_spec(spec))
-
-
 @pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["leaves", "items"])
 def test_the_values_names_and_groups_come_from_a_file_beside_the_spec(write, rows):
     path = write(rows=rows)
     hierarchy = rp.Hierarchy.from_file(path.parent / "counties.csv", ["state", "county"])
     domain = rp.Domain({"county": hierarchy, "sex": ["F", "M"]})
-    assert domain_of_spec(read_spec(path)) == domain
+    assert domain_of(path) == domain
     expected = rp.Workload(domain, [{"county": hierarchy}, {"county": hierarchy, "sex": rp.Identity()}])
     assert list(workload_of(path)) == list(expected)
 
@@ -74,12 +68,12 @@ def test_columns_lengths_encoding_and_rules_are_declared(write):
     )
     path = write(domain)
     (path.parent / "x.csv").write_bytes("ST;GEO;NAME\n1;1001;Doña\n10;10001;Kent\n".encode("cp1252"))
-    attribute = domain_of_spec(read_spec(path))["county"]
+    attribute = domain_of(path)["county"]
     assert attribute.value_labels == ("01001", "10001", "none")
     assert attribute.meanings == ("Doña", "Kent")
     assert attribute.about.title == "County"
     path = write(domain.replace("county = 5 }", 'county = "any" }'))
-    assert domain_of_spec(read_spec(path))["county"].value_labels == ("1001", "10001", "none")
+    assert domain_of(path)["county"].value_labels == ("1001", "10001", "none")
 
 
 def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
@@ -87,62 +81,20 @@ def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
     path = write(more=f"\n[[workload]]\n{queries}\n[[targets]]\n{queries}\nmoe = 9\n")
     kinds = [kind for kind in workload_of(path).kinds if kind.name == "hierarchy"]
     assert [kind.classification.levels for kind in kinds] == [("state", "county"), ("cd", "county")]
-    assert kinds[1].labels(domain_of_spec(read_spec(path))["county"]) == ("(total)", "1", "2")
-    assert targets_of_spec(read_spec(path)) is not None
+    assert kinds[1].labels(domain_of(path)["county"]) == ("(total)", "1", "2")
+    spec = read_spec(path)
+    domain = domain_of_spec(spec)
+    (path.parent / "counties.csv").unlink()  # each file is read once
+    assert len(workload_of_spec(spec, domain)) == 3
+    (path.parent / "cd.csv").unlink()
+    assert targets_of_spec(spec) is not None
 
 
 def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
     kind = DISTRICTS.replace('group = "cd"', 'group = "cd", within = "state"').replace("leaves = false, ", "")
     path = write(kind=kind)
     (found,) = [each for each in workload_of(path).kinds if each.name == "hierarchy"]
-    assert found.labels(domain_of_spec(read_spec(path))["county"])[:6] == (
-        "(total)",
-        "01",
-        "02",
-        "01-1",
-        "01-2",
-        "02-2",
-    )
-
-
-@pytest.mark.parametrize(
-    ("domain", "kind", "error", "message"),
-    [
-        ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"', rp.errors.WorkloadError,
-         r"\[domain\] county: there is no file .*no.csv; it is looked for beside the spec"),
-        (DOMAIN.replace('"state", ', '"town", '), '"prefix"', rp.errors.WorkloadError,
-         r"\[domain\] county: counties.csv lacks the level 'town'"),
-        (DOMAIN.replace(" }", ', encoding = "utf-32" }'), '"prefix"', rp.errors.FileFormatError,
-         r"\[domain\] county: counties.csv, line 1: not text in utf-32"),
-        ('county = ["01001"]', '"hierarchy"', rp.errors.WorkloadError,
-         r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
-        (DOMAIN, DISTRICTS.replace('"cd" }', '"dc" }'), rp.errors.WorkloadError,
-         r"number 1, kinds, county: cd.csv has no column 'dc'"),
-        (DOMAIN, DISTRICTS.replace("cd.csv", "no.csv"), rp.errors.WorkloadError,
-         r"kinds, county: there is no file .*no.csv"),
-    ],
-)  # fmt: skip
-def test_files_that_are_not_there_or_wrong_are_refused_with_their_place(write, domain, kind, error, message):
-    with pytest.raises(error, match=message):
-        workload_of(write(domain, kind))
-
-
-@pytest.mark.parametrize(
-    ("domain", "kind", "message"),
-    [
-        ('county = { hierarchy = "counties.csv" }', '"prefix"', "a hierarchy is a file and its levels"),
-        ('county = { size = 3, levels = ["state"] }', '"prefix"', "a hierarchy is a file and its levels"),
-        ('county = { size = 3, hierarchy = "c.csv", levels = ["a"] }', '"prefix"', "exactly one of size, .*hierarchy"),
-        ('county = { size = 3, encoding = "x" }', '"prefix"', "'encoding' belongs to a hierarchy; there is none"),
-        (DOMAIN.replace(" }", ", code_lengths = { county = 0 } }"), '"prefix"', "expected a number of characters"),
-        (DOMAIN.replace('["state", "county"]', "{ county = [1] }"), '"prefix"', "expected a column of codes, or"),
-        (DOMAIN, DISTRICTS.replace("leaves = false", "levels = [2]"), "give levels or a crosswalk, not both"),
-        (DOMAIN, DISTRICTS.replace("hierarchy", "prefix"), "does not belong to the kind 'prefix'"),
-    ],
-)  # fmt: skip
-def test_entries_that_do_not_go_together_are_refused(write, domain, kind, message):
-    with pytest.raises(rp.errors.FileFormatError, match=message):
-        read_spec(write(domain, kind))
+    assert found.labels(domain_of(path)["county"])[:6] == ("(total)", "01", "02", "01-1", "01-2", "02-2")
 
 
 @pytest.mark.slow

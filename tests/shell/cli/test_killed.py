@@ -19,7 +19,6 @@ import pytest
 from residualplanner import Ledger, load_measurement
 from residualplanner.datasets import adult
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.shell.cli.measuring import measurement_beside
 from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
@@ -48,7 +47,7 @@ def is_complete(out):
 
 def check_what_is_left(folder, given):
     """Check all that must hold after a kill, and how far the run had come: charges, measurement, tables."""
-    out, measured, ledger = folder / "out", measurement_beside(folder / "out"), Ledger.open(folder / "ledger")
+    out, measured, ledger = folder / "out", folder / "out.measurement", Ledger.open(folder / "ledger")
     assert not out.exists() or is_complete(out)
     for name in set(os.listdir(folder)) - given - {"out", "out.measurement"}:
         assert LEFT.fullmatch(name), name
@@ -162,7 +161,7 @@ impossible = [{ grade = 4 }]
     [
         pytest.param("", 1, (), id="unbiased"),
         slow(ADJUSTED, 3, (), id="adjusted"),
-        slow("", 3, ("--store", "s"), id="in a store"),
+        slow("", 5, ("--store", "s"), id="in a store"),
     ],
 )
 def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatch, output, every, options):

@@ -3,14 +3,11 @@
 import csv
 import json
 
-import openpyxl
-import pyarrow.parquet as pq
 import pytest
 
 from html_pages import read_page
 from residualplanner import load_plan, load_tables
-from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import domain_of_spec
+from shell.specs import domain_of
 
 #: The first codes of two variables of the American Community Survey, whose microdata have a dictionary like this.
 CODEBOOK = """\
@@ -54,7 +51,7 @@ def survey(folder, run):
 
 
 def test_no_code_loses_its_meaning_on_the_way_from_codebook_to_tables(survey, run):
-    domain = domain_of_spec(read_spec(survey / "survey.toml"))
+    domain = domain_of(survey / "survey.toml")
     assert domain["sex"].value_meanings == ("male", "female")
     assert domain["RAC1P"].about.title == "Race"
     run("plan", "survey.toml", status=0)
@@ -66,38 +63,6 @@ def test_no_code_loses_its_meaning_on_the_way_from_codebook_to_tables(survey, ru
     assert rows[0] == [1, "male", 1, "White alone"]
     assert rows[-1] == [2, "female", 9, "Two or More Races"]
     assert found["estimate"].round().astype(int).tolist() == [300, 0, 100, 0, 200, 50]
-
-
-def test_missing_values_and_dates_have_labels_of_their_own_and_all_people_are_counted(survey, run):
-    told = run("release", "survey.toml", "people.csv", "-o", "tables", status=0)
-    assert "left out" not in told.stdout.lower()
-    tables = load_tables(survey / "tables")
-    estimates = {
-        name: tables[name].to_frame().set_index(name)["estimate"].round().to_dict() for name in ("income", "admitted")
-    }
-    assert estimates["income"] == {"[0, 20000)": 200, "[20000, inf)": 150, "Not stated": 300}
-    months = {"2020-01": 300, "2020-02": 200, "2020-03": 0, "Other": 50, "Not stated": 100}
-    assert estimates["admitted"] == months
-    assert round(float(tables[()].estimate)) == 650
-
-
-@pytest.mark.parametrize("file_format", ["csv", "parquet", "xlsx", "parts"])
-def test_every_format_has_codes_and_meanings(survey, run, file_format):
-    run("release", "survey.toml", "people.csv", "-o", "tables", "--format", file_format, status=0)
-    first = {
-        "csv": lambda path: next(csv.DictReader(path.read_text().splitlines())),
-        "parquet": lambda path: pq.read_table(path).to_pylist()[0],
-        "xlsx": lambda path: dict(zip(*list(openpyxl.load_workbook(path)["table"].values)[:2], strict=True)),
-    }
-    if file_format == "parts":
-        row = pq.read_table(survey / "tables" / "labels.parquet").to_pandas().set_index("attribute").loc["sex"].iloc[0]
-        assert (row["label"], row["meaning"]) == ("1", "male")
-    else:
-        row = first[file_format](survey / "tables" / "tables" / f"sex.{file_format}")
-        assert (str(row["sex"]), row["sex_meaning"]) == ("1", "male")
-    metadata = json.loads((survey / "tables" / "metadata.json").read_text())
-    sex = next(each for each in metadata["tables"]["attributes"] if each["name"] == "sex")
-    assert sex["values"][0] == {"label": 1, "meaning": "male"}
 
 
 @pytest.mark.slow

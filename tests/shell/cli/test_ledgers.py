@@ -144,10 +144,7 @@ def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, reco
         assert "l: line 1 " in result.stderr if content is not None else "there is no ledger" in result.stderr
 
 
-def test_a_ledger_that_cannot_be_locked_is_a_failed_run(run, spec, records, ledger, monkeypatch):
-    def no_locks(*_arguments):
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", no_locks)
-    result = run("release", spec, records, "-o", "out", "--ledger", "l", status=1)
+def test_a_ledger_that_cannot_be_locked_is_a_failed_run(run, spec, records, ledger, failing):
+    with failing("lock", OSError(37, "No locks available")):
+        result = run("release", spec, records, "-o", "out", "--ledger", "l", status=1)
     assert "cannot be locked; keep the ledger on a local disk" in result.stderr

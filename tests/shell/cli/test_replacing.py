@@ -24,19 +24,16 @@ def test_a_plan_is_not_replaced_unless_it_is_forced(folder, plan, spec, run):
     run("plan", spec, "-o", "small.plan", "--budget", "zcdp=2", "--force", status=0)
     assert plan.read_bytes() != old
     assert errors.read_bytes() != old_errors
+    plan.unlink()  # the error table is left alone
+    assert "small.plan.errors.csv exists already" in run("plan", spec, "-o", "small.plan").output
+    run("plan", spec, "-o", "small.plan", "--force", "--quiet", status=0)
+    assert plan.is_file()
 
 
 def test_a_run_that_fails_leaves_the_old_plan(folder, plan, spec, run):
     before = {path: path.read_bytes() for path in folder.iterdir()}
     run("plan", spec, "-o", "small.plan", "--budget", "zcdp=-2", "--force", status=2)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_an_error_table_left_alone_is_replaced_by_force(folder, plan, spec, run):
-    plan.unlink()
-    assert "small.plan.errors.csv exists already" in run("plan", spec, "-o", "small.plan").output
-    run("plan", spec, "-o", "small.plan", "--force", "--quiet", status=0)
-    assert plan.is_file()
 
 
 @pytest.mark.parametrize("kind", ["measurement", "ledger", "records", "spec", "broken plan", "folder", "link"])
@@ -62,14 +59,6 @@ def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, recor
     assert before is None or target.read_bytes() == before
 
 
-def test_records_beside_a_plan_are_not_taken_for_its_error_table(folder, spec, run):
-    records = folder / "new.plan.errors.csv"
-    records.write_text("query,sex\n3,F\n")
-    refused = run("plan", spec, "-o", "new.plan", "--force", status=2)
-    assert "is not an error table" in " ".join(refused.output.split())
-    assert records.read_text() == "query,sex\n3,F\n"
-
-
 def test_the_error_table_is_written_where_and_as_one_says(folder, spec, run):
     run("plan", spec, "-o", "p", "--errors-file", "e.parquet", status=0)
     written = pd.read_parquet("e.parquet")
@@ -80,8 +69,8 @@ def test_the_error_table_is_written_where_and_as_one_says(folder, spec, run):
     assert (pd.read_parquet("e.parquet")["std_err"] < written["std_err"]).all()
 
 
-@pytest.mark.parametrize("content", [b"PAR1 no Parquet PAR1", None])
-def test_no_other_parquet_file_is_taken_for_an_error_table(folder, spec, run, content):
+@pytest.mark.parametrize("content", [b"PAR1 no Parquet PAR1", b"query,sex\n3,F\n", None])
+def test_no_other_file_is_taken_for_an_error_table(folder, spec, run, content):
     other = folder / "e.parquet"
     if content is None:
         pd.DataFrame({"query": ["a"], "sex": ["F"]}).to_parquet(other)

@@ -1,10 +1,9 @@
 """The command reconstruct averages several measurements, and says what may be claimed for all of them."""
 
-import json
-
 import pytest
 
 import residualplanner as rp
+from shell.specs import events
 
 
 @pytest.fixture
@@ -26,34 +25,22 @@ def test_the_tables_are_those_of_reconstruct(run, measured, folder, file_format)
     assert saved.noise.pcost == expected.noise.pcost
 
 
-def test_it_says_what_may_be_claimed_for_all(run, measured):
-    result = run("reconstruct", *measured, "-o", "tables")
-    words = " ".join(result.output.split())
+def test_it_says_what_may_be_claimed_for_all_and_names_every_file(run, measured, folder):
+    rehearsal = run("reconstruct", *measured, "-o", "tables", "--dry-run", "--json")
+    assert [event["path"] for event in events(rehearsal) if event["event"] == "would-read"] == measured
+    assert not (folder / "tables").exists()
+    words = " ".join(run("reconstruct", *measured, "-o", "tables").output.split())
     assert "2, averaged; This release satisfies rho-zCDP with rho = " in words
     assert "(<= 1) under adding or removing one record" in words
     assert "This covers 2 measurements of the records, whose costs add up." in words
+    assert "averaged" not in run("reconstruct", measured[0], "-o", "one").output
 
 
-def test_of_one_measurement_nothing_more_is_said(run, measured):
-    assert "averaged" not in run("reconstruct", measured[0], "-o", "tables").output
-
-
-def test_a_rehearsal_names_every_file_and_writes_nothing(run, measured, folder):
-    result = run("reconstruct", *measured, "-o", "tables", "--dry-run", "--json")
-    told = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [event["path"] for event in told if event["event"] == "would-read"] == measured
+def test_one_measurement_twice_and_a_plan_among_them_are_refused_and_nothing_is_written(run, measured, folder):
+    for other, words in ((measured[0], "a measurement is there twice"), ("p", "p is a plan, which is for measure")):
+        result = run("reconstruct", measured[0], other, "-o", "tables", status=2)
+        assert words in " ".join(result.output.split())
     assert not (folder / "tables").exists()
-
-
-def test_one_measurement_twice_is_refused_and_nothing_is_written(run, measured, folder):
-    result = run("reconstruct", measured[0], measured[0], "-o", "tables", status=2)
-    assert "a measurement is there twice" in " ".join(result.output.split())
-    assert not (folder / "tables").exists()
-
-
-def test_a_plan_among_measurements_is_named(run, measured):
-    result = run("reconstruct", measured[0], "p", "-o", "tables", status=2)
-    assert "p is a plan, which is for measure" in " ".join(result.output.split())
 
 
 @pytest.mark.slow

@@ -15,12 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import About, Attribute, Bins, Domain, zcdp
+from residualplanner import About, Attribute, Bins, Domain, Numeric
 from residualplanner.method.domain.labels import Into
 from residualplanner.shell.cli.records import require_columns
-from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.starting import spec_text, starting_spec
+from shell.specs import domain_of, read_spec, spec_text, starting_spec
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 names = texts.filter(bool)
@@ -68,48 +66,42 @@ def domains(draw):
 def test_the_domain_of_a_starting_spec_is_the_one_it_was_made_of(domain, tmp_path_factory):
     path = tmp_path_factory.mktemp("spec") / "spec.toml"
     path.write_text(spec_text(domain, up_to=1), encoding="utf-8", newline="\n")
-    assert domain_of_spec(read_spec(path)) == domain
+    assert domain_of(path) == domain
 
 
-def test_words_that_are_rules_are_told_from_labels(tmp_path):
-    domain = Domain({"a": Attribute("a", labels=["drop", "error"], unknown=Into("drop"), missing="drop")})
-    (tmp_path / "spec.toml").write_text(spec_text(domain))
-    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
-
-
-def test_infinite_edges_survive(tmp_path):
-    domain = Domain({"a": Bins([-math.inf, 0, math.inf])})
-    (tmp_path / "spec.toml").write_text(spec_text(domain))
-    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == domain
+def test_rules_that_are_labels_too_infinite_edges_amounts_and_weights_survive(tmp_path):
+    hours = Attribute("hours", numeric=Numeric("-0.5", 60, unit="0.25", bins=[7, "8.25"], outside="clip"))
+    attributes = {
+        "a": Attribute("a", labels=["drop", "error"], unknown=Into("drop"), missing="drop"),
+        "b": Bins([-math.inf, 0, math.inf]),
+        "hours": hours,
+    }
+    weight = rp.Weight("w", maximum=60, unit=0.5, above="clip")
+    for domain in (Domain(attributes), Domain({"job": 3}, weight=weight)):
+        (tmp_path / "spec.toml").write_text(spec_text(domain))
+        assert domain_of(tmp_path / "spec.toml") == domain
 
 
 def test_a_starting_spec_states_a_budget_and_a_workload(tmp_path):
     path = tmp_path / "spec.toml"
     path.write_text(spec_text(Domain({"a": 2}), up_to=3, max_cells=100))
     spec = read_spec(path)
-    assert spec.budget.budget == zcdp("0.5")
-    assert [table.up_to for table in spec.workload] == [3]
-    assert [table.max_cells for table in spec.workload] == [100]
+    assert spec.budget.budget == rp.zcdp("0.5")
+    assert [(table.up_to, table.max_cells) for table in spec.workload] == [(3, 100)]
 
 
 @pytest.mark.parametrize(
     "value", [{"age": 85, "sex": ["F", "M"]}, Domain({"age": 85, "sex": ["F", "M"]}).to_json(), {"attributes": 7}]
 )
-def test_a_json_schema_gives_its_domain(tmp_path, value):
+def test_a_json_schema_and_another_spec_give_their_domain(tmp_path, value):
     (tmp_path / "domain.json").write_text(json.dumps(value))
-    start = starting_spec(tmp_path / "domain.json")
-    (tmp_path / "spec.toml").write_text(start.text)
+    text, undeclared, _ = starting_spec(tmp_path / "domain.json")
+    (tmp_path / "spec.toml").write_text(text)
     expected = Domain({"attributes": 7} if value == {"attributes": 7} else {"age": 85, "sex": ["F", "M"]})
-    assert start.undeclared == ()
-    assert domain_of_spec(read_spec(tmp_path / "spec.toml")) == expected
-
-
-def test_another_spec_gives_its_domain(tmp_path):
-    domain = Domain({"age": Bins([0, 18, 65]), "sex": ["F", "M"]})
-    (tmp_path / "spec.toml").write_text(spec_text(domain, up_to=1))
-    start = starting_spec(tmp_path / "spec.toml")
-    assert start.undeclared == ()
-    assert start.text == spec_text(domain)
+    assert undeclared == ()
+    assert domain_of(tmp_path / "spec.toml") == expected
+    (tmp_path / "spec.toml").write_text(spec_text(expected, up_to=1))
+    assert starting_spec(tmp_path / "spec.toml") == (spec_text(expected), (), "schema")
 
 
 CANARY = "canary-7c1e"
@@ -131,12 +123,12 @@ def _parquet(path):
 @pytest.mark.parametrize(("name", "write"), [("r.csv", _csv), ("r.csv.gz", _gzipped), ("r.PARQUET", _parquet)])
 def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name, write):
     write(tmp_path / name)
-    start = starting_spec(tmp_path / name, has_header=True)
-    (tmp_path / "spec.toml").write_text(start.text)
-    assert start.undeclared == ("age", "odd, name")
-    assert CANARY not in start.text
+    text, undeclared, _ = starting_spec(tmp_path / name, has_header=True)
+    (tmp_path / "spec.toml").write_text(text)
+    assert undeclared == ("age", "odd, name")
+    assert CANARY not in text
     with pytest.raises(rp.errors.DomainError, match="still to be declared: age, odd, name; write"):
-        domain_of_spec(read_spec(tmp_path / "spec.toml"))
+        domain_of(tmp_path / "spec.toml")
 
 
 @pytest.mark.parametrize("other", ["1,2\n3,4\n" * 500, "", "only the header"])
@@ -156,15 +148,12 @@ def test_a_first_line_that_is_no_header_is_refused_and_not_shown(tmp_path, first
 
 
 @pytest.mark.parametrize("first", [f"{CANARY},Boston,M", f"{CANARY}", "age,sex", f'"{CANARY}","b"'])
-def test_a_first_line_that_may_be_a_record_is_neither_written_nor_shown_unless_it_is_said_to_be_a_header(
-    tmp_path, first, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_first_line_that_may_be_a_record_is_shown_only_if_it_is_said_to_be_a_header(tmp_path, first):
     (tmp_path / "records.csv").write_text(f"{first}\n{CANARY},Paris,F\n")
     with pytest.raises(rp.errors.FileFormatError, match="not the first record, add --header") as told:
         starting_spec(tmp_path / "records.csv")
     assert CANARY not in str(told.value)
-    assert starting_spec(tmp_path / "records.csv", has_header=True).source == "records"
+    assert starting_spec(tmp_path / "records.csv", has_header=True)[2] == "records"
 
 
 @pytest.mark.parametrize(
@@ -179,12 +168,11 @@ def test_a_first_line_that_may_be_a_record_is_neither_written_nor_shown_unless_i
 )
 def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_path, first, word):
     (tmp_path / "records.csv").write_text(f"{first}\n1;2;3\n")
-    with pytest.raises(
-        rp.errors.FileFormatError, match=f"its columns are separated by {word}; .*pandas.read_csv"
-    ) as told:
+    message = f"its columns are separated by {word}; .*pandas.read_csv"
+    with pytest.raises(rp.errors.FileFormatError, match=message) as told:
         starting_spec(tmp_path / "records.csv", has_header=True)
     assert CANARY not in str(told.value)
-    with pytest.raises(rp.errors.FileFormatError, match=f"separated by {word}"):
+    with pytest.raises(rp.errors.FileFormatError, match=message):
         require_columns(tmp_path / "records.csv", ["sex"])
 
 
@@ -192,14 +180,14 @@ def test_another_delimiter_is_told_with_what_to_write_and_without_the_line(tmp_p
 def test_other_signs_in_names_do_no_harm(tmp_path, first):
     (tmp_path / "records.csv").write_text(f"{first}\n")
     names = next(csv.reader([first]))
-    assert starting_spec(tmp_path / "records.csv", has_header=True).undeclared == tuple(names)
+    assert starting_spec(tmp_path / "records.csv", has_header=True)[1] == tuple(names)
 
 
 def test_the_advice_on_another_delimiter_works(tmp_path):
     (tmp_path / "s.csv").write_text('id;note\n01;"a,b"\n;NA\n')
     pd.read_csv(tmp_path / "s.csv", sep=";", dtype=str, keep_default_na=False).to_csv(tmp_path / "c.csv", index=False)
     assert (tmp_path / "c.csv").read_text() == 'id,note\n01,"a,b"\n,NA\n'
-    assert starting_spec(tmp_path / "c.csv", has_header=True).undeclared == ("id", "note")
+    assert starting_spec(tmp_path / "c.csv", has_header=True)[1] == ("id", "note")
 
 
 @pytest.mark.parametrize(
@@ -229,14 +217,11 @@ def test_parquet_columns_of_one_name_are_refused(tmp_path):
         starting_spec(tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [({"a": 0}, "at least 1 value"), ({"a": "x"}, "'a' needs"), ({"a": None}, "'a' needs"), ({"a": 1.5}, "'a' needs")],
-)
-def test_a_json_schema_that_cannot_be_is_refused(tmp_path, value, message):
-    (tmp_path / "domain.json").write_text(json.dumps(value))
-    with pytest.raises(rp.errors.DomainError, match=f"domain.json: .*{message}"):
-        starting_spec(tmp_path / "domain.json")
+def test_a_json_schema_that_cannot_be_is_refused(tmp_path):
+    for value, message in ((0, "at least 1 value"), ("x", "'a' needs"), (None, "'a' needs"), (1.5, "'a' needs")):
+        (tmp_path / "domain.json").write_text(json.dumps({"a": value}))
+        with pytest.raises(rp.errors.DomainError, match=f"domain.json: .*{message}"):
+            starting_spec(tmp_path / "domain.json")
 
 
 def test_every_entry_of_the_output_is_shown_and_can_be_uncommented_together_with_all_others(tmp_path):

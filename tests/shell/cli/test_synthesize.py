@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits import synthesis
 from residualplanner.fits.nonnegative import fitted_mixture
+from shell.specs import told
 
 FACTS = """
 nonnegative = true
@@ -31,10 +31,6 @@ def measured(run, spec, records, folder):
     return folder / "m"
 
 
-def _told(result):
-    return {event["event"]: event for event in map(json.loads, result.stdout.splitlines())}
-
-
 @pytest.mark.parametrize(("name", "read"), [("people.csv", pd.read_csv), ("people.parquet", pd.read_parquet)])
 def test_the_records_are_those_of_synthesize(run, measured, folder, name, read):
     run("synthesize", measured, "-o", name, "--records", 60, "--seed", 3, "--method", "sobol", status=0)
@@ -45,15 +41,12 @@ def test_the_records_are_those_of_synthesize(run, measured, folder, name, read):
     assert about["fit"]["freedom"] == 45  # 2 + 1 + 3 + 4 for single attributes, and for pairs the products of these
 
 
-def test_weights_are_told(run, measured, folder):
-    found = run("synthesize", measured, "-o", "w.csv", "--records", 60, "--method", "weighted")
+def test_weights_are_told_and_records_that_no_machine_holds_are_refused(run, measured, folder):
+    weighted = ("synthesize", measured, "-o", "w.csv", "--method", "weighted", "--records")
+    assert "too little memory" in run(*weighted, 10**9, "--dry-run", status=1).output
+    found = run(*weighted, 60)
     assert "240 synthetic records, together of weight 60 (column weight)" in found.output
     assert pd.read_csv(folder / "w.csv")["weight"].sum() == pytest.approx(60)
-
-
-def test_a_dry_run_refuses_records_that_no_machine_holds(run, measured):
-    found = run("synthesize", measured, "-o", "w.csv", "--records", 10**9, "--method", "weighted", "--dry-run")
-    assert (found.exit_code, "too little memory" in found.output) == (1, True)
 
 
 def test_facts_come_from_the_output_of_a_spec(run, measured, spec, folder):
@@ -76,12 +69,12 @@ def test_the_folder_of_a_release_gives_the_records_that_its_measurement_gives(ru
 
 
 def test_it_says_what_records_are_and_how_well_they_fit(run, measured):
-    told = _told(run("synthesize", measured, "-o", "people.csv", "--json"))
-    assert told["records"]["text"].startswith("synthetic: none is that of a person")
-    assert told["guarantee"]["text"].startswith("This release satisfies rho-zCDP")
-    assert 0 < told["fit"]["distance"] < 3 * told["fit"]["freedom"]
-    assert told["fit"]["worse"] == 0
-    assert told["wrote"]["also"] == ["people.csv.json"]
+    said = told(run("synthesize", measured, "-o", "people.csv", "--json"))
+    assert said["records"]["text"].startswith("synthetic: none is that of a person")
+    assert said["guarantee"]["text"].startswith("This release satisfies rho-zCDP")
+    assert 0 < said["fit"]["distance"] < 3 * said["fit"]["freedom"]
+    assert said["fit"]["worse"] == 0
+    assert said["wrote"]["also"] == ["people.csv.json"]
 
 
 def test_tables_that_fit_worse_than_noise_explains_are_named(run, measured, spec, folder):
@@ -96,8 +89,8 @@ def test_attributes_that_nothing_was_measured_of_are_named(run, spec, records, f
     spec.write_text(spec.read_text().replace("up_to = 2", 'queries = [["age", "sex"]]'))
     run("plan", spec, "-o", "p", status=0)
     run("measure", "p", records, "-o", "m", status=0)
-    told = _told(run("synthesize", "m", "-o", "people.csv", "--records", "200", "--json"))
-    assert told["uniform"]["attributes"] == ["region", "grade"]
+    said = told(run("synthesize", "m", "-o", "people.csv", "--records", "200", "--json"))
+    assert said["uniform"]["attributes"] == ["region", "grade"]
     assert json.loads((folder / "people.csv.json").read_text())["unmeasured"] == ["region", "grade"]
     counts = pd.read_csv(folder / "people.csv")["grade"].value_counts()
     assert len(counts) == 5
@@ -145,11 +138,8 @@ def test_the_file_beside_records_is_replaced_only_if_it_was_left_by_a_run_that_w
     assert json.loads((folder / "people.csv.json").read_text())["rows"] == 20
 
 
-def test_a_run_that_fails_leaves_no_records(run, measured, folder, monkeypatch):
-    def fail(*_arguments, **_options):
-        raise OSError(28, "No space left on device", "people.csv")
-
-    monkeypatch.setattr(synthesis.records, "save_frame", fail)
-    found = run("synthesize", measured, "-o", "people.csv", "--records", 10, status=1)
+def test_a_run_that_fails_leaves_no_records(run, measured, folder, failing):
+    with failing("write records"):
+        found = run("synthesize", measured, "-o", "people.csv", "--records", 10, status=1)
     assert "Nothing was written." in found.stderr
     assert not (folder / "people.csv").exists()

@@ -225,12 +225,18 @@ class SpecFile(SpecTable):
     )
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
-    _folder: Path = PrivateAttr(Path())
+    _path: Path = PrivateAttr(Path())
+    _read: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @property
-    def folder(self) -> Path:
-        """The folder of the file, beside which other files are looked for."""
-        return self._folder
+    def path(self) -> Path:
+        """The file, beside which other files are looked for."""
+        return self._path
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What has been read of files beside it; a copy with other entries has the same, so that each is read once."""
+        return self._read
 
     @model_validator(mode="after")
     def _has_one_limit(self) -> "SpecFile":
@@ -289,7 +295,7 @@ def read_spec(path: Path) -> SpecFile:
         raise FileFormatError(f"{path} has a name or string with more than {DOT_LIMIT} dots; shorten it")
     try:
         spec = SpecFile.model_validate(tomllib.loads(text))
-        spec._folder = path.parent
+        spec._path = path
         return spec
     except ValidationError as error:  # itself a ValueError
         raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None

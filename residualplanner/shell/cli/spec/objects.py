@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -35,51 +35,42 @@ from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import AttributeTable, KindTable, Query, Where
 
 
-@dataclass(frozen=True, slots=True)
-class SpecHierarchies:
-    """The hierarchies that attributes of a spec have in files of their own, which are beside it in ``folder``."""
-
-    folder: Path = Path()
-    by_name: Mapping[str, Hierarchy] = field(default_factory=dict)
-
-    def kind(self, table: KindTable, name: str) -> Hierarchy:
-        """The hierarchy that a kind of query on an attribute describes: with its own levels, or the attribute's."""
-        if table.levels is not None:
-            return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
-        if name not in self.by_name:
-            above = "state" if name != "state" else "region"
-            raise WorkloadError(
-                "give the levels of the hierarchy, from coarse to fine: levels = [...]; or in [domain] the file that "
-                f'has them, as {name} = {{ hierarchy = "{name}.csv", levels = ["{above}", "{name}"] }}'
+def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
+    """The hierarchy in the file that a spec names for an attribute, if it names one; the file is read once."""
+    table = None if spec is None else spec.domain.get(name)
+    if spec is None or table is None or table.hierarchy is None:
+        return None
+    if name not in spec.read:
+        with _located(f"[domain] {name}"):
+            spec.read[name] = Hierarchy.from_file(
+                file_beside(spec, table.hierarchy),
+                table.levels or [],
+                code_lengths=_lengths(table.code_lengths),
+                encoding=table.encoding,
+                separator=table.separator,
             )
-        found = self.by_name[name]
-        if table.crosswalk is not None:
-            given = dict(table.crosswalk) | {"code_lengths": _lengths(table.crosswalk.code_lengths)}
-            found = found.crosswalk(file_beside(self.folder, given.pop("file")), **given)
-        assert found.classification is not None  # it is from a file
-        return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
+    return cast("Hierarchy", spec.read[name])
 
 
-#: Of a spec without such files.
-NO_FILES = SpecHierarchies()
-
-
-def hierarchies_of_spec(spec: SpecFile) -> SpecHierarchies:
-    """The hierarchies in the files that a spec names in its [domain]."""
-    tables = {name: table for name, table in spec.domain.items() if table is not None}
-    found = {name: _hierarchy(spec.folder, name, table) for name, table in tables.items() if table.hierarchy}
-    return SpecHierarchies(spec.folder, found)
-
-
-def _hierarchy(folder: Path, name: str, table: AttributeTable) -> Hierarchy:
-    with _located(f"[domain] {name}"):
-        return Hierarchy.from_file(
-            file_beside(folder, table.hierarchy or ""),
-            table.levels or [],
-            code_lengths=_lengths(table.code_lengths),
-            encoding=table.encoding,
-            separator=table.separator,
+def _hierarchy(table: KindTable, name: str, spec: SpecFile | None) -> Hierarchy:
+    """The hierarchy that a kind of query on an attribute describes: with its own levels, or the attribute's."""
+    if table.levels is not None:
+        return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
+    found = _read_hierarchy(spec, name)
+    if spec is None or found is None:
+        above = "state" if name != "state" else "region"
+        raise WorkloadError(
+            "give the levels of the hierarchy, from coarse to fine: levels = [...]; or in [domain] the file that "
+            f'has them, as {name} = {{ hierarchy = "{name}.csv", levels = ["{above}", "{name}"] }}'
         )
+    if table.crosswalk is not None:
+        key = f"{name}, {table.crosswalk!r}"
+        if key not in spec.read:
+            given = dict(table.crosswalk) | {"code_lengths": _lengths(table.crosswalk.code_lengths)}
+            spec.read[key] = found.crosswalk(file_beside(spec, given.pop("file")), **given)
+        found = spec.read[key]
+    assert found.classification is not None  # it is from a file
+    return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
 
 
 def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
@@ -92,13 +83,13 @@ def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
     found = {}
     for name, table in spec.output.maps.items():
         with _located(f"[output.maps] {name}"):
-            found[name] = Boundaries.from_geojson(file_beside(spec.folder, table.geojson), table.code)
+            found[name] = Boundaries.from_geojson(file_beside(spec, table.geojson), table.code)
     return found
 
 
-def file_beside(folder: Path, name: str) -> Path:
-    """The path of a file that a spec in a folder names; WorkloadError where there is none."""
-    path = folder / name
+def file_beside(spec: SpecFile, name: str) -> Path:
+    """The path of a file that a spec names; WorkloadError where there is none."""
+    path = spec.path.parent / name
     if not path.is_file():
         raise WorkloadError(f"there is no file {path}; it is looked for beside the spec")
     return path
@@ -122,16 +113,15 @@ def domain_of_spec(spec: SpecFile) -> Domain:
             'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
         )
         raise DomainError(message, attributes=undeclared)
-    found = hierarchies_of_spec(spec)
-    attributes = {name: _attribute(name, table, found) for name, table in spec.domain.items() if table is not None}
+    attributes = {name: _attribute(name, table, spec) for name, table in spec.domain.items() if table is not None}
     return Domain(attributes, weight=None if spec.weight is None else spec.weight.weight)
 
 
-def _attribute(name: str, table: AttributeTable, hierarchies: SpecHierarchies) -> Attribute:
+def _attribute(name: str, table: AttributeTable, spec: SpecFile) -> Attribute:
     about = About(title=table.title, unit=table.unit, source=table.source, note=table.note)
     rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
-    if name in hierarchies.by_name:
-        return hierarchies.by_name[name].attribute(name, **rules)
+    if (hierarchy := _read_hierarchy(spec, name)) is not None:
+        return hierarchy.attribute(name, **rules)
     with _located(f"[domain] {name}"):
         bins, numeric = _bins(table), None if table.numeric is None else Numeric(**dict(table.numeric))
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
@@ -158,21 +148,21 @@ def _labels(name: str, declared: list[Any]) -> Any:
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
     """The tables to publish, with their weights."""
-    found, parts = hierarchies_of_spec(spec), []
+    parts = []
     for number, table in enumerate(spec.workload, 1):
         where = f"[[workload]] number {number}"
         with _located(where):
-            parts.append(_listed(table, domain, where, found) or _family(table, domain, where, found))
+            parts.append(_listed(table, domain, where, spec) or _family(table, domain, where, spec))
     return reduce(add, parts)
 
 
-def _listed(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload | None:
+def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload | None:
     """The tables that an entry at ``where`` names one by one; None where it names none."""
     if table.queries is None:
         return None
-    kinds = _kinds(table, where, found)
+    kinds = _kinds(table, where, spec)
     queries = [
-        query_of_spec(query, kinds, at, table.at_least, hierarchies=found, universe=table.where)
+        query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
         for at, query in _with_places(table.queries, where)
     ]
     unused = sorted(set(kinds).difference(*table.queries))
@@ -182,9 +172,9 @@ def _listed(table: QueriesTable, domain: Domain, where: str, found: SpecHierarch
     return Workload(domain, queries, weights=[table.weight] * len(queries))
 
 
-def _family(table: QueriesTable, domain: Domain, where: str, found: SpecHierarchies) -> Workload:
+def _family(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload:
     """The tables of so many attributes that an entry at ``where`` asks for."""
-    kinds = _kinds(table, where, found)
+    kinds = _kinds(table, where, spec)
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
     unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
@@ -203,8 +193,8 @@ def _family(table: QueriesTable, domain: Domain, where: str, found: SpecHierarch
     return Workload.from_blocks(domain, blocks, family.kinds)
 
 
-def _kinds(table: QueriesTable, where: str, found: SpecHierarchies) -> dict[str, Kind]:
-    return {name: _kind(kind, f"{where}, kinds, {name}", name, found) for name, kind in table.kinds.items()}
+def _kinds(table: QueriesTable, where: str, spec: SpecFile) -> dict[str, Kind]:
+    return {name: _kind(kind, f"{where}, kinds, {name}", name, spec) for name, kind in table.kinds.items()}
 
 
 def _with_places(queries: list[Query], where: str) -> list[tuple[str, Query]]:
@@ -217,14 +207,14 @@ def query_of_spec(
     where: str,
     at_least: int | None = None,
     *,
-    hierarchies: SpecHierarchies = NO_FILES,
+    spec: SpecFile | None = None,
     universe: Where | None = None,
 ) -> QueryLike:
     """A query at ``where`` with its own kinds, or those of the whole table, or a threshold; about some records."""
     found: QueryLike
     with _located(where):
         if isinstance(query, dict):
-            found = {name: _kind(kind, f"{where}, {name}", name, hierarchies) for name, kind in query.items()}
+            found = {name: _kind(kind, f"{where}, {name}", name, spec) for name, kind in query.items()}
         elif at_least is not None:
             found = Threshold(query, at_least)
         elif len(set(query)) < len(query) or not kinds:
@@ -234,11 +224,11 @@ def query_of_spec(
         return Among(found, universe) if universe else found
 
 
-def _kind(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies) -> Kind:
+def _kind(table: KindTable, where: str, name: str, spec: SpecFile | None) -> Kind:
     with _located(where):
         match table.kind:
             case "hierarchy":
-                return hierarchies.kind(table, name)
+                return _hierarchy(table, name, spec)
             case "custom":
                 return Custom(table.matrix, table.labels)
             case "matching":
@@ -259,9 +249,8 @@ def _kind(table: KindTable, where: str, name: str, hierarchies: SpecHierarchies)
 
 def targets_of_spec(spec: SpecFile) -> Targets | None:
     """The margins of error to reach, at the level of the output, or None where there are none."""
-    found = hierarchies_of_spec(spec)
     margins = [
-        (query_of_spec(query, {}, where, table.at_least, hierarchies=found, universe=table.where), table.moe)
+        (query_of_spec(query, {}, where, table.at_least, spec=spec, universe=table.where), table.moe)
         for number, table in enumerate(spec.targets, 1)
         for where, query in _with_places(table.queries, f"[[targets]] number {number}")
     ]

@@ -8,8 +8,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.style import MOST_FILES, chosen_format
 from residualplanner.release.profiles import FormatName, level_of
-from residualplanner.release.publication import Publication
-from residualplanner.release.quality import Quality
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.shell.cli.spec.tables import Cells, KnownTable
 from residualplanner.shell.cli.spec.values import BetweenZeroAndOne, Real, SpecTable, TextOrDate, refusal
 

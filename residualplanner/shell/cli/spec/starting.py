@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.json import parse_json
@@ -135,16 +135,13 @@ _BY_HAND = """\
 _NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
-class StartingSpec(NamedTuple):
-    """A spec to start from, and the kind of file that was read."""
+#: A spec to start from: its text, the attributes whose values are to be declared by hand, and what was read.
+StartingSpec = tuple[str, tuple[str, ...], Literal["schema", "dictionary", "records", "records like a dictionary"]]
 
-    text: str
-    undeclared: tuple[str, ...]  # attributes whose values are still to be declared by hand
-    source: Literal["schema", "dictionary", "records", "records like a dictionary"]
 
-    def with_ledger(self, name: str) -> "StartingSpec":
-        """The same with a ledger in a file of this name."""
-        return self._replace(text=self.text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},"))
+def with_ledger(text: str, name: str) -> str:
+    """The text of a spec with a ledger in a file of this name."""
+    return text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},")
 
 
 def starting_spec(
@@ -165,7 +162,7 @@ def starting_spec(
     if table is not None:
         raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if kind == ".toml":
-        return StartingSpec(spec_text(domain_of_spec(read_spec(path))), (), "schema")
+        return spec_text(domain_of_spec(read_spec(path))), (), "schema"
     if is_csv(path):
         names = csv_names(path)
         is_like_dictionary = is_dictionary_header(names)
@@ -182,8 +179,9 @@ def starting_spec(
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
     """Say what was written, what is still to be filled in, and what comes next."""
+    _, undeclared, kind = start
     output.wrote(path, ": a spec with a comment for each choice.")
-    if start.source == "records like a dictionary":
+    if kind == "records like a dictionary":
         command = command_text("init", source, "--dictionary", "-o", path)
         output.say(
             f"The columns of {source} are named like those of a data dictionary.  If it is one, and holds no records, "
@@ -191,16 +189,16 @@ def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> 
             event="hint",
             command=command,
         )
-    if start.source.startswith("records"):
+    if kind.startswith("records"):
         output.say('Only the names of the columns were read.  Write the values of each in place of "?".')
-    elif start.undeclared:
-        shown = listed(start.undeclared, 8)
+    elif undeclared:
+        shown = listed(undeclared, 8)
         output.say(f'Not declared in {source}: {shown}.  Write the values of each in place of "?".')
     output.say(
         f"Next: look through it, then run  {command_text('plan', path)}",
         event="next",
         command=command_text("plan", path),
-        undeclared=start.undeclared,
+        undeclared=undeclared,
     )
 
 
@@ -220,15 +218,13 @@ def _start_of_names(types: Mapping[str, str | None], *, is_like_dictionary: bool
         for name, kind in types.items()
     ]
     text = _HEAD + _DOMAIN + _BY_HAND + "\n".join(lines) + "\n"
-    return StartingSpec(text, tuple(types), "records like a dictionary" if is_like_dictionary else "records")
+    return text, tuple(types), "records like a dictionary" if is_like_dictionary else "records"
 
 
 def _declared_start(columns: list[Declared], source: Literal["schema", "dictionary"]) -> StartingSpec:
     lines = [line for column in columns for line in column.lines()]
     undeclared = tuple(column.name for column in columns if column.attribute is None)
-    return StartingSpec(
-        _HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source
-    )
+    return _HEAD + _DOMAIN + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared, source
 
 
 def _start_of_json(path: Path, table: str | None) -> StartingSpec:
@@ -244,7 +240,7 @@ def _start_of_json(path: Path, table: str | None) -> StartingSpec:
             raise FileFormatError("--table chooses a table of a schema of several; leave it out")
         # Either what Domain.to_json gives, or an object from name to size or labels.
         is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return StartingSpec(spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema")
+        return spec_text(Domain.from_json(value) if is_whole else Domain(value)), (), "schema"
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except DomainError as error:

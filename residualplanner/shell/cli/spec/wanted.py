@@ -25,13 +25,7 @@ from residualplanner.shell.cli.options import NumberOptions, PlanOptions
 from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text, numbers_by_name
 from residualplanner.shell.cli.spec.file import BudgetTable, SpecFile, read_spec
-from residualplanner.shell.cli.spec.objects import (
-    NO_FILES,
-    SpecHierarchies,
-    file_beside,
-    hierarchies_of_spec,
-    query_of_spec,
-)
+from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.tables import KnownTable
 
@@ -51,11 +45,9 @@ def typed_output(level: float | None, numbers: NumberOptions | None = None, **wo
     return {name: value for name, value in typed.items() if value is not None}
 
 
-def overridden(
-    spec: SpecFile, path: Path, typed: PlanOptions, in_output: Mapping[str, Any], output: Output
-) -> SpecFile:
-    """The spec in the file at ``path`` with options in place of its entries, which is said."""
-    _require_one_limit(spec, path, typed)
+def overridden(spec: SpecFile, typed: PlanOptions, in_output: Mapping[str, Any], output: Output) -> SpecFile:
+    """A spec with options in place of its entries, which is said."""
+    _require_one_limit(spec, typed)
     changes: dict[str, Any] = {}
     if typed.budget is not None:
         try:
@@ -77,11 +69,12 @@ def overridden(
     given = {name: value for name, value in asdict(typed).items() if value is not None} | dict(in_output)
     if given:
         words = ", ".join(f"{name} {value}" for name, value in given.items())
-        output.say(f"{'Changed':<11} {words}; all else as in {path}", event="changed", **given)
+        output.say(f"{'Changed':<11} {words}; all else as in {spec.path}", event="changed", **given)
     return spec.model_copy(update=changes)
 
 
-def _require_one_limit(spec: SpecFile, path: Path, typed: PlanOptions) -> None:
+def _require_one_limit(spec: SpecFile, typed: PlanOptions) -> None:
+    path = spec.path
     if typed.budget is not None and typed.at_most is not None:
         raise BudgetError(
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
@@ -112,10 +105,10 @@ _WORDS: Mapping[str, Callable[[Any], Sequence[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class WantedOutput:
-    """What tables are to look like: the [output] of the spec at a path, if there is one, with options in its place."""
+    """What tables are to look like: the [output] of a spec, if there is one, with options in its place."""
 
     table: OutputTable = field(default_factory=OutputTable)
-    spec: Path | None = None
+    spec: SpecFile | None = None
 
     def __post_init__(self) -> None:
         if problem := self.table.problem:
@@ -126,27 +119,26 @@ class WantedOutput:
         """The options with which reconstruct makes tables of the same numbers: none for unbiased ones."""
         if self.spec is None or not self.table.is_adjusted:
             return ()
-        own = read_spec(self.spec).output
+        own = read_spec(self.spec.path).output
         values = {name: getattr(self.table, name) for name in _WORDS}
         typed = [_WORDS[name](value) for name, value in values.items() if value != getattr(own, name)]
-        return ("--spec", str(self.spec), *itertools.chain.from_iterable(typed))
+        return ("--spec", str(self.spec.path), *itertools.chain.from_iterable(typed))
 
     @property
     def report_options(self) -> tuple[str, ...]:
         """The options with which report draws the maps of the spec: none where it has no maps."""
-        return () if self.spec is None or not self.table.maps else ("--spec", str(self.spec))
+        return () if self.spec is None or not self.table.maps else ("--spec", str(self.spec.path))
 
     def naming(self) -> AbstractContextManager[None]:
         """Name the spec, if there is one, in errors of the block's library calls."""
-        return nullcontext() if self.spec is None else naming(self.spec)
+        return nullcontext() if self.spec is None else naming(self.spec.path)
 
     def adjustments(self, domain: Domain) -> Adjustments:
         """What is done to the unbiased tables, with what the files of known tables hold."""
-        found = NO_FILES if self.spec is None else hierarchies_of_spec(read_spec(self.spec))
         return Adjustments(
             is_nonnegative=self.table.nonnegative,
             known=tuple(
-                _stated(table, f"[[output.known]] number {number}", domain, found)
+                _stated(table, f"[[output.known]] number {number}", domain, self.spec)
                 for number, table in enumerate(self.table.known, 1)
             ),
             impossible=tuple(
@@ -157,13 +149,13 @@ class WantedOutput:
         )
 
 
-def _stated(table: KnownTable, where: str, domain: Domain, found: SpecHierarchies) -> StatedTable:
-    query = query_of_spec(table.query, {}, where, hierarchies=found)
-    if table.file is None:
+def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None) -> StatedTable:
+    query = query_of_spec(table.query, {}, where, spec=spec)
+    if table.file is None or spec is None:  # only a spec names files
         counts: Any = table.counts
         return StatedTable(query, counts, where)
     try:
-        counts = _counts_of_file(file_beside(found.folder, table.file), query, domain)
+        counts = _counts_of_file(file_beside(spec, table.file), query, domain)
     except ResidualPlannerError as error:
         raise WorkloadError(f"{where}: {error}") from None
     return StatedTable(query, counts, where)

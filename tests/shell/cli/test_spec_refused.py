@@ -1,0 +1,379 @@
+"""What is wrong with a spec is refused with its place, by plan and by release, before anything is read or written."""
+
+import itertools
+import json
+import re
+
+import pytest
+
+from geographies import csv_text, leaf_rows
+from shell.specs import SIZE_LIMIT
+
+BUDGET = "budget = { zcdp = 1 }\n"
+DOMAIN = """\
+[domain]
+age = { bins = [0, 5, 18, 65, inf] }
+grade = 3
+state = ["CA", "TX", "WA"]
+sex = ["F", "M"]
+works = [true, false]
+"""
+WORKLOAD = "[[workload]]\nup_to = 1\n"
+REST = DOMAIN + WORKLOAD
+COUNTY = 'county = { hierarchy = "counties.csv", levels = ["state", "county"] }'
+DISTRICTS = '{ kind = "hierarchy", leaves = false, crosswalk = { file = "cd.csv", leaf = "county", group = "cd" } }'
+POINTS = [[0, 0], [1, 0], [1, 1], [0, 0]]
+FEATURE = {"type": "Feature", "properties": {"c": "x"}, "geometry": {"type": "Polygon", "coordinates": [POINTS]}}
+SCHEMA = r"\[domain\] x"
+KIND = r"\[\[workload\]\] number 1, kinds, age"
+TARGET = '[[targets]]\nqueries = [["age"]]\nmoe = 5\n'
+
+
+def head(text):
+    """A spec that begins with some lines."""
+    return f"{text}\n{REST}"
+
+
+def column(text):
+    """A spec with one more column, ``x``."""
+    return f"{BUDGET}{DOMAIN}x = {text}\n{WORKLOAD}"
+
+
+def entry(text):
+    """A spec with one entry of the workload."""
+    return f"{BUDGET}{DOMAIN}[[workload]]\n{text}\n"
+
+
+def county(domain, kind):
+    """A spec with a geography, and a kind of query on it."""
+    return f'{BUDGET}[domain]\n{domain}\n[[workload]]\nqueries = [["county"]]\nkinds = {{ county = {kind} }}\n'
+
+
+def pay(kind):
+    """A spec with a kind of query on amounts."""
+    domain = "[domain]\npay = { numeric = { low = 0, high = 200, bins = [50] } }\n"
+    return f"{BUDGET}{domain}[[workload]]\nqueries = [{{ pay = {kind} }}]\n"
+
+
+def output(text, more=""):
+    """A spec with an output, and maybe one more column."""
+    domain = '[domain]\nage = ["0-11", "12-64", "65+"]\nmarital = ["single", "married"]\nsex = [[1, "f"], [2, "m"]]\n'
+    return f"{BUDGET}{domain}{more}\n[[workload]]\norder = 2\n[output]\n{text}\n"
+
+
+def facts(text):
+    """A spec with facts, whose tables have no negative cell."""
+    return output(f"nonnegative = true\n{text}")
+
+
+WHOLE = [
+    (f"{BUDGET}[domain\n", "is not TOML: .*line 2.*strings need quotes"),
+    ("budget = zcdp\n", "is not TOML: .*line 1"),
+    ("a = 1\na = 2\n", "is not TOML: .*line 2"),
+    (f"x = {'[' * 5000}", "is not TOML"),
+    (f"x = {'9' * 5000}", "is not TOML"),
+    ("a." * 200_000 + "a = 1", "has a name or string with more than 100 dots"),
+    (b"\xff\xfe", "is not UTF-8 text"),
+    ("#" * (SIZE_LIMIT + 1), "is too large: the limit is 1,048,576 bytes"),
+    ("# nothing", r"the table \[domain\] is missing"),
+    (BUDGET + WORKLOAD, r"the table \[domain\] is missing"),
+    (BUDGET + DOMAIN, r"a table \[\[workload\]\] is missing; .* up_to = 2"),
+    (BUDGET + DOMAIN + "[workload]\nup_to = 1\n", r"\[workload\] is written in double brackets, \[\[workload\]\]"),
+    (BUDGET + DOMAIN + 1001 * WORKLOAD, "workload: the list is too long"),
+]
+HEADS = [
+    ("", r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
+    (f"at_most = 1\n{BUDGET}", r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
+    (f"reserve = 0.5\n{BUDGET}", r"reserve = ... belongs to \[\[targets\]\]; there are none"),
+    (f"budgt = 1\n{BUDGET}", "unknown field 'budgt'; did you mean 'budget'"),
+    (f"xyz = 1\n{BUDGET}", "unknown field 'xyz'; the fields here are budget, at_most, loss"),
+    ("budget = 1", r'budget: expected a table such as \{ zcdp = "0.5" \}, got 1'),
+    ("budget = { epsilon = 1 }", r"budget: epsilon and delta stand together: \{ approx_dp = "),
+    ("budget = { zdp = 1 }", "budget: unknown field 'zdp'; did you mean 'zcdp'"),
+    ("budget = { zcdp = 1, pcost = 1 }", "budget: give exactly one of zcdp, approx_dp and"),
+    ("budget = { zcdp = 1, gdp = 1 }", "budget: a budget of 1-GDP for continuous noise"),
+    ("budget = { gdp = '0.3' }", 'hold for discrete noise; write { zcdp = "0.045" } for the'),
+    ("budget = { gdp = inf }", "budget: mu must be positive and finite"),
+    ("budget = { gdp = [1] }", "budget: mu must be a number"),
+    ("budget = { zcdp = true }", "budget, zcdp: expected a number, .*got true"),
+    ("budget = { zcdp = 0 }", "rho must be positive and finite"),
+    ("budget = { zcdp = nan }", "rho must be positive and finite"),
+    ("budget = { zcdp = 'much' }", "rho must be positive and finite"),
+    ("budget = { pcost = inf }", "pcost must be positive and finite"),
+    ("budget = { approx_dp = { epsilon = 1, delta = 1 } }", "delta"),
+    ("budget = { approx_dp = { epsilon = 1 } }", "budget, approx_dp: 'delta' is missing"),
+    ("at_most = '5'", "at_most: expected a number without quotes, got '5'"),
+    ("at_most = -1", "at_most must be positive and finite"),
+    (f"gap = nan\n{BUDGET}", "gap must be positive and finite"),
+    (f"loss = 'mx'\n{BUDGET}", 'loss: expected "sum", "max" or .*, got \'mx\''),
+    (f"loss = {{ sum = 'cell' }}\n{BUDGET}", "loss: expected .*, got {'sum': 'cell'}"),
+    (f"loss = {{ sum = ['cells'] }}\n{BUDGET}", "loss: expected"),
+    (f"bases = 'best'\n{BUDGET}", "bases: expected 'optimal', 'optimal_by_set' or 'orthogonal', got 'best'"),
+    (f"bases = 'optimal_by_set'\nloss = 'max'\n{BUDGET}", "not for the maximum variance"),
+    (f"bases = 'optimal_by_set'\nneighbors = 'replace'\n{BUDGET}", "are replaced"),
+    (f"neighbors = 'replace-one'\n{BUDGET}", "neighbors: expected 'add-remove' or 'replace', got 'replace-one'"),
+    (f"records_per_person = 0\n{BUDGET}", "records_per_person: expected a number that is at least 1, got 0"),
+    (f"records_per_person = 1000001\n{BUDGET}", "records_per_person: expected a number that is at most 1000000, got"),
+    (f"records_per_person = 1.5\n{BUDGET}", "records_per_person: expected an integer without quotes, got 1.5"),
+    (f"noise = 'gaussian'\n{BUDGET}", "noise: expected 'discrete', got 'gaussian'"),
+    (f"ledger = {{ file = 'l', budget = {{ zcdp = 'much' }} }}\n{BUDGET}", "ledger, budget: rho must be positive and"),
+    (f"people = {{ person = 'id', keep = 2 }}\nrecords_per_person = 3\n{BUDGET}", r"people\.keep and records_per_pers"),
+    (f"people = {{ person = 'id', key = '0x{'7' * 62}' }}\n{BUDGET}", "people, key: 64 hexadecimal digits"),
+    (f"people = {{ person = 'id' }}\nneighbors = 'replace'\n{BUDGET}", "of all persons together are kept is not"),
+    (
+        f"people = {{ person = 'id', order = 'w' }}\nweight = {{ column = 'w', maximum = 2 }}\n{BUDGET}",
+        "the column of weights is neither that of persons nor their order",
+    ),
+]
+TARGETS = [
+    (f"loss = 'max'\n{REST}{TARGET}", r"loss and \[\[targets\]\] both say what to reach; leave one of them out"),
+    (f"at_most = 3\n{REST}{TARGET}", r"at_most and \[\[targets\]\] both say what to reach"),
+    (f"reserve = 1\n{REST}{TARGET}", "reserve: expected a number between 0 and 1, got 1"),
+    (f"{REST}{TARGET}mo = 5\n", r"\[\[targets\]\] number 1: unknown field 'mo'; did you mean 'moe'"),
+    (REST + TARGET.replace("5", "'5'"), r"\[\[targets\]\] number 1, moe: expected a number without quotes, got '5'"),
+    (REST + TARGET.replace('["age"]', ""), r"\[\[targets\]\] number 1, queries: the list is too short"),
+    (REST + TARGET.replace("moe = 5", ""), r"\[\[targets\]\] number 1: 'moe' is missing"),
+    (REST + TARGET.replace("age", 'sex", "age'), r"the target of \('sex', 'age'\) is for a query that is not in the"),
+]
+COLUMNS = [
+    ("0", f"{SCHEMA}, size: expected a number that is at least 1, got 0"),
+    ("true", f"{SCHEMA}: expected a size, a list of labels, or a table"),
+    ("1.5", f"{SCHEMA}: expected a size, a list of labels, or a table"),
+    ("'x'", f"{SCHEMA}: expected a size, .*got 'x'"),
+    ("'?'\ny = '?'", "still to be declared: x, y; write"),
+    ("[]", f"{SCHEMA}, labels: the list is too short"),
+    ("['x', 1.5]", f"{SCHEMA}, labels, entry 2: expected a string"),
+    ("['x', 'x']", "'x' has a label twice"),
+    ("[[1, 2]]", f"{SCHEMA}, labels, entry 1: .* or a pair of one and its"),
+    ("[[1, 'x', 'y']]", f"{SCHEMA}, labels, entry 1: expected a string"),
+    ("[[1, 'x'], [1, 'y']]", "'x' has a label twice"),
+    ("{ siz = 3 }", f"{SCHEMA}: unknown field 'siz'; did you mean 'size'"),
+    ("{ missing = 'drop' }", f"{SCHEMA}: give exactly one of size, labels"),
+    ("{ size = 2, bins = [0, 1] }", f"{SCHEMA}: give exactly one of size"),
+    ("{ size = 3, years = [1, 2] }", f"{SCHEMA}: give exactly one of"),
+    ("{ size = 3, title = 1 }", f"{SCHEMA}, title: expected a string in"),
+    ("{ size = 2, unknown = 1.5 }", rf"{SCHEMA}, unknown: expected \"error\""),
+    ("{ size = 2, unknown = 7 }", "'x' has unknown=7; write"),
+    ("{ size = 2, missing = 2020-01-31 }", rf"{SCHEMA}, missing: .*got 2020-01-31\n"),
+    ("{ labels = ['Other'], unknown = 'Othr' }", "hard to tell from"),
+    ("{ bins = [0, '1'] }", f"{SCHEMA}, bins, entry 2: expected a number"),
+    ("{ bins = [1, 0] }", f"{SCHEMA}: bin edges must be"),
+    ("{ bins = [1, 2020-01-01] }", "must be numbers, or else all"),
+    ("{ years = [2020] }", f"{SCHEMA}, years: the list is too short"),
+    ("{ months = [1, 2] }", f"{SCHEMA}, months, entry 1: expected a month in quotes"),
+    ("{ months = ['x', 'y'] }", f"{SCHEMA}: a month is"),
+    ("{ numeric = [0, 5] }", rf"{SCHEMA}, numeric: expected a table with fields such as low, .*; got \[0, 5\]"),
+    ("{ numeric = { low = 0, high = 9, bins = [[3]] } }", r"numeric, bins: expected a number of bins, or .*got \[\[3"),
+    ("{ numeric = { low = 0 } }", f"{SCHEMA}, numeric: 'high' is missing"),
+    ("{ numeric = { low = 0, high = 5, bin = 2 } }", f"{SCHEMA}, numeric: unknown field 'bin'"),
+    ("{ numeric = { low = 0, high = 5, outside = 'clp' } }", f"{SCHEMA}, numeric, outside: expected 'refuse' or"),
+    ("{ numeric = { low = 0, high = 5 }, size = 4 }", "exactly one of size, labels, bins, months, years, numeric"),
+    ("{ numeric = { low = 5, high = 0 } }", f"{SCHEMA}: .*low below high"),
+    ("{ numeric = { low = 0, high = 5, bins = 2 } }", f"{SCHEMA}: .*cannot be cut into 2 bins"),
+    ("{ hierarchy = 'a.csv', levels = [] }", rf"{SCHEMA}, levels: expected levels from coarse to fine .*, got \[\]"),
+    ("{ hierarchy = 'a.csv', levels = { b = { code = 'c' } } }", f"{SCHEMA}, levels, b: expected a column of codes"),
+]
+ENTRIES = [
+    ("up_to = 1\nup_too = 1", r"\[\[workload\]\] number 1: unknown field 'up_too'; did you mean 'up_to'"),
+    ("up_to = 1\norder = 1", r"\[\[workload\]\] number 1: give order or up_to, not both"),
+    ("up_to = 1\n[[workload]]\nweight = 1", r"\[\[workload\]\] number 2: give queries"),
+    ("queries = [['a', 1]]", "number 1, queries, entry 1, entry 2: expected a string"),
+    ("queries = ['a']", r"number 1, queries, entry 1: expected a list in \[brackets\]"),
+    ("queries = [['z']]", r"spec.toml: \[\[workload\]\] number 1: unknown attribute 'z'"),
+    ("order = '1'", "number 1, order: expected an integer without quotes, got '1'"),
+    ("order = 9", "only 5 attributes"),
+    ("up_to = 1\nweight = -1", "weights must be finite and at"),
+    ("up_to = 1\nweight = nan", "weights must be finite and at"),
+    ("up_to = 2\nat_least = 1", "at_least goes with order, or with queries"),
+    ('order = 2\nat_least = 1\nkinds = { age = "prefix" }', "at_least goes with order"),
+    ("order = 2\nat_least = 0", "expected a number that is at least 1, got 0"),
+    ("order = 2\nat_least = 3", "at_least must be an integer from 1 to 2"),
+    ('queries = [["age"]]\nat_least = 2', "entry 1: at_least must be an integer from 1 to 1"),
+    ('queries = [{ age = "matching", sex = "matching" }]', "give how many attributes of this"),
+    ("up_to = 1\nwhere = { works = [] }", "expected a label, or a list of labels such as"),
+    ("up_to = 1\nwhere = { works = 0.5 }", "expected a label, or a list of labels such as"),
+    ("up_to = 1\nwhere = true", "number 1, where: expected a table"),
+    ("up_to = 1\nwhere = { works = 1 }", "'works' has no value 1 to select; its labels are 'true'"),
+    ("up_to = 1\nwhere = { work = true }", "'work'"),
+    ('queries = [["age", "sex"]]\nat_least = 1\nwhere.sex = "F"', "entry 1: an attribute that a threshold matches can"),
+    ("order = 5\nwhere.works = true", "order=5, but where leaves only 4 attributes for tables"),
+    ('order = 1\nkinds = "prefix"', r"\[\[workload\]\] number 1, kinds: expected a table, got 'prefix'"),
+    ('order = 1\nkinds = { z = "prefix" }', "unknown attribute 'z'"),
+    ('queries = [{ z = "prefix" }]', "unknown attribute 'z'"),
+    ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', "attribute 'age' occurs twice"),
+    ('queries = [["age"]]\nkinds = { sex = "prefix" }', "kinds: no query of this table has the attribute 'sex'; add"),
+    (
+        'order = 1\n[[workload]]\nqueries = [["age"]]\nkinds = { age = { kind = "hierarchy", levels = [0] } }',
+        r"\[\[workload\]\] number 2, kinds, age: level 1 of the hierarchy must be a mapping",
+    ),
+    (
+        'queries = [["sex"], { grade = { kind = "custom", matrix = [[1, nan, 1]] } }]',
+        "number 1, queries, entry 2, grade: the matrix of a custom query must be finite",
+    ),
+    (
+        'queries = [{ grade = { kind = "custom", matrix = [[1, 1, 1]] } }]',
+        "gives nothing but the total of 'grade'; leave the attribute out",
+    ),
+    (
+        'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
+        "number 1, kinds: no table of this entry has the attribute 'age': with these kinds .* raise max_cells",
+    ),
+    (
+        'order = 0\nkinds = { grade = "prefix" }',
+        "number 1, kinds: no table of this entry has the attribute 'grade'; include more attributes",
+    ),
+    (
+        'order = 1\nkinds = { state = { kind = "hierarchy", levels = [{ West = ["CA"] }] } }',
+        "the hierarchy on 'state': level 1: the values 'TX' and 'WA' are in no group",
+    ),
+]
+#: Of the kind of query on ages, where it stands for a whole entry and where it stands in a query.
+KINDS = [
+    ("5", f'{KIND}: expected a kind of query such as "prefix", or a table, got 5'),
+    ('"prefx"', f"{KIND}, kind: expected 'identity', 'prefix', .*, got 'prefx'"),
+    ("{}", f"{KIND}: 'kind' is missing"),
+    ('"custom"', rf"{KIND}: give the rows of the custom query: matrix = \[\["),
+    ('"hierarchy"', rf"{KIND}: give the levels of the hierarchy, .*levels = \[...\]; or in \[domain\] the file"),
+    ('{ kind = "prefix", labls = [] }', f"{KIND}: unknown field 'labls'; did you mean 'labels'"),
+    ('{ kind = "prefix", levels = [2] }', f"{KIND}: 'levels' does not belong to the kind 'prefix'"),
+    ('{ kind = "prefix", at_least = 1 }', f"{KIND}: 'at_least' does not"),
+    ('{ kind = "custom", matrix = [[1]], total = true }', f"{KIND}: 'total' does not belong to the kind"),
+    ('{ kind = "custom", matrix = [[1, "x"]] }', f"{KIND}, matrix, entry 1, entry 2: expected a number wi.*, got 'x'"),
+    ('{ kind = "custom", matrix = [[1]], labels = [1] }', f"{KIND}, labels, entry 1: expected a string in"),
+    ('{ kind = "hierarchy", levels = 2 }', rf"{KIND}, levels: expected a list in \[brackets\], got 2"),
+    ('{ kind = "hierarchy", levels = [2, "West"] }', f"{KIND}, levels, entry 2: expected an integer, .*, got 'West'"),
+    ('{ kind = "hierarchy", levels = [true] }', f"{KIND}, levels, entry 1: expected an integer"),
+    ('{ kind = "hierarchy", levels = [{ a = 1 }] }', f"{KIND}, levels, entry 1: expected an integer"),
+    ('{ kind = "hierarchy", levels = [{ a = [1.5] }] }', f"{KIND}, levels, entry 1: expected an integer"),
+    ('{ kind = "hierarchy", levels = [2], total = 1 }', f"{KIND}, total: expected true, false or a string"),
+    ('{ kind = "hierarchy", levels = [2], leaves = "no" }', f"{KIND}, leaves: expected true or false"),
+]
+AMOUNTS = [
+    ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
+    ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
+    ('{ kind = "quantiles", probabilities = [2] }', "must be different numbers between 0 and 1"),
+    ('{ kind = "sum", probabilities = [0.5] }', "'probabilities' does not belong to the kind 'sum'"),
+]
+COUNTIES = [
+    ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"',
+     r"\[domain\] county: there is no file .*no.csv; it is looked for beside the spec"),
+    (COUNTY.replace('"state", ', '"town", '), '"prefix"', r"\[domain\] county: counties.csv lacks the level 'town'"),
+    (COUNTY.replace(" }", ', encoding = "utf-32" }'), '"prefix"',
+     r"\[domain\] county: counties.csv, line 1: not text in utf-32"),
+    ('county = ["01001"]', '"hierarchy"',
+     r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
+    (COUNTY, DISTRICTS.replace('"cd" }', '"dc" }'), "number 1, kinds, county: cd.csv has no column 'dc'"),
+    (COUNTY, DISTRICTS.replace("cd.csv", "no.csv"), "kinds, county: there is no file .*no.csv"),
+    ('county = { hierarchy = "counties.csv" }', '"prefix"', "a hierarchy is a file and its levels"),
+    ('county = { size = 3, levels = ["state"] }', '"prefix"', "a hierarchy is a file and its levels"),
+    ('county = { size = 3, hierarchy = "c.csv", levels = ["a"] }', '"prefix"', "exactly one of size, .*hierarchy"),
+    ('county = { size = 3, encoding = "x" }', '"prefix"', "'encoding' belongs to a hierarchy; there is none"),
+    (COUNTY.replace(" }", ", code_lengths = { county = 0 } }"), '"prefix"', "expected a number of characters"),
+    (COUNTY.replace('["state", "county"]', "{ county = [1] }"), '"prefix"', "expected a column of codes, or"),
+    (COUNTY, DISTRICTS.replace("leaves = false", "levels = [2]"), "give levels or a crosswalk, not both"),
+    (COUNTY, DISTRICTS.replace("hierarchy", "prefix"), "does not belong to the kind 'prefix'"),
+]  # fmt: skip
+OUTPUTS = [
+    ("format = 'xls'", r"\[output\] format: expected 'parquet', 'csv', 'xlsx', 'workbook' or 'parts', got 'xls'"),
+    ("level = 95", r"\[output\] level: expected a number between 0 and 1, got 95"),
+    ("level = nan", r"\[output\] level: expected a number between 0 and 1, got nan"),
+    ("round_to = 0", r"\[output\] round_to: expected a number that is at least 1"),
+    ("round_to = 1_000_000_001", "round_to: expected a number that is at most 1000000000, got"),
+    ("round_to = 1\npublished_errors = 5", "published_errors: expected a number that is at least 10"),
+    ("nonnegative = 1", r"\[output\] nonnegative: expected true or false"),
+    ("impossible = [{ age = '65+' }]", "known and impossible are for tables without negative cells"),
+    ("with_unbiased = true", "with_unbiased is for other numbers beside them"),
+    ("published_errors = 50", "published_errors are those of numbers that are not unbiased"),
+    ("quality = { reliable = 0.4 }", "must not be above usable"),
+    ("quality = { reliable = -1 }", "reliable must be a positive number"),
+    ('format = "parts"\nquality = { reliable = 0.1 }', "quality"),
+    ("publication = { title = 7 }", r"\[output\] publication, title: expected a string"),
+    ("publication = { date = 7 }", r"\[output\] publication, date: expected a date, or a string"),
+    ("maps = { sex = { geojson = 'no.json', code = 'c' } }", r"\[output.maps\] sex: there is no file"),
+    ("maps = { job = { geojson = 'g.json', code = 'c' } }", "'job'"),
+    ("maps = { sex = { geojson = 'g.json', code = 'd' } }", "no property 'd'"),
+    ("maps = { sex = { geojson = 'g.json', code = 'c' } }", "no table of 'sex' has areas"),
+]
+FACTS = [
+    ('known = [{ query = ["county"], counts = [1] }]', r"\[\[output.known\]\] number 1: .*county"),
+    ("known = [{ query = ['age', 'sex', 'marital'], counts = 1 }]", r"\[\[output.known\]\] number 1"),
+    ('known = [{ query = ["sex"], counts = [1, 2, 3] }]', r"number 1 must be finite counts of shape \(2,\), got sh"),
+    ('known = [{ query = ["age", "sex"], counts = [[1], [2, 3], [4, 5]] }]', r"must be an array of counts of shape \("),
+    ('known = [{ query = ["sex"], counts = [-1, 2] }]', r"\[\[output.known\]\] number 1 has a negative count"),
+    ('known = [{ query = ["age"] }]', r"\[\[output.known\]\] number 1: give counts = \[...\], or file ="),
+    ('known = [{ query = [], counts = "60" }]', r"\[\[output.known\]\] number 1, counts: expected a number, or li"),
+    ('known = [{ query = ["sex"], file = "no.csv" }]', r"\[\[output.known\]\] number 1: there is no file no.csv"),
+    ("known = [{ query = ['age'], file = 'sex.csv' }]", r"\[\[output.known\]\] number 1: sex.csv: its first line must"),
+    ('impossible = [{ age = "65+", sex = 1 }, { age = "child" }]', r"impossible\]\] number 2: .*has no value 'child'"),
+    ("impossible = [{ }]", r"\[\[output.impossible\]\] number 1: "),
+    ("impossible = [{ age = 1.5 }]", r"\[\[output.impossible\]\] number 1, age: expected a label"),
+    (
+        'impossible = [{ age = "65+", marital = "single", sex = 1 }]',
+        r"\[\[output.impossible\]\] number 1: no table of the release has the attributes \('age', 'marital', 'sex'\) ",
+    ),
+    (
+        'known = [{ query = ["sex"], counts = [1, 2] }, { query = [], counts = 4 }]',
+        r"\[\[output.known\]\] number 1 and \[\[output.known\]\] number 2 contradict each other about the total; corr",
+    ),
+    (
+        'known = [{ query = ["age", "sex"], counts = [[1, 2], [3, 4], [5, 6]] }]\nimpossible = [{ age = "65+" }]',
+        r"\[\[output.known\]\] number 1 and \[\[output.impossible\]\] number 1 contradict each other; correct one of",
+    ),
+    (
+        'known = [{ query = ["age"], counts = [5, 5, 5] }]\n'
+        'impossible = [{ age = "65+", sex = 1 }, { age = "65+", sex = [2] }]',
+        r"no non-negative tables that agree with all of these were found in 5,000 steps: \[\[output.known\]\] number 1"
+        r", \[\[output.impossible\]\] number 1, \[\[output.impossible\]\] number 2; they contradict one another",
+    ),
+]
+CASES = [
+    *WHOLE,
+    *TARGETS,
+    *((head(text), message) for text, message in HEADS),
+    *((column(text), message) for text, message in COLUMNS),
+    *((entry(text), message) for text, message in ENTRIES),
+    *((entry(f"order = 1\nkinds = {{ age = {text} }}"), message) for text, message in KINDS),
+    *((entry(f"queries = [{{ age = {text} }}]"), said.replace("kinds", "queries, entry 1")) for text, said in KINDS),
+    *((pay(text), message) for text, message in AMOUNTS),
+    *((county(domain, kind), message) for domain, kind, message in COUNTIES),
+    *((output(text), message) for text, message in OUTPUTS),
+    *((facts(text), message) for text, message in FACTS),
+    (output("round_to = 1", "pay = { numeric = { low = 0, high = 9, bins = 3 } }"), "amounts"),
+    (output('format = "csv"', "estimate = 2"), "attribute 'estimate' has the name of a column of estimates"),
+]  # fmt: skip
+
+
+FILES = {
+    "records.csv": "\udcff no records",
+    "sex.csv": "sex,count\n1,1\n2,2\n",
+    "g.json": json.dumps({"type": "FeatureCollection", "features": [FEATURE]}),
+    "counties.csv": csv_text(leaf_rows()),
+    "cd.csv": "county,cd\n01001,1\n01003,2\n02013,2\n",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A folder with the files that specs name, and records that nobody can read."""
+    folder = tmp_path_factory.mktemp("specs")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, errors="surrogateescape")
+    return folder
+
+
+@pytest.mark.parametrize(("text", "message"), CASES, ids=itertools.count())
+def test_a_wrong_spec_is_refused_with_its_place_and_nothing_is_read_or_written(files, run, monkeypatch, text, message):
+    (files / "spec.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    monkeypatch.chdir(files)
+    for command in (("plan", "spec.toml"), ("release", "spec.toml", "records.csv", "-o", "out")):
+        refused = run(*command, status=2)
+        assert refused.stderr.startswith("Error: spec.toml")
+        assert re.search(message, refused.stderr)
+    assert {path.name for path in files.iterdir()} == {*FILES, "spec.toml"}
+
+
+def test_everything_that_is_wrong_is_told_a_line_each(folder, run):
+    (folder / "spec.toml").write_text(f"loss = 'mx'\nbudgt = 1\n{DOMAIN}c = 'x'\n{WORKLOAD}")
+    lines = run("plan", "spec.toml", status=2).stderr.splitlines()
+    assert len(lines) == 3
+    assert all("spec.toml: " in line for line in lines)
