@@ -29,7 +29,6 @@ _IMPORTED = (
     "rich.progress",
     "residualplanner.more.bounds.max_abs_error",
     "residualplanner.publish.saving",
-    "residualplanner.shell.cli.synthesizing",
     "residualplanner.shell.cli.app",
     "residualplanner.shell.cli.releasing",
     "residualplanner.shell.cli.planning",
