@@ -43,10 +43,10 @@ from benchmarks.gpu_cases import (
     plan_by_hand,
     worst_difference,
 )
-from benchmarks.gpu_speed import PROBLEMS, Bench
+from benchmarks.gpu_speed import Bench
 from residualplanner.method.kron import tables_of_residuals
 from residualplanner.release.devices import Device, cuda_device
-from residualplanner.scale.cuda import fused_tables, kernel_sha256
+from residualplanner.scale.cuda import kernel_sha256
 
 RESULTS = Path(__file__).parent / "results" / "gpu.json"
 #: Criteria: which figure is at least how many times which other one.
@@ -60,6 +60,8 @@ _FEW = 256
 
 #: The name of a figure, and what measures it.  A name of two words joined by a slash stands in a table of its own.
 Step = tuple[str, Callable[[], Any]]
+#: What runs a part, of cells, repetitions and seconds, and says what was found.
+Run = Callable[[str, int, int, float], Iterator[dict[str, Any]]]
 
 
 def _about(cupy: Any) -> Iterator[Step]:
@@ -106,21 +108,21 @@ def _copies(bench: Bench) -> Iterator[Step]:
 
 
 def _fused(bench: Bench) -> Iterator[Step]:
-    yield "fused", lambda: bench.tables(PROBLEMS[0], fused_tables)
-    yield "fused_rows_sent", lambda: bench.tables(PROBLEMS[0], fused_tables, sends_rows=True)
+    yield "fused", lambda: bench.tables(bench.problems[0], bench.fused)
+    yield "fused_rows_sent", lambda: bench.tables(bench.problems[0], bench.fused, sends_rows=True)
 
 
 def _portable(bench: Bench) -> Iterator[Step]:
-    yield "portable", lambda: bench.tables(PROBLEMS[0], tables_of_residuals, sends_rows=True)
+    yield "portable", lambda: bench.tables(bench.problems[0], tables_of_residuals, sends_rows=True)
 
 
 def _to_host(bench: Bench) -> Iterator[Step]:
-    yield "to_host,peak", lambda: bench.to_host(PROBLEMS[0])
+    yield "to_host,peak", lambda: bench.to_host(bench.problems[0])
 
 
 def _shapes(bench: Bench) -> Iterator[Step]:
-    for problem in PROBLEMS[1:]:
-        yield f"fused_by_shape/{problem.name}", lambda problem=problem: bench.tables(problem, fused_tables)
+    for problem in bench.problems[1:]:
+        yield f"fused_by_shape/{problem.name}", lambda problem=problem: bench.tables(problem, bench.fused)
 
 
 #: The parts in the order in which they run: what tells most about the device comes first.
@@ -200,14 +202,14 @@ def device_or_reason() -> tuple[Any, str]:
     return cupy, ""
 
 
-def run_part(part: str, cells: int, repeat: int) -> Iterator[dict[str, Any]]:
-    """Take the steps of a part, and say of each what was found, or how it failed."""
+def run_part(part: str, cells: int, repeat: int, **what: Any) -> Iterator[dict[str, Any]]:
+    """Take the steps of a part, and say of each what was found, or how it failed; other arguments are of `Bench`."""
     cupy, reason = device_or_reason()
     if reason:
         yield {"name": part, "failed": reason}
         return
     try:
-        for name, measure in PARTS[part](Bench(cupy, 2**cells, repeat)):
+        for name, measure in PARTS[part](Bench(cupy, 2**cells, repeat, **what)):
             try:
                 yield {"name": name, "found": measure()}
             except Exception as error:  # noqa: BLE001 - whatever it is, the next step is to be taken
@@ -217,10 +219,12 @@ def run_part(part: str, cells: int, repeat: int) -> Iterator[dict[str, Any]]:
         yield {"name": part, "failed": f"{type(error).__name__}: {error}"}
 
 
-def in_a_process(part: str, cells: int, repeat: int, seconds: float) -> Iterator[dict[str, Any]]:
+def in_a_process(
+    part: str, cells: int, repeat: int, seconds: float, *, python: str = sys.executable
+) -> Iterator[dict[str, Any]]:
     """`run_part` in a process that is ended after so many seconds; how it ended, if not well, comes last."""
     sizes = [f"--cells={cells}", f"--repeat={repeat}"]
-    command = [sys.executable, "-m", "benchmarks.gpu", "--part", part, *sizes]
+    command = [python, "-m", "benchmarks.gpu", "--part", part, *sizes]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         timer = threading.Timer(seconds, process.kill)
         timer.start()
@@ -236,7 +240,7 @@ def in_a_process(part: str, cells: int, repeat: int, seconds: float) -> Iterator
         yield {"name": part, "failed": how}
 
 
-def measure(record: Record, cells: int, repeat: int, seconds: float) -> str:
+def measure(record: Record, cells: int, repeat: int, seconds: float, *, run: Run = in_a_process) -> str:
     """Run all parts within so many seconds; the reason why nothing could be measured, or nothing."""
     end = time.monotonic() + seconds
     for part in PARTS:
@@ -245,14 +249,14 @@ def measure(record: Record, cells: int, repeat: int, seconds: float) -> str:
             record.take({"name": part, "failed": f"the {seconds:g} seconds were over"})
             continue
         print(f"{part} ...", file=sys.stderr, flush=True)
-        for line in in_a_process(part, cells, repeat, min(left, _PART_SECONDS)):
+        for line in run(part, cells, repeat, min(left, _PART_SECONDS)):
             record.take(line)
         if part == "about" and record.failures:
             return "; ".join(record.failures.values())
     return ""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, *, run: Run = in_a_process) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cells", type=int, default=27, help="binary logarithm of the number of cells of an array")
     parser.add_argument("--repeat", type=int, default=20)
@@ -265,7 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(json.dumps(line), flush=True)
         return 0
     record = Record(options.json)
-    if reason := measure(record, options.cells, options.repeat, options.seconds):
+    if reason := measure(record, options.cells, options.repeat, options.seconds, run=run):
         print(f"nothing was measured: {reason}", file=sys.stderr)
         return 2
     print(record.text, end="")

@@ -84,10 +84,20 @@ class Bench:
         cupy: the module.
         cells: of the arrays, about.
         repeat: how often each measurement is made.
+        problems: the tables; the criteria are about the first.
+        fused: what makes them.
     """
 
-    def __init__(self, cupy: Any, cells: int, repeat: int) -> None:
-        self.cupy, self.cells, self.repeat = cupy, cells, repeat
+    def __init__(
+        self,
+        cupy: Any,
+        cells: int,
+        repeat: int,
+        *,
+        problems: Sequence[Problem] = PROBLEMS,
+        fused: Callable[..., Any] = fused_tables,
+    ) -> None:
+        self.cupy, self.cells, self.repeat, self.problems, self.fused = cupy, cells, repeat, problems, fused
 
     def seconds(self, work: Callable[[], object]) -> float:
         """The least seconds that ``work`` takes on the device, by its own clock, after one run that is not counted."""

@@ -25,13 +25,15 @@ from residualplanner.gate.spend import Bill
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.scale.engines.partitions import CountingTask
 from residualplanner.scale.stored import measuring
-from residualplanner.scale.stored.answer_objects import CLOSED, Outcome, Receipt
 from residualplanner.scale.stored.release import (
     ANSWERS,
     CLAIMS,
+    CLOSED,
     GENERATIONS,
     MANIFEST,
     RELEASE,
+    Outcome,
+    Receipt,
     generation_of,
     task_of,
 )

@@ -7,12 +7,14 @@ must be within the limits that the device states and the kernel was given.
 import contextlib
 import ctypes
 import itertools
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
 from benchmarks.kernel_twin import LIBRARY, build
+from residualplanner.scale.cuda import fused
 
 #: What the device says of itself.
 ATTRIBUTES = {"MaxThreadsPerBlock": 1024, "MaxSharedMemoryPerBlockOptin": 227 * 1024}
@@ -20,6 +22,17 @@ ATTRIBUTES = {"MaxThreadsPerBlock": 1024, "MaxSharedMemoryPerBlockOptin": 227 * 
 ALLOWED = 48 * 1024
 #: Of each kernel whether its arguments are arrays or integers, in order.
 ARGUMENTS = {"fused_tables": "aaia", "map_axis": "aiiiiaa"}
+
+
+def take_place(patch, cupy):
+    """Have a module stand in the place of CuPy and of its namespace; what was kept of another is forgotten."""
+    compat = ModuleType("array_api_compat.cupy")
+    compat.asarray = lambda values, device: cupy.asarray(values)
+    patch.setitem(sys.modules, "cupy", cupy)
+    patch.setitem(sys.modules, compat.__name__, compat)
+    patch.setattr(compat.__name__, compat, raising=False)
+    for kept in (fused._module, fused._limits, fused._on_device):
+        kept.cache_clear()
 
 
 class DeviceArray(np.ndarray):
@@ -37,7 +50,8 @@ class HostCupy:
     """Stands in for the module."""
 
     float64, int64, __version__ = np.float64, np.int64, "0.host"
-    copyto, asnumpy = staticmethod(np.copyto), staticmethod(np.asarray)
+    copyto, asnumpy = staticmethod(np.copyto), staticmethod(np.array)
+    ndarray = type("ndarray", (), {})
 
     def __init__(self, folder: Path) -> None:
         self.library = ctypes.CDLL(str(build(folder, options=LIBRARY)))
@@ -85,7 +99,7 @@ class HostCuda:
         )
 
     def Device(self, number=0):
-        return SimpleNamespace(id=number, attributes=ATTRIBUTES, compute_capability="90")
+        return SimpleNamespace(id=number, attributes=ATTRIBUTES, compute_capability="90", mem_info=(2**30, 2**31))
 
     def Stream(self, *, non_blocking):
         return HostStream()

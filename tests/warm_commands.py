@@ -5,6 +5,7 @@ process, and ends with the status of the fork: a shell that finds it first on it
 """
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 _IMPORTED = (
@@ -22,6 +23,12 @@ _IMPORTED = (
     "pyarrow.parquet",
     "scipy.optimize",
     "jinja2",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "narwhals",
+    "rich.progress",
+    "residualplanner.more.bounds.max_abs_error",
+    "residualplanner.publish.saving",
     "residualplanner.shell.cli.app",
     "residualplanner.shell.cli.releasing",
     "residualplanner.shell.cli.planning",
@@ -55,6 +62,7 @@ def _serve(address: str) -> None:
 
     for name in _IMPORTED:
         importlib.import_module(name)
+    gc.freeze()  # so that no fork copies what it only looks through
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
@@ -64,11 +72,28 @@ def _serve(address: str) -> None:
             child = os.fork()
             if child == 0:
                 _become(connection)
-                main()
-                sys.exit()
+                os._exit(_status_of(main))  # where an interpreter ends, all that it has imported is taken apart
             _, ended = os.waitpid(child, 0)
             connection.sendall(bytes([os.waitstatus_to_exitcode(ended) & 255]))
             connection.close()
+
+
+def _status_of(main: Callable[[], object]) -> int:
+    """With what status a process ends that does this; what it has written is out then."""
+    status: object = 0
+    try:
+        main()
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    if not isinstance(status, int):
+        print(status, file=sys.stderr)
+        status = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return status & 255
 
 
 def _become(connection: socket.socket) -> None:

@@ -16,7 +16,6 @@ from residualplanner.scale.cuda import KERNEL, kernel_source
 from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,
     AxisLaunch,
-    SubsetAnswers,
     axis_launches_of,
     cut_layout,
     launch_of,
@@ -82,7 +81,7 @@ class Tables:
         """One launch, as the twin reads it."""
         layout = cut_layout(self.maps, self.cut)
         sources = [
-            SubsetAnswers(0, divisor if block.dtype == np.int64 else 0)
+            (0, divisor if block.dtype == np.int64 else 0)
             for block, divisor in zip(self.blocks, self.divisors, strict=True)
         ]
         launch = launch_of(layout, sources, len(self.rows))

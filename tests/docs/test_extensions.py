@@ -47,18 +47,12 @@ def test_formulas_keep_all_their_signs(tex, read):
     assert words(tex) == read
 
 
-def test_two_digits_after_a_fraction_are_two_numbers():
+def test_two_digits_after_a_fraction_are_two_numbers_and_bars_of_norms_do_not_stretch():
     mathml = importlib.import_module("mathml").mathml
     (fraction,) = fromstring(mathml(r"\tfrac12", as_block=False))
     assert [part.text for part in fraction] == ["1", "2"]
-
-
-def test_bars_of_norms_do_not_stretch():
-    mathml = importlib.import_module("mathml").mathml
-    bars = [
-        part for part in fromstring(mathml(r"\| S \|^2 \lvert A \rvert", as_block=False)).iter() if part.text in "‖|"
-    ]
-    assert [bar.get("stretchy") for bar in bars] == ["false"] * 4
+    norms = fromstring(mathml(r"\| S \|^2 \lvert A \rvert", as_block=False))
+    assert [part.get("stretchy") for part in norms.iter() if part.text in "‖|"] == ["false"] * 4
 
 
 def test_a_docstring_becomes_what_napoleon_reads():
@@ -70,11 +64,7 @@ def test_a_docstring_becomes_what_napoleon_reads():
     assert lines[lines.index("**Cost.** O(n).") - 1] == ""
 
 
-def test_a_page_that_is_listed_by_number_keeps_its_title():
+def test_a_page_that_is_listed_by_number_keeps_its_title_and_sections_without_pages_make_no_contents():
     toctrees = importlib.import_module("contents").toctrees
     assert "\nfirst\n" in toctrees("# Decisions\n\n| [0001](first.md) | what was decided |\n")
-
-
-def test_sections_without_pages_make_no_contents():
-    toctrees = importlib.import_module("contents").toctrees
     assert toctrees("# Title\n\n## Words\n\n| [paper](https://example.org/paper.md) |\n") == ""

@@ -25,17 +25,11 @@ needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="R is not o
 
 
 class Block(NamedTuple):
-    """R code on a page.
-
-    Attributes:
-        code: its lines.
-        shown: what the page says it prints.
-        packages: what it calls with `package::`.
-    """
+    """R code on a page."""
 
     code: str
-    shown: str
-    packages: frozenset[str]
+    shown: str  # what the page says it prints
+    packages: frozenset[str]  # what it calls with `package::`
 
 
 def r_blocks(text: str) -> list[Block]:
@@ -90,29 +84,19 @@ def test_the_r_code_of_a_page_runs_and_shows_what_the_page_says(page, tmp_path, 
 
 
 @needs_r
-def test_r_code_that_is_wrong_fails(tmp_path, monkeypatch):
+def test_r_code_that_is_wrong_fails_and_a_package_that_r_lacks_is_found_lacking(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AssertionError, match="not found"):
         run_r(["no_such_name\n"])
-
-
-@needs_r
-def test_a_package_that_r_lacks_is_found_lacking(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     assert packages_that_r_lacks(frozenset({"stats", "no.such.package"})) == {"no.such.package"}
 
 
-def test_every_page_with_r_code_is_run():
-    assert {page.name for page in DOCS.glob("*.md") if r_blocks(page.read_text(encoding="utf-8"))} == set(PAGES)
-
-
-def test_the_tutorial_has_r_code_that_shows_something():
-    blocks = r_blocks((DOCS / "tutorial-r.md").read_text(encoding="utf-8"))
+def test_every_page_with_r_code_is_run_and_the_tutorial_shows_something():
+    texts = {page.name: page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")}
+    assert {name for name, text in texts.items() if r_blocks(text)} == set(PAGES)
+    for name, text in texts.items():
+        others = re.sub(r"^```r\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        assert not re.search(r"^\w+ <- |\b[a-z]\w+::[a-z]", others, flags=re.MULTILINE), name
+    blocks = r_blocks(texts["tutorial-r.md"])
     assert sum(1 for block in blocks if block.shown) >= 4
     assert frozenset().union(*(block.packages for block in blocks)) >= {"arrow", "nanoparquet", "readr", "jsonlite"}
-
-
-def test_no_page_shows_r_code_that_is_not_run():
-    for page in DOCS.glob("*.md"):
-        text = re.sub(r"^```r\n.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-        assert not re.search(r"^\w+ <- |\b[a-z]\w+::[a-z]", text, flags=re.MULTILINE), page.name

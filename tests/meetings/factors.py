@@ -13,6 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 
+def _named(names: str) -> dict[str, str]:
+    """Values that are no more than their names."""
+    return {name: name for name in names.split(" | ")}
+
+
 @dataclass(frozen=True)
 class Column:
     """The column ``a``: how it is declared, and its entries."""
@@ -180,51 +185,19 @@ THRESHOLDS = {"none": None, "1 of 2": 1, "2 of 3": 2, "1 of 2, of some records":
 
 BASES = {"optimal": "optimal", "by set": "optimal_by_set", "orthogonal": "orthogonal", "given": "given"}
 
-LOSSES = {
-    "sum": "sum",
-    "sum, equal": "equal",
-    "max": "max",
-    "targets": "targets",
-    "convex": "convex",
-}
+LOSSES = {"sum": "sum", "sum, equal": "equal"} | _named("max | targets | convex")
 
-NEIGHBORS = {"add-remove": "add-remove", "replace": "replace"}
+NEIGHBORS = _named("add-remove | replace")
 
-SOURCES = {
-    name: name
-    for name in (
-        "pandas",
-        "pandas, objects",
-        "pandas, Arrow types",
-        "polars",
-        "polars, lazy",
-        "arrow",
-        "arrow, a stream",
-        "csv",
-        "csv.gz",
-        "parquet",
-        "folder",
-        "duckdb",
-        "ibis",
-        "dask",
-        "codes",
-        "counts",
-    )
-}
+SOURCES = _named(
+    "pandas | pandas, objects | pandas, Arrow types | polars | polars, lazy | arrow | arrow, a stream | csv | csv.gz | "
+    "parquet | folder | duckdb | ibis | dask | codes | counts"
+)
 
 #: How a measurement is made.
-ROADS = {
-    name: name
-    for name in (
-        "measure",
-        "session",
-        "store",
-        "release",
-        "plan, measure, reconstruct",
-        "measurement from a file",
-        "folder of a release",
-    )
-}
+ROADS = _named(
+    "measure | session | store | release | plan, measure, reconstruct | measurement from a file | folder of a release"
+)
 
 MEMORY = {"all at once": False, "in blocks": True}
 
@@ -251,8 +224,8 @@ PRODUCTS = {
     "with published errors": Product(nonnegative=True, errors=True),
 }
 
-FORMATS = {name: name for name in ("parquet", "csv", "xlsx", "workbook", "parts")}
-PROFILES = {name: name for name in ("default", "acs", "gls")}
+FORMATS = _named("parquet | csv | xlsx | workbook | parts")
+PROFILES = _named("default | acs | gls")
 LEVELS = {"the profile's": None, "0.8": 0.8}
 QUALITIES = {"none": None, "graded": False, "suppressed": True}
 READERS = {"load_tables": 0, "another": 1, "a third": 2}

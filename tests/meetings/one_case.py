@@ -34,23 +34,23 @@ def _check(case: Case, folder: Path) -> None:
         assert run.spent == measurement.noise.pcost
     tables = Tables(built, measurement.plan, built.lines)
     estimates = check_files(built, tables_folder, tables)
-    check_changed(built, folder, tables)
+    check_changed(built, folder, tables, measurement.plan)
     if case["report"]:
         check_page(built, run.report(tables_folder), estimates)
 
 
-def check_changed(built: Built, folder: Path, tables: Tables) -> None:
+def check_changed(built: Built, folder: Path, tables: Tables, plan: rp.Plan) -> None:
     """With one person changed all others count as before, and nothing changes by more than is protected."""
     (folder / "changed").mkdir()
     lines = built.changed()
-    after = Tables(built, built.plan, lines)
+    after = Tables(built, plan, lines)
     most = built.people.most * (float(built.weights.maximum) if built.weights else 1.0)
     for question, before, now in zip(built.questions, tables.truth, after.truth, strict=True):
         if not question.axes and built.case["neighbors"] == "add-remove":
             assert abs(now - before).max() <= most
     if built.case["noise"] == "bits" or built.case["memory"]:
         return
-    found = rp.reconstruct(rp.measure(built.plan, built.source(lines, folder / "changed"), noise="gaussian"))
+    found = rp.reconstruct(rp.measure(plan, built.source(lines, folder / "changed"), noise="gaussian"))
     for question, now, std_err in zip(built.questions, after.truth, after.std_err, strict=True):
         off = np.abs(found[question.query].estimate - now)
         assert (off <= 8 * std_err + 1e-6).all(), f"{question.query}: one person changed"

@@ -169,7 +169,7 @@ def _answers(block: Array, divisor: int) -> SubsetAnswers:
     is_integer = block.dtype == np.int64
     if not (is_integer or (block.dtype == np.float64 and divisor == 1)) or not block.flags.c_contiguous:
         raise TypeError(f"residuals must be int64, or float64 with the divisor 1, and in C order, got {block.dtype}")
-    return SubsetAnswers(block.data.ptr, divisor if is_integer else 0)
+    return block.data.ptr, divisor if is_integer else 0
 
 
 def _cupy() -> Any:

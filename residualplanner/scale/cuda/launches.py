@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,11 +196,9 @@ def _passes(axes: tuple[AxisMap, ...], behind: int, pitch: int = 0) -> tuple[Pas
     return tuple(passes)
 
 
-class SubsetAnswers(NamedTuple):
-    """The answers of one subset of the tables' attributes."""
-
-    address: int  # of the first answer of the first set of attributes, in the memory of the device
-    divisor: int  # what they are divided by, if they are int64; 0 if they are float64, and are not divided
+#: The answers of one subset of the tables' attributes: the address of the first one of the first set, in the memory of
+#: the device; what they are divided by if they are int64, 0 if they are float64, which are not divided.
+SubsetAnswers = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol, final
+from typing import Any, final
 
 import numpy as np
 
@@ -47,15 +47,110 @@ _LOST = (
 )
 
 
-class Cluster(Protocol):
-    """Records, and the workers that count them."""
+@final
+class LocalCluster:
+    """Records that this process counts, as many tasks in one pass as have `PASS_CELLS` cells together.
+
+    Args:
+        source: the records.
+        domain: their schema.
+        is_read_once: whether they are gone when they have been read.
+        progress: called with the number of tasks drawn and their total.
+        pass_cells: how many cells of several tasks are counted in one pass, if not `PASS_CELLS`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        domain: Domain,
+        *,
+        is_read_once: bool = False,
+        progress: Progress | None = None,
+        pass_cells: int | None = None,
+    ) -> None:
+        self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
+        self._is_read_once, self._progress = is_read_once, progress
+        self._counted: dict[int, list[IntArray]] = {}
 
     def require_ready(self) -> None:
-        """Raise ResourceError where records can be read only once; of workers `require_ready_engine` asks."""
-        ...
+        """ResourceError where the records could not be read again, for another task or after a failure."""
+        if self._is_read_once:
+            raise ResourceError(
+                "the records can be read only once, and are read again for other tasks and after a failure; give a "
+                "table or a file.  Nothing was charged or read"
+            )
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Raise what counting the tasks would raise for the records' sake: read them, and check every column.
+        """As of `EngineCluster`: count the tasks of the first pass, and keep the counts for drawing them."""
+        del is_trusted
+        self._count(next(self._passes(tasks)), later=tasks)
+
+    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
+        """As of `EngineCluster`: the tasks of one pass after another."""
+        receipts: list[bytes] = []
+        for some in self._passes(tasks):
+            if not all(task.number in self._counted for task in some):
+                self._count(some)
+            for task in some:
+                receipts.append(draw(task.number, self._counted.pop(task.number)))
+                if self._progress is not None:
+                    self._progress(len(receipts), len(tasks))
+        return receipts
+
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
+        """As of `EngineCluster`."""
+        return map(function, numbers)
+
+    def _count(self, some: Sequence[CountingTask], later: Sequence[CountingTask] = ()) -> None:
+        """Count some tasks in one pass, in place of those that were counted before."""
+        self._counted.clear()
+        groups, others = ([rows for task in each for rows in task.groups] for each in (some, later))
+        tables = self._source.count(groups, later=others)
+        self._counted |= {task.number: [tables.pop(0) for _ in task.groups] for task in some}
+
+    def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
+        """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
+        sizes = self._domain.sizes
+        some: list[CountingTask] = []
+        room = self._pass_cells
+        for task in tasks:
+            cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
+            if some and cells > room:
+                yield some
+                some, room = [], self._pass_cells
+            some.append(task)
+            room -= cells
+        if some:
+            yield some
+
+
+class EngineCluster(ABC):
+    """Records in an engine's frame, which its workers count, each partition in one pass.
+
+    What stands in the table of engines says besides, as static methods, ``is_frame(data)``, whether some data is a
+    frame of the engine, which is not imported to find out; and ``workers_of(frame)``, the workers that count it.
+
+    ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
+    """
+
+    def __init__(
+        self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
+    ) -> None:
+        self._domain, self._contributions, self.workers, self._progress = domain, contributions, workers, progress
+
+    @abstractmethod
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
+        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
+
+    @staticmethod  # noqa: B027 - most engines send whatever it is
+    def require_result_room(frame: Any, cells: int) -> None:
+        """Raise ResourceError where the engine would refuse to send the counts of so many cells of a frame."""
+
+    def require_ready(self) -> None:  # noqa: B027 - as of every cluster
+        """An engine's records can be read again; of workers `require_ready_engine` asks."""
+
+    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+        """Raise what counting the tasks would raise for the records' sake: the workers code all columns of all records.
 
         Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
         that are trusted are not read where that takes a reading of its own.
@@ -63,7 +158,10 @@ class Cluster(Protocol):
         Raises:
             DataError: the records do not fit the schema, or the engine failed.
         """
-        ...
+        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        del self  # as below
+        if isinstance(outcome, DataError):
+            raise outcome
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
@@ -79,110 +177,6 @@ class Cluster(Protocol):
             task may be attempted more than once, one attempt after another.  When this returns or raises, the engine
             has reported every attempt as ended.
         """
-        ...
-
-    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """As `Workers.map`, at the workers that count: post-processing, which reads no record."""
-        ...
-
-
-@final
-class LocalCluster:
-    """Records that this process counts, as many tasks in one pass as have `PASS_CELLS` cells together.
-
-    Args:
-        source: the records.
-        domain: their schema.
-        is_read_once: whether they are gone when they have been read.
-        progress: called with the number of tasks drawn and their total.
-    """
-
-    def __init__(
-        self, source: Source, domain: Domain, *, is_read_once: bool = False, progress: Progress | None = None
-    ) -> None:
-        self._source, self._domain = source, domain
-        self._is_read_once, self._progress = is_read_once, progress
-        self._counted: dict[int, list[IntArray]] = {}
-
-    def require_ready(self) -> None:
-        """ResourceError where the records could not be read again, for another task or after a failure."""
-        if self._is_read_once:
-            raise ResourceError(
-                "the records can be read only once, and are read again for other tasks and after a failure; give a "
-                "table or a file.  Nothing was charged or read"
-            )
-
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Count the tasks of the first pass, which checks every column, and keep the counts for drawing them."""
-        del is_trusted
-        self._count(next(self._passes(tasks)), later=tasks)
-
-    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
-        """Count the tasks of one pass after another, and draw each; DataError where the records do not fit."""
-        receipts: list[bytes] = []
-        for some in self._passes(tasks):
-            if not all(task.number in self._counted for task in some):
-                self._count(some)
-            for task in some:
-                receipts.append(draw(task.number, self._counted.pop(task.number)))
-                if self._progress is not None:
-                    self._progress(len(receipts), len(tasks))
-        return receipts
-
-    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """As of every cluster."""
-        return map(function, numbers)
-
-    def _count(self, some: Sequence[CountingTask], later: Sequence[CountingTask] = ()) -> None:
-        """Count some tasks in one pass, in place of those that were counted before."""
-        self._counted.clear()
-        groups, others = ([rows for task in each for rows in task.groups] for each in (some, later))
-        tables = self._source.count(groups, later=others)
-        self._counted |= {task.number: [tables.pop(0) for _ in task.groups] for task in some}
-
-    def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
-        """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
-        sizes = self._domain.sizes
-        some: list[CountingTask] = []
-        room = PASS_CELLS
-        for task in tasks:
-            cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
-            if some and cells > room:
-                yield some
-                some, room = [], PASS_CELLS
-            some.append(task)
-            room -= cells
-        if some:
-            yield some
-
-
-class EngineCluster(ABC):
-    """Records in an engine's frame, which its workers count, each partition in one pass.
-
-    ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
-    """
-
-    def __init__(
-        self, domain: Domain, contributions: Contributions, workers: Workers, progress: Progress | None
-    ) -> None:
-        self._domain, self._contributions, self.workers, self._progress = domain, contributions, workers, progress
-
-    @abstractmethod
-    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
-        """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
-
-    def require_ready(self) -> None:  # noqa: B027 - as of every cluster
-        """An engine's records can be read again."""
-
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        """Have the workers code all columns of all records; DataError where they do not fit, or the engine failed."""
-        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
-        del self  # as below
-        if isinstance(outcome, DataError):
-            raise outcome
-
-    def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
-        """Count and draw at the workers; DataError where the records do not fit the schema, or the engine failed."""
         numbers = [task.number for task in tasks]
         outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
@@ -192,7 +186,7 @@ class EngineCluster(ABC):
         return [receipts[task] for task in range(len(tasks))]
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
-        """At the workers; ResourceError if the engine fails."""
+        """As `Workers.map`, at the workers that count: post-processing, which reads no record."""
         return self.workers.map(function, numbers)
 
     def source(self) -> Source:
@@ -242,7 +236,7 @@ class EngineCluster(ABC):
     ) -> list[IntArray] | DataError | ResourceError:
         """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
         sizes = merged.of_domain(self._domain).sizes
-        runs = _runs_of_tasks(sizes, groups)
+        runs = runs_of_tasks(sizes, groups)
         tasks = [
             CountingTask(number, tuple(groups[group][some] for group, some in of_task))
             for number, of_task in enumerate(runs)
@@ -261,6 +255,10 @@ class EngineCluster(ABC):
         return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
 
 
+#: Records, and the workers that count them.
+Cluster = LocalCluster | EngineCluster
+
+
 def _nothing(_task: int, _tables: list[IntArray]) -> Iterator[PartitionRow]:
     yield from ()
 
@@ -269,8 +267,10 @@ def _receipt(numbers: Sequence[int], draw: Draw, task: int, tables: list[IntArra
     yield PartitionRow(task, 0, draw(numbers[task], tables))
 
 
-def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[list[tuple[int, slice]]]:
-    """The tables of all groups, in their order, as tasks of at most `TASK_CELLS` cells, or of one table."""
+def runs_of_tasks(
+    sizes: Sequence[int], groups: Sequence[IntArray], most: int = TASK_CELLS
+) -> list[list[tuple[int, slice]]]:
+    """The tables of all groups, in their order, as tasks of at most so many cells, or of one table."""
     tasks: list[list[tuple[int, slice]]] = []
     room = 0
     for group, rows in enumerate(groups):
@@ -278,7 +278,7 @@ def _runs_of_tasks(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[lis
         while first < len(rows):
             if room < cells:
                 tasks.append([])
-                room = max(TASK_CELLS, cells)
+                room = max(most, cells)
             last = min(len(rows), first + room // cells)
             tasks[-1].append((group, slice(first, last)))
             room -= cells * (last - first)

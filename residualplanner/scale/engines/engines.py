@@ -1,10 +1,15 @@
 """From the data that people have to the workers that count it: an engine's for its frames, else this process.
 
-Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of theirs comes here.
+Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of theirs comes here.  Each partition is read
+once, however many tables are counted; the counts of each task are added up at one worker, and nothing follows that.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, final
 
+from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
+from residualplanner.gate.sources.columns import has_categories, type_of_series, type_of_spark
 from residualplanner.gate.sources.limited_records import Contributions, unlimited
 from residualplanner.gate.sources.opening import contributions_of, is_read_once, open_source
 from residualplanner.gate.sources.source import Progress, Source, guarded
@@ -12,11 +17,183 @@ from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.engines.cluster import Cluster, EngineCluster, LocalCluster
-from residualplanner.scale.engines.frames import DaskRecords, SparkRecords
+from residualplanner.scale.engines.partitions import (
+    Finish,
+    PartitionRow,
+    Work,
+    finished,
+    rows_of_batches,
+    rows_of_pandas,
+    rows_of_tables,
+)
 from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
 COUNT_BYTES = 9
+#: How many partitions' counts Dask adds up at a time.
+_TOGETHER = 8
+#: How Spark has rows, and how many a worker gives to it at a time.
+_ROW, _ROWS = "task int, piece int, content binary", 256
+
+
+@final
+class DaskRecords(EngineCluster):
+    """A Dask frame; where people's records are limited, all records of a person are brought into one partition.
+
+    Raises:
+        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
+    """
+
+    def __init__(
+        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+    ) -> None:
+        columns = list(frame.columns)
+        names = names_of_columns(domain, contributions)
+        require_columns(names, columns)
+        is_declared = all(
+            has_categories(frame[name]._meta) and frame[name].cat.known for name in contributions.columns[1:]
+        )
+        require_types_of(
+            domain, contributions, lambda name: type_of_series(frame[name]._meta), is_order_declared=is_declared
+        )
+        chosen = frame[names or columns[:1]]
+        for person in contributions.columns[:1]:
+            chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks
+        self._frame, self._dask = chosen, self.workers_of(frame)
+        super().__init__(domain, contributions, self._dask, progress)
+
+    @staticmethod
+    def is_frame(data: object) -> bool:
+        """Whether it is a Dask frame."""
+        import narwhals as nw
+
+        return bool(nw.dependencies.is_dask_dataframe(data))
+
+    @staticmethod
+    def workers_of(frame: Any) -> DaskWorkers:
+        """Dask's, wherever it computes."""
+        del frame
+        return DaskWorkers()
+
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
+        """As `EngineCluster.rows`: counts of some partitions are added up at a time, until there are few."""
+        from dask import delayed
+
+        shared = delayed(work, pure=False, traverse=False)
+        count, add = delayed(_rows_by_task, pure=False), delayed(_added, pure=False, traverse=False)
+        partitions = [count(shared, partition) for partition in self._frame.to_delayed()]
+        last = []
+        for task in range(len(work.tasks)):
+            parts = [partition[task] for partition in partitions]
+            while len(parts) > _TOGETHER:
+                parts = [
+                    add(shared, rows_of_tables, task, *parts[start : start + _TOGETHER])
+                    for start in range(0, len(parts), _TOGETHER)
+                ]
+            last.append(add(shared, finish, task, *parts))
+        return [*chain.from_iterable(self._dask.compute(last, progress))]
+
+
+def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
+    found: dict[int, list[PartitionRow]] = {task: [] for task in range(len(work.tasks))}
+    for row in rows_of_pandas(work, frame):
+        found[row.task].append(row)
+    return found
+
+
+def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:
+    """What is left of the rows of some partitions; the first row is there where those have none."""
+    return [*finished(work, finish, chain([PartitionRow(task, 0, b"")], *parts))]
+
+
+@final
+class SparkRecords(EngineCluster):
+    """A PySpark frame, classic or over Spark Connect; arguments and errors as of `DaskRecords`."""
+
+    def __init__(
+        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
+    ) -> None:
+        columns = list(frame.columns)
+        wanted = names_of_columns(domain, contributions)
+        require_columns(wanted, columns)
+        kinds = dict(frame.dtypes)
+        require_types_of(domain, contributions, lambda name: type_of_spark(kinds[name]))
+        # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
+        names = [f"c{position}" for position in range(len(columns))]
+        positions = [columns.index(name) for name in wanted] or [0]
+        chosen = frame.toDF(*names).select([names[position] for position in positions])
+        for person in contributions.columns[:1]:
+            chosen = chosen.repartition(names[columns.index(person)])
+        self._frame, self._session, self._spark = chosen, frame.sparkSession, self.workers_of(frame)
+        super().__init__(domain, contributions, self._spark, progress)
+
+    @staticmethod
+    def is_frame(data: object) -> bool:
+        """Whether it is a PySpark frame, classic or over Spark Connect."""
+        return any(cls.__module__.startswith("pyspark.sql.") for cls in type(data).__mro__)
+
+    @staticmethod
+    def workers_of(frame: Any) -> SparkWorkers:
+        """Those of its session."""
+        return SparkWorkers(frame.sparkSession)
+
+    @staticmethod
+    def require_result_room(frame: Any, cells: int) -> None:
+        """As of `EngineCluster`; how large counts are depends on the records, so they are taken to be the largest."""
+        limit, needed = SparkWorkers(frame.sparkSession).result_bytes, cells * COUNT_BYTES
+        if limit is not None and limit < needed:
+            raise ResourceError(
+                f"Spark may have to send {cells:,} counts, {needed:,} bytes, and sends at most {limit:,} "
+                "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
+                f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
+            )
+
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
+        """As `EngineCluster.rows`, by two stages with a shuffle between them: partitions, then tasks.
+
+        Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
+        """
+        count = len(work.tasks)
+        counted = self._frame.mapInArrow(_counting(work), _ROW)
+        # a row for each task, so that there are some where there are no records
+        first = self._session.range(0, count, 1, 1).selectExpr(
+            "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
+        )
+        together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
+        table = self._spark.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
+        return [*_rows_of_batches(table.to_batches())]
+
+
+def _counting(work: Work) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    return lambda batches: _batches_of_rows(rows_of_batches(work, batches))
+
+
+def _finishing(work: Work, finish: Finish) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    return lambda batches: _batches_of_rows(finished(work, finish, _rows_of_batches(batches)))
+
+
+def _rows_of_batches(batches: Iterable[Any]) -> Iterator[PartitionRow]:
+    for batch in batches:
+        task, piece, content = (batch.column(number) for number in range(3))
+        for row in zip(task, piece, content, strict=True):  # one after another, since they may be many
+            yield PartitionRow(*(entry.as_py() for entry in row))
+
+
+def _batches_of_rows(rows: Iterator[PartitionRow]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    types = (pa.int32(), pa.int32(), pa.binary())
+    while some := [*islice(rows, _ROWS)]:
+        columns = zip(*some, strict=True)
+        yield pa.RecordBatch.from_arrays([*map(pa.array, columns, types)], PartitionRow._fields)
+
+
+#: By the name of an engine its `EngineCluster`, made from a frame, a domain, whose records count, and the progress.  A
+#: new engine is such a class, its `Workers`, and a line here.
+ENGINES: dict[str, Any] = {"Dask": DaskRecords, "Spark": SparkRecords}
 
 
 def open_cluster(
@@ -47,9 +224,13 @@ def _limited_cluster(
 def _cluster_of_frame(
     data: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
 ) -> EngineCluster | None:
-    if _is_of_dask(data):
-        return DaskRecords(data, domain, contributions, progress)
-    return SparkRecords(data, domain, contributions, progress) if _is_of_spark(data) else None
+    records = _records_of(data)
+    return None if records is None else records(data, domain, contributions, progress)
+
+
+def _records_of(data: object) -> Any:
+    """The class of `ENGINES` that opens a frame; None for what is no engine's frame."""
+    return next((records for records in ENGINES.values() if records.is_frame(data)), None)
 
 
 def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
@@ -60,32 +241,22 @@ def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> 
 
 def is_of_engine(data: object) -> bool:
     """Whether it is an engine's frame."""
-    return _is_of_dask(data) or _is_of_spark(data)
+    return _records_of(data) is not None
 
 
 def require_result_room(data: Any, cells: int) -> None:
-    """ResourceError where Spark would refuse to send the counts of so many cells; others have no such limit.
-
-    How large the counts are depends on the records, so they are assumed to be as large as they can be.
-    """
-    data = unlimited(data)
-    if not _is_of_spark(data):
-        return
-    limit, needed = SparkWorkers(data.sparkSession).result_bytes, cells * COUNT_BYTES
-    if limit is not None and limit < needed:
-        raise ResourceError(
-            f"Spark may have to send {cells:,} counts, {needed:,} bytes, and sends at most {limit:,} "
-            "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
-            f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
-        )
+    """ResourceError where an engine would refuse to send the counts of so many cells."""
+    frame = unlimited(data)
+    records = _records_of(frame)
+    if records is not None:
+        records.require_result_room(frame, cells)
 
 
 def workers_of(data: Any) -> Workers | None:
     """The workers that count an engine's frame; None for anything else."""
-    data = unlimited(data)
-    if _is_of_dask(data):
-        return DaskWorkers()
-    return SparkWorkers(data.sparkSession) if _is_of_spark(data) else None
+    frame = unlimited(data)
+    records = _records_of(frame)
+    return None if records is None else records.workers_of(frame)
 
 
 def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Room]:
@@ -103,15 +274,3 @@ def require_ready_engine(data: Any, store: ObjectStore | None = None) -> list[Ro
         return workers.require_ready(store)
     except ResourceError as error:
         raise ResourceError(f"{error}.  Nothing was charged or read") from None
-
-
-def _is_of_dask(data: object) -> bool:
-    """Whether it is a Dask frame; Dask is not imported to find out."""
-    import narwhals as nw
-
-    return bool(nw.dependencies.is_dask_dataframe(data))
-
-
-def _is_of_spark(data: object) -> bool:
-    """Whether it is a PySpark frame, classic or over Spark Connect; PySpark is not imported to find out."""
-    return any(cls.__module__.startswith("pyspark.sql.") for cls in type(data).__mro__)

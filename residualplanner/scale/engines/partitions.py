@@ -38,8 +38,6 @@ from residualplanner.method.domain.domain import Domain
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many bytes of codes a worker keeps while it counts one task after another.
-CODES_BYTES = 2**28
 #: The piece of a row that says what is wrong with a partition.
 PROBLEMS = -1
 _UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
@@ -84,6 +82,7 @@ class Work:
     merged: MergedValues = NOTHING_MERGED  # which values share a cell
     finest: int = 1  # the largest D in whose fractions 1/D of a record these tables, or later ones, are counted
     version: str = __version__  # of the library in the process that asks; the workers must have the same
+    codes_bytes: int = 2**28  # of codes that a worker keeps while it counts one task after another
 
     @property
     def counted(self) -> Domain:
@@ -200,7 +199,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[Pa
         total += block.multiplicities.total
         kept.append(block)
         is_wrong = bool(breaches) or total > most
-        if is_wrong or sum(block.codes.nbytes for block in kept) >= CODES_BYTES:
+        if is_wrong or sum(block.codes.nbytes for block in kept) >= work.codes_bytes:
             if not is_wrong:
                 yield from _counted(work, kept)
             kept = []

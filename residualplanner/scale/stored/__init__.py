@@ -6,16 +6,17 @@ task, draw, and publish its answers; the manifest comes last, and nothing reads 
 
 from residualplanner.scale.stored.engine_check import EngineCheck, check_engine
 from residualplanner.scale.stored.measuring import abort_measuring, measure_in_store, require_storable, resume_measuring
-from residualplanner.scale.stored.reading import StoreState, load_stored_measurement, state_of_store
+from residualplanner.scale.stored.reading import load_stored_measurement, release_in
+from residualplanner.scale.stored.release import StoredRelease
 
 __all__ = [
     "EngineCheck",
-    "StoreState",
+    "StoredRelease",
     "abort_measuring",
     "check_engine",
     "load_stored_measurement",
     "measure_in_store",
+    "release_in",
     "require_storable",
     "resume_measuring",
-    "state_of_store",
 ]

@@ -21,25 +21,22 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import StoreError
 from residualplanner.ground.json import json_text
 from residualplanner.scale.engines.cluster import Cluster
-from residualplanner.scale.stored.answer_objects import (
-    CLOSED,
-    Outcome,
-    Receipt,
-    answer_bytes,
-    find_answers,
-    receipt_of_bytes,
-)
-from residualplanner.scale.stored.reading import has_ended
 from residualplanner.scale.stored.release import (
     ANSWERS,
     CLAIMS,
+    CLOSED,
     GENERATIONS,
+    Outcome,
+    Receipt,
     StoredRelease,
+    answer_bytes,
     answer_name,
     claim_name,
+    find_answers,
     generation_of,
     numbered_names,
     of_task,
+    receipt_of_bytes,
     task_of,
 )
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
@@ -176,7 +173,7 @@ class Driver:
         if self._issued not in (None, latest):
             raise self._other_run()
         if self.ledger is not None:
-            self.ledger.require_stages(self.release.terms.identifier, known=self._known())
+            self.ledger.require_stages(self.release.identifier, known=self._known())
         close(self.release, missing, issued)
         self._find(missing if issued else [])
         if issued and self._missing:
@@ -184,7 +181,8 @@ class Driver:
         name = f"{GENERATIONS}{latest + 1:06d}"
         if not store.create_if_absent(name, os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
-        if has_ended(store):  # who gives a release up says so first, and then closes the generations that it finds
+        # who gives a release up says so first, and then closes the generations that it finds
+        if self.release.is_complete:
             raise StoreError(f"the release in {store} was given up, or completed by another run")
         self._issued = latest + 1
         self._record(_stage(name), self._known())  # before anything is drawn in it
@@ -195,7 +193,7 @@ class Driver:
         if self.ledger is None:
             return
         try:
-            self.ledger.record_stage(self.release.terms.identifier, stage, known[stage], known=known)
+            self.ledger.record_stage(self.release.identifier, stage, known[stage], known=known)
         except OSError as error:
             raise StoreError(f"the ledger could not be written: {error.strerror or error}") from None
 

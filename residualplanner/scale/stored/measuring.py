@@ -32,18 +32,17 @@ from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
-from residualplanner.scale.stored.answer_objects import CLOSED
 from residualplanner.scale.stored.generations import Driver, close
 from residualplanner.scale.stored.reading import (
-    collected,
     collector_of,
     end_without_answers,
-    has_ended,
     load_stored_measurement,
+    measurement_of,
     write_manifest,
 )
 from residualplanner.scale.stored.release import (
     ANSWERS,
+    CLOSED,
     GENERATIONS,
     StoredRelease,
     generation_of,
@@ -128,7 +127,7 @@ class _Job:
         return cluster
 
     def _charge(self) -> LedgerEntry | None:
-        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.terms.again)
+        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.again)
 
     def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
         """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
@@ -142,10 +141,10 @@ class _Job:
         return bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:
-        if not self.release.terms.is_strict:
+        if not self.release.is_strict:
             return
         try:
-            purpose = f"release {self.release.terms.identifier}, drawn again in generation {generation}: "
+            purpose = f"release {self.release.identifier}, drawn again in generation {generation}: "
             self._charge_once(purpose, numbers, again=True)
         except OSError as error:
             raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
@@ -153,9 +152,9 @@ class _Job:
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
         options = self.options
         driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
-        manifest = write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
+        write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
-        return collected(manifest, self.tasks, self.collector)
+        return measurement_of(self.release, self.tasks, lambda: self.collector)
 
 
 @entrance
@@ -335,11 +334,11 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     require_charge_time(options.charge)
     objects = open_store(store)
     release = opened_release(objects)
-    if has_ended(objects):
+    if release.is_complete:
         return load_stored_measurement(objects, scratch=options.scratch)
-    is_drawn = bool(numbered_names(objects, GENERATIONS))
+    is_drawn = release.is_drawn
     _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
-    if release.terms.source != options.source.mark:
+    if release.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
     require_public_number(data, tasks.noise.plan.neighbors)
@@ -350,11 +349,11 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
 
 def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
-    if not release.terms.has_ledger:
+    if not release.has_ledger:
         return
     if ledger is None:
         raise BudgetError("this release is charged to a ledger; give the same one again")
-    if is_drawn and not any(entry.label.startswith(release.purpose) for entry in ledger.entries):
+    if is_drawn and release.entry(ledger) is None:
         raise BudgetError(
             "this release was charged to another ledger, which has an entry for it; give that one, so that nothing is "
             "charged twice.  Where it is lost, as one in memory is with its process, give the release up with "

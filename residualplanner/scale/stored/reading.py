@@ -3,13 +3,12 @@
 What is in a store may have been altered by others; all of it is data, and checked.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from residualplanner.gate.discrete_gaussian import NoiseError
-from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.answers import IntegerResiduals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.measurement import Measurement
@@ -21,15 +20,14 @@ from residualplanner.ground.errors import FileFormatError, StoreError, memory_fo
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store
 from residualplanner.method.plan.plan import Plan
-from residualplanner.scale.stored.answer_objects import Receipt, read_answers
 from residualplanner.scale.stored.release import (
-    GENERATIONS,
     MANIFEST,
     RELEASE,
+    Receipt,
     StoredRelease,
     answer_name,
-    numbered_names,
     opened_release,
+    read_answers,
 )
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
@@ -39,17 +37,8 @@ _FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
 _ABORTED = {**_FORMAT, "is_aborted": True}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Manifest:
-    """Which answers make up a release."""
-
-    release: StoredRelease
-    noise: NoiseRecord  # how it was drawn, and what it cost
-    answers: tuple[tuple[int, str], ...]  # of each task the generation in which it was drawn, and the SHA-256
-
-
-def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[Receipt]) -> Manifest:
-    """Write the manifest, unless there is one, and read what there is; NoiseError where random bytes are the same."""
+def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[Receipt]) -> None:
+    """Write the manifest, unless there is one; NoiseError where random bytes are the same."""
     if len({receipt.witness for receipt in receipts}) < len(receipts):
         raise NoiseError(
             "two tasks have the same random bytes, as if machines had been cloned; nothing may be released: give the "
@@ -58,12 +47,6 @@ def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, recei
     answers = [[receipt.generation, receipt.sha256] for receipt in receipts]
     fields = {**_identity(release), "noise": noise_to_json(noise, plan), "answers": answers}
     release.store.create_if_absent(MANIFEST, json_text(fields))
-    return read_manifest(release, plan, len(receipts))
-
-
-def has_ended(store: ObjectStore) -> bool:
-    """Whether a release is complete, or was given up."""
-    return MANIFEST in store.names(MANIFEST)
 
 
 def end_without_answers(release: StoredRelease) -> None:
@@ -73,8 +56,11 @@ def end_without_answers(release: StoredRelease) -> None:
         raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
 
 
-def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
+def _read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> tuple[NoiseRecord, list[tuple[int, str]]]:
     """The manifest in a store, whose every word is compared with the plan and with the number of its tasks.
+
+    Returns:
+        How the noise was drawn, and what it cost; of each task the generation of its answers, and their SHA-256.
 
     Raises:
         FileFormatError: it is not there, damaged, or of another release.
@@ -92,16 +78,16 @@ def read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> Manifest:
     if {name: stated[name] for name in expected} != expected:
         raise FileFormatError(f"{MANIFEST} is of another release or version")
     noise = noise_from_json(stated["noise"], plan)
-    if noise.kind != "discrete" or noise.bits != release.terms.source:
+    if noise.kind != "discrete" or noise.bits != release.source:
         raise FileFormatError(f"{MANIFEST} states other noise than the release was opened with")
     answers = stated["answers"]
     if not isinstance(answers, list) or len(answers) != tasks or not all(map(_is_answer, answers)):
         raise FileFormatError(f"{MANIFEST} does not list the answers of each task")
-    return Manifest(release, noise, tuple((generation, digest) for generation, digest in answers))
+    return noise, [(generation, digest) for generation, digest in answers]
 
 
 def _identity(release: StoredRelease) -> dict[str, Any]:
-    return {**_FORMAT, "release": release.terms.identifier, "plan_sha256": release.terms.plan_sha256}
+    return {**_FORMAT, "release": release.identifier, "plan_sha256": release.plan_sha256}
 
 
 def _stated(store: ObjectStore) -> Any:
@@ -142,36 +128,13 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     """
     release = opened_release(open_store(store))
     tasks = tasks_of_release(release)
-    manifest = read_manifest(release, tasks.noise.plan, len(tasks))
-    return collected(manifest, tasks, collector_of(tasks, scratch))
+    return measurement_of(release, tasks, lambda: collector_of(tasks, scratch))
 
 
-@dataclass(frozen=True, slots=True)
-class StoreState:
-    """How far the release in a store is."""
-
-    plan_sha256: str
-    has_ledger: bool
-    again: bool  # whether the ledger may have held the plan already
-    is_drawn: bool  # whether the drawing of noise has begun
-    is_complete: bool  # whether it has ended: all answers are there, or it was given up
-    purpose: str  # how the label of its entry in the ledger starts
-
-    def entry(self, ledger: Ledger | None) -> LedgerEntry | None:
-        """The first entry of a ledger for this release, if it has one."""
-        entries = () if ledger is None else ledger.entries
-        return next((entry for entry in entries if entry.label.startswith(self.purpose)), None)
-
-
-def state_of_store(store: object) -> StoreState | None:
-    """How far the release in a store is; None where there is none, errors as of `opened_release`."""
+def release_in(store: object) -> StoredRelease | None:
+    """The release in a store; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
-    if RELEASE not in objects.names(RELEASE):
-        return None
-    release = opened_release(objects)
-    terms = release.terms
-    is_drawn = bool(numbered_names(objects, GENERATIONS))
-    return StoreState(terms.plan_sha256, terms.has_ledger, terms.again, is_drawn, has_ended(objects), release.purpose)
+    return opened_release(objects) if RELEASE in objects.names(RELEASE) else None
 
 
 def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
@@ -179,16 +142,17 @@ def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
     return AnswersOnDisk(tasks.noise.groups, np.int64, tasks.noise.join, scratch)
 
 
-def collected(manifest: Manifest, tasks: Tasks, collector: AnswersOnDisk) -> Measurement:
-    """The measurement whose answers a manifest lists; FileFormatError where they are not there, or were altered."""
-    for task in range(len(tasks)):
-        collector.put(tasks.division.block(task), _answers(manifest, tasks, task))
-    return Measurement(tasks.noise.plan, collector.answers(), manifest.noise)
+def measurement_of(release: StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
+    """The measurement whose answers the manifest lists; errors as of `load_stored_measurement`."""
+    noise, answers = _read_manifest(release, tasks.noise.plan, len(tasks))
+    collector = collecting()
+    for task, (generation, digest) in enumerate(answers):
+        collector.put(tasks.division.block(task), _answers(release, tasks, task, generation, digest))
+    return Measurement(tasks.noise.plan, collector.answers(), noise)
 
 
-def _answers(manifest: Manifest, tasks: Tasks, task: int) -> IntegerResiduals:
+def _answers(release: StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> IntegerResiduals:
     """The answers of one task, checked."""
-    release, (generation, digest) = manifest.release, manifest.answers[task]
     try:
         content = release.store.read(answer_name(task, generation))
     except FileNotFoundError:

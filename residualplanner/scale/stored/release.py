@@ -1,10 +1,17 @@
-"""A release while it is measured: the names of its objects, and what its store says of it from before the charge."""
+"""A release in a store: the names of its objects, its terms from before the charge, and the answers of its tasks."""
 
+import hashlib
+import io
 import os
 import re
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
+from residualplanner.gate.ledger import Ledger, LedgerEntry
+from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.ground.archive import archive_pieces, parse_archive
+from residualplanner.ground.array_hashes import Array
 from residualplanner.ground.checks import is_sha256
 from residualplanner.ground.errors import FileFormatError, StoreError
 from residualplanner.ground.json import json_text, parse_json
@@ -22,6 +29,9 @@ _NUMBERED = re.compile(rf"(({ANSWERS}|{CLAIMS})[0-9]{{6}}\.|{GENERATIONS})[0-9]{
 _FORMAT = {"format": "residualplanner/release", "version": 1}
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _OPEN_LIMIT = 10_000
+_KIND, _VERSION = "answers", 1
+#: The content of a claim, or of answers, that only keeps others from being made.
+CLOSED = b"closed"
 
 
 def claim_name(task: int, generation: int) -> str:
@@ -58,9 +68,13 @@ def task_of(name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What is decided when a release is opened, and never changes."""
+class StoredRelease:
+    """A release in its store, which holds nothing else; it is sent to the workers, and holds no record.
 
+    All but the store is decided when the release is opened, and never changes.
+    """
+
+    store: ObjectStore
     identifier: str  # random; the ledger's entries name it
     plan_sha256: str
     task_cells: int  # how many cells the tables of a task may have together
@@ -69,39 +83,55 @@ class Terms:
     is_strict: bool  # whether a task that is drawn again is charged again
     again: bool  # whether the plan may be charged though the ledger held it already
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRelease:
-    """A release in its store, which holds nothing else; it is sent to the workers, and holds no record."""
-
-    store: ObjectStore
-    terms: Terms
+    @property
+    def terms(self) -> dict[str, Any]:
+        """All but the store, as JSON."""
+        return {name: getattr(self, name) for name in _TERMS}
 
     @property
     def purpose(self) -> str:
         """The start of the label of the release's entry in the ledger."""
-        return f"release {self.terms.identifier}: "
+        return f"release {self.identifier}: "
+
+    def entry(self, ledger: Ledger | None) -> LedgerEntry | None:
+        """The first entry of a ledger for this release, if it has one."""
+        entries = () if ledger is None else ledger.entries
+        return next((entry for entry in entries if entry.label.startswith(self.purpose)), None)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the drawing of noise has begun."""
+        return bool(numbered_names(self.store, GENERATIONS))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has ended: all answers are there, or it was given up."""
+        return MANIFEST in self.store.names(MANIFEST)
 
     def plan(self) -> Plan:
         """The plan, which the store holds; FileFormatError unless it is that with which the release was opened."""
         try:
-            plan = plan_of_bytes(self.store.read(_plan_name(self.terms.plan_sha256)))
+            plan = plan_of_bytes(self.store.read(_plan_name(self.plan_sha256)))
         except FileNotFoundError:
             raise FileFormatError("the store does not hold the plan of its release; it was removed") from None
-        if plan_hash(plan) != self.terms.plan_sha256:
+        if plan_hash(plan) != self.plan_sha256:
             raise FileFormatError("the plan in the store is not the one that the release was opened with")
         return plan
+
+
+#: What `RELEASE` states, and of which type.
+_TERMS = {name: kind for name, kind in StoredRelease.__annotations__.items() if name != "store"}
 
 
 def open_release(
     store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, is_strict: bool, again: bool
 ) -> StoredRelease:
     """Open a release in a store, which then holds its plan and its terms; StoreError where it holds one already."""
-    terms = Terms(os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict, again)
-    store.create_if_absent(_plan_name(terms.plan_sha256), plan_bytes(plan))
-    release = StoredRelease(store, terms)
+    terms = (os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict, again)
+    release = StoredRelease(store, *terms)
+    store.create_if_absent(_plan_name(release.plan_sha256), plan_bytes(plan))
     release.plan()  # one that was there before may be damaged
-    if not store.create_if_absent(RELEASE, json_text({**_FORMAT, **asdict(terms)})):
+    if not store.create_if_absent(RELEASE, json_text({**_FORMAT, **release.terms})):
         raise _in_use(store)
     return release
 
@@ -121,18 +151,17 @@ def opened_release(store: ObjectStore) -> StoredRelease:
     stated = parse_json(content[:_OPEN_LIMIT].decode("utf-8", "replace"))
     if not isinstance(stated, dict) or {name: stated.get(name) for name in _FORMAT} != _FORMAT:
         raise FileFormatError(f"{store}: {RELEASE} is not of this version, or damaged")
-    return StoredRelease(store, _terms({name: value for name, value in stated.items() if name not in _FORMAT}))
+    return _release_of_terms(store, {name: value for name, value in stated.items() if name not in _FORMAT})
 
 
-def _terms(stated: dict[str, Any]) -> Terms:
-    types = Terms.__annotations__
-    if set(stated) != set(types) or any(type(stated[name]) is not kind for name, kind in types.items()):
+def _release_of_terms(store: ObjectStore, stated: dict[str, Any]) -> StoredRelease:
+    if set(stated) != set(_TERMS) or any(type(stated[name]) is not kind for name, kind in _TERMS.items()):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one of another type")
-    terms = Terms(**stated)
-    is_sound = _IDENTIFIER.fullmatch(terms.identifier) and is_sha256(terms.plan_sha256)
-    if not is_sound or not 1 <= terms.task_cells <= 2**31 or len(terms.source) > 200:
+    release = StoredRelease(store, **stated)
+    is_sound = _IDENTIFIER.fullmatch(release.identifier) and is_sha256(release.plan_sha256)
+    if not is_sound or not 1 <= release.task_cells <= 2**31 or len(release.source) > 200:
         raise FileFormatError(f"{RELEASE} has a field that this library never writes")
-    return terms
+    return release
 
 
 def _plan_name(sha256: str) -> str:
@@ -143,3 +172,92 @@ def _in_use(store: ObjectStore) -> StoreError:
     return StoreError(
         f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
     )
+
+
+class Outcome(StrEnum):
+    """How an attempt to draw a task ended."""
+
+    ANSWERED = "answered"
+    NONE = "none"  # nobody has published answers yet
+    LOST = "lost"  # somebody else claimed the task, or the generation is over
+    STORE = "store"  # the store failed
+    NOISE = "noise"  # random bytes or arithmetic failed a check
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the driver learns of a task; the last three fields are those of its answers, if there are any."""
+
+    task: int
+    outcome: Outcome
+    generation: int = -1
+    sha256: str = ""
+    #: 32 random bytes, drawn after the noise, as hexadecimal digits; equal ones show that machines, or the states of
+    #: their generators, were cloned.
+    witness: str = ""
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        return json_text(asdict(self))
+
+
+def receipt_of_bytes(content: bytes) -> Receipt:
+    """Undo `Receipt.to_bytes`; FileFormatError where that did not write it."""
+    stated = parse_json(content.decode("utf-8", "replace"))
+    try:
+        receipt = Receipt(**{**stated, "outcome": Outcome(stated["outcome"])})
+    except (TypeError, KeyError, ValueError):
+        raise FileFormatError("a worker sent something other than a receipt") from None
+    numbers, words = (receipt.task, receipt.generation), (receipt.sha256, receipt.witness)
+    if any(type(number) is not int for number in numbers) or any(not isinstance(word, str) for word in words):
+        raise FileFormatError("a worker sent a receipt with a field of another type")
+    if receipt.outcome is Outcome.ANSWERED and not (receipt.generation >= 0 and all(map(is_sha256, words))):
+        raise FileFormatError("a worker sent a receipt without the hash of the answers")
+    return receipt
+
+
+def answer_bytes(
+    release: StoredRelease, task: int, generation: int, witness: str, answers: IntegerResiduals
+) -> tuple[bytes, Receipt]:
+    """The object that holds the answers of a task, and its receipt."""
+    header = {**_header(release, task, generation), "witness": witness}
+    file = io.BytesIO()
+    archive_pieces(kind=_KIND, version=_VERSION, header=header, arrays=answers.to_arrays())(file)
+    content = file.getvalue()
+    return content, Receipt(task, Outcome.ANSWERED, generation, hashlib.sha256(content).hexdigest(), witness)
+
+
+def read_answers(
+    release: StoredRelease, task: int, generation: int, content: bytes
+) -> tuple[Receipt, dict[str, Array]]:
+    """Undo `answer_bytes`; FileFormatError where it is damaged, or of another release, task or generation."""
+    where = f"the answers of task {task} in {release.store}"
+    try:
+        header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
+    except FileFormatError as error:
+        raise FileFormatError(f"{where} are damaged: {error}") from None
+    witness = header.pop("witness", None)
+    if header != _header(release, task, generation) or not is_sha256(witness):
+        raise FileFormatError(f"{where} belong to another release or task")
+    digest = hashlib.sha256(content).hexdigest()
+    return Receipt(task, Outcome.ANSWERED, generation, digest, witness), arrays
+
+
+def find_answers(release: StoredRelease, task: int) -> Receipt:
+    """The receipt of a task's answers in the store; its outcome is "none" where there are none."""
+    for name in numbered_names(release.store, of_task(ANSWERS, task)):
+        content = release.store.read(name)
+        if content != CLOSED:
+            return read_answers(release, task, generation_of(name), content)[0]
+    return Receipt(task, Outcome.NONE)
+
+
+def _header(release: StoredRelease, task: int, generation: int) -> dict[str, Any]:
+    return {
+        "release": release.identifier,
+        "plan_sha256": release.plan_sha256,
+        "source": release.source,
+        "task": task,
+        "generation": generation,
+    }

@@ -78,7 +78,7 @@ def tasks_of_noise(noise: ExactNoise, task_cells: int) -> Tasks:
 @lru_cache(maxsize=1)
 def tasks_of_release(release: StoredRelease) -> Tasks:
     """The tasks of a release, from the plan in its store; errors as `StoredRelease.plan` and `exact_noise`."""
-    return tasks_of_noise(exact_noise(release.plan()), release.terms.task_cells)
+    return tasks_of_noise(exact_noise(release.plan()), release.task_cells)
 
 
 def tasks_within(noise: ExactNoise, task_cells: int, rooms: Sequence[Room]) -> tuple[Tasks, int]:

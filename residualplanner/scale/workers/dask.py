@@ -129,7 +129,7 @@ def _answers(client: Any, mark: Mark | None) -> list[Answer]:
                 f"Dask's worker {worker} does not answer ({type(answer).__name__}); see that it has Python "
                 f"{python_version()} as this process, or was not lost meanwhile, and try again"
             )
-    return [Answer(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
+    return [(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
 
 
 def _client() -> Any:

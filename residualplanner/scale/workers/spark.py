@@ -146,7 +146,7 @@ class SparkWorkers:
                 ) from None
             tasks = Counter(row["executor"] for row in rows)
             found |= {
-                row["executor"]: Answer(row["machine"], row["machine"], row["answer"], tasks[row["executor"]])
+                row["executor"]: (row["machine"], row["machine"], row["answer"], tasks[row["executor"]], None)
                 for row in rows
             }
             if len(found) >= self._executors:

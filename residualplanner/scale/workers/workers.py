@@ -80,14 +80,9 @@ class Engine(NamedTuple):
     variables: str  # how they get variables of the environment
 
 
-class Answer(NamedTuple):
-    """What a worker answers."""
-
-    worker: str  # its address
-    machine: str
-    text: str  # what `sent_to_workers` gives there
-    tasks: int  # how many it does at a time
-    left: int | None = None  # bytes of memory that the engine still lets it have, where the engine says so
+#: What a worker answers: its address; its machine; what `sent_to_workers` gives there; how many tasks it does at a
+#: time; bytes of memory that the engine still lets it have, where the engine says so.
+Answer = tuple[str, str, str, int, int | None]
 
 
 def rooms_of_process() -> list[Room]:
@@ -129,27 +124,27 @@ def ready_rooms(
     """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
     with nullcontext() if store is None else marked(store) as mark:
         answers = ask(mark)
-    found = [(f"{engine.name}'s worker {answer.worker}", answer, json.loads(answer.text)) for answer in answers]
-    for worker, _, facts in found:
+    found = [(f"{engine.name}'s worker {worker}", json.loads(text)) for worker, _, text, _, _ in answers]
+    for worker, facts in found:
         if "failed" in facts:
             raise ResourceError(
                 f"{worker}, with Python {facts['python']}, {facts['failed']}; install there what this process has, for "
                 f"Python {python_version()}: {engine.library}"
             )
-    require_equal_versions(((facts["python"], facts["library"]) for _, _, facts in found), engine.name)
-    for worker, _, facts in found:
+    require_equal_versions(((facts["python"], facts["library"]) for _, facts in found), engine.name)
+    for worker, facts in found:
         if store is not None and facts["trouble"]:
             missing = sorted({*variables_of(store)} - {*facts["variables"]})
             set_there = "" if not missing else f"; {listed(missing, 9)} must be set there as here: {engine.variables}"
             raise ResourceError(f"{worker} does not reach {store}: {facts['trouble']}{set_there}")
     on_machine = Counter[str]()
-    for answer in answers:
-        on_machine[answer.machine] += answer.tasks
+    for _, machine, _, tasks, _ in answers:
+        on_machine[machine] += tasks
     rooms = []
-    for worker, answer, facts in found:
+    for (worker, facts), (_, machine, _, tasks, own) in zip(found, answers, strict=True):
         # What a machine or a container has is shared by all of its workers; what an engine lets a worker have is not.
-        rooms += [Room(left, on_machine[answer.machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
-        rooms += [] if answer.left is None else [Room(answer.left, answer.tasks, worker)]
+        rooms += [Room(left, on_machine[machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
+        rooms += [] if own is None else [Room(own, tasks, worker)]
     return rooms
 
 

@@ -32,11 +32,11 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.scale.stored import (
-    StoreState,
+    StoredRelease,
     measure_in_store,
+    release_in,
     require_storable,
     resume_measuring,
-    state_of_store,
 )
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
 from residualplanner.shell.cli.output import Output, command_text, notes_of
@@ -160,18 +160,18 @@ class StoreGate:
                 return resume_measuring(self.store, records, progress=progress, **given)
             except BaseException as error:
                 try:
-                    is_there = state_of_store(self.store) is not None
+                    is_there = release_in(self.store) is not None
                 except (ResidualPlannerError, OSError):
                     is_there = True  # nobody knows
                 if is_there and self.kept is not None:
                     error.add_note(self.kept)
                 raise
 
-    def _own(self, plan: Plan, ledger: Ledger | None) -> StoreState | None:
+    def _own(self, plan: Plan, ledger: Ledger | None) -> StoredRelease | None:
         """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
         for folder in self.folders:
             require_folder_around(folder)
-        state = state_of_store(self.store)
+        state = release_in(self.store)
         if state is None:
             return None
         if state.plan_sha256 != plan_hash(plan):

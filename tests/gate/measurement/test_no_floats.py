@@ -11,7 +11,7 @@ ROOT = Path(residualplanner.__file__).parent
 WHOLE = [
     "method/kron/integers.py",
     *(f"gate/measurement/{name}.py" for name in ("counting", "discrete", "noisy_answers")),
-    *(f"scale/stored/{name}.py" for name in ("tasks", "answer_objects")),
+    *(f"scale/stored/{name}.py" for name in ("tasks", "release")),
 ]
 #: Continuous noise, for research.
 RESEARCH = {"gaussian.py"}

@@ -1,11 +1,9 @@
 """Whatever the path on a device asks of an array library, CuPy has, with these arguments."""
 
-import inspect
 import json
 
 import pytest
 
-from benchmarks import gpu_signatures
 from benchmarks.gpu_signatures import RECORD, Call, Uses, asked_of_cupy, binds, collected, unbound
 
 RECORDED = json.loads(RECORD.read_text())
@@ -70,14 +68,11 @@ def test_keywords_that_are_only_passed_on_do_not_bind(call, expected):
     assert binds(passing_on, call) is expected
 
 
-def test_functions_without_a_signature_are_bound_by_their_documentation(monkeypatch):
-    def refuse(_function):
-        raise ValueError("no signature")
+def test_functions_without_a_signature_are_bound_by_their_documentation():
+    class Compiled(type):
+        """RawKernel(str code, str name, tuple options=(), unicode backend=u'nvrtc')"""  # noqa: D400, D415 - as CuPy's
 
-    def compiled():
-        pass
+        __call__ = dict.__call__
 
-    compiled.__doc__ = "RawKernel(str code, str name, tuple options=(), unicode backend=u'nvrtc')"
-    monkeypatch.setattr(inspect, "signature", refuse)
-    assert gpu_signatures.binds(compiled, Call("RawKernel", 2, ("backend", "options")))
-    assert not gpu_signatures.binds(compiled, Call("RawKernel", 2, ("stream",)))
+    assert binds(Compiled, Call("RawKernel", 2, ("backend", "options")))
+    assert not binds(Compiled, Call("RawKernel", 2, ("stream",)))

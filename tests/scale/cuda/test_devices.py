@@ -23,14 +23,16 @@ from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
+from host_cupy import CUDARuntimeError, take_place
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.release import batches, stacks
 from residualplanner.release.devices import HOST, Device, cuda_device, device_of
 
 DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()
+#: Computes 512 cells at a time.
+LITTLE = replace(SENDING, batch_factor=2**-8)
 
 
 @pytest.mark.slow
@@ -146,11 +148,9 @@ def bytes_of_marginals(attributes, device, live_bytes):
     return live_bytes.most, all_bytes
 
 
-def test_memory_on_the_device_does_not_grow_with_the_number_of_tables(monkeypatch, live_bytes):
-    monkeypatch.setattr(stacks, "BATCH_CELLS", 2**9)
-    monkeypatch.setattr(batches, "_CHUNK_CELLS", 2**11)
-    few, tables_of_few = bytes_of_marginals(8, SENDING, live_bytes)
-    many, tables_of_many = bytes_of_marginals(20, SENDING, live_bytes)
+def test_memory_on_the_device_does_not_grow_with_the_number_of_tables(live_bytes):
+    few, tables_of_few = bytes_of_marginals(8, LITTLE, live_bytes)
+    many, tables_of_many = bytes_of_marginals(20, LITTLE, live_bytes)
     assert tables_of_many > 15 * tables_of_few
     assert 2**11 * 8 < many < 2 * few < tables_of_many / 5
 
@@ -172,12 +172,11 @@ def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_byte
         assert memory < 2**30 or kept > 10_000
 
 
-def test_a_device_may_compute_more_cells_at_a_time_than_the_host(monkeypatch):
-    monkeypatch.setattr(stacks, "BATCH_CELLS", 2**13)
+def test_a_device_may_compute_more_cells_at_a_time_than_the_host():
     plan = rp.select(rp.marginals(rp.Domain({f"a{i}": 4 for i in range(24)}), up_to=3), budget=rp.pcost(1))
     measurement = noisy_answers(plan, "discrete")
-    large = Device("strict", strict, DEVICE, to_host, memory=2**30, batch_factor=8)
-    counts = [len(list(reconstruct(measurement, device=device).batches())) for device in (KEEPING, large)]
+    devices = [replace(KEEPING, batch_factor=factor) for factor in (2**-4, 2**-1)]
+    counts = [len(list(reconstruct(measurement, device=device).batches())) for device in devices]
     assert counts[1] < counts[0]
 
 
@@ -213,23 +212,17 @@ def test_without_cupy_the_error_says_what_to_install(monkeypatch):
     assert caught.value.extra == "gpu"
 
 
-class NoDriverError(RuntimeError):
-    """As CuPy has it."""
-
-
 def cupy_with(monkeypatch, unit):
     """A module in CuPy's place whose current device is what ``unit`` returns, with arrays on the strict device."""
-    cupy, compat = ModuleType("cupy"), ModuleType("array_api_compat.cupy")
+    cupy = ModuleType("cupy")
     cupy.asnumpy, cupy.ndarray = to_host, type("ndarray", (), {})
-    cupy.cuda = SimpleNamespace(Device=unit, runtime=SimpleNamespace(CUDARuntimeError=NoDriverError))
-    monkeypatch.setitem(sys.modules, "cupy", cupy)
-    monkeypatch.setitem(sys.modules, "array_api_compat.cupy", compat)
-    monkeypatch.setattr("array_api_compat.cupy", compat, raising=False)
+    cupy.cuda = SimpleNamespace(Device=unit, runtime=SimpleNamespace(CUDARuntimeError=CUDARuntimeError))
+    take_place(monkeypatch, cupy)
 
 
 def test_with_cupy_and_no_device_another_error_says_so_and_nothing_is_computed(monkeypatch):
     def unit():
-        raise NoDriverError("cudaErrorNoDevice: no CUDA-capable device is detected")
+        raise CUDARuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
 
     cupy_with(monkeypatch, unit)
     with pytest.raises(

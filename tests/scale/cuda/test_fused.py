@@ -8,31 +8,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from benchmarks.kernel_twin import COMPILER
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
-from host_cupy import HostCupy
 from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
-from residualplanner.release.devices import HOST
-from residualplanner.scale.cuda import fit_on_device, fused, fused_tables, kernel_source, tables_on_cuda
-
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None, reason="the twin of the kernel is built by g++, which is not there"
-)
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return HostCupy(tmp_path_factory.mktemp("cupy"))
-
-
-@pytest.fixture
-def cupy(built, monkeypatch):
-    monkeypatch.setitem(sys.modules, "cupy", built)
-    built.launches.clear()
-    built.compiled.clear()
-    for kept in (fused._module, fused._limits, fused._on_device):
-        kept.cache_clear()
-    return built
+from residualplanner.scale.cuda import fit_on_device, fused_tables, kernel_source, tables_on_cuda
 
 
 def made_by(function, cupy, case):
@@ -54,7 +32,6 @@ CASES = {
 
 
 @pytest.mark.slow
-@needs_compiler
 @pytest.mark.parametrize("name", CASES)
 def test_tables_are_those_of_numpy(cupy, name):
     case = CASES[name]
@@ -64,9 +41,10 @@ def test_tables_are_those_of_numpy(cupy, name):
     assert is_right(case, found) if len(found) else not cupy.launches
     later = [launch[0] for launch in cupy.launches[1:]]
     assert later == ["map_axis"] * name.startswith("cut")
+    by_choice = made_by(tables_on_cuda, cupy, case)
+    assert (by_choice == found).all()
 
 
-@needs_compiler
 def test_one_launch_makes_a_batch_and_the_source_is_compiled_once(cupy):
     case = tables_of([rebuilding(10)] * 3, 5)
     for _ in range(2):
@@ -75,8 +53,7 @@ def test_one_launch_makes_a_batch_and_the_source_is_compiled_once(cupy):
     assert cupy.compiled == [(kernel_source(), "--std=c++17")]
 
 
-@needs_compiler
-def test_tables_that_do_not_fit_are_made_by_products_of_matrices(cupy, monkeypatch):
+def test_tables_that_do_not_fit_are_made_by_products_of_matrices(cupy):
     case = replace(tables_of([rebuilding(1025)], 2), divisors=(1, 1))
     assert not fit_on_device(case.maps)
     with pytest.raises(ValueError, match=re.escape("tables of shape (1025,) are not for the fused kernel")):
@@ -87,14 +64,6 @@ def test_tables_that_do_not_fit_are_made_by_products_of_matrices(cupy, monkeypat
     assert (found == tables_of_residuals(blocks, case.rows, maps=case.maps)).all()
 
 
-@needs_compiler
-def test_tables_that_fit_are_made_by_the_kernel(cupy):
-    case = tables_of([rebuilding(4)], 3)
-    assert (made_by(tables_on_cuda, cupy, case) == made_by(fused_tables, cupy, case)).all()
-    assert len(cupy.launches) == 2
-
-
-@needs_compiler
 def test_answers_that_the_kernel_cannot_read_are_refused(cupy):
     case = tables_of([rebuilding(3), rebuilding(4)], 3)
     maps, (*lower, top) = case.maps, [cupy.asarray(block) for block in case.blocks]
@@ -115,29 +84,3 @@ def test_without_cupy_it_is_said_what_to_install(monkeypatch):
     with pytest.raises(rp.errors.MissingExtraError, match=re.escape("pip install residualplanner[gpu]")) as refused:
         fused_tables([np.zeros(1)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
     assert refused.value.extra == "gpu"
-
-
-@pytest.fixture(params=["discrete", "gaussian"])
-def measurement(request):
-    """Tables of up to three attributes, one of them of a single value, and queries of other kinds."""
-    domain = rp.Domain({"a": 3, "b": 12, "one": 1, "c": 4, "d": 40})
-    kinds = [{"a": rp.Prefix(), "b": rp.Identity()}, {"b": rp.Range(), "one": rp.Identity(), "c": rp.Prefix()}]
-    workload = rp.marginals(domain, up_to=3) + rp.Workload(domain, kinds)
-    records = np.random.default_rng(0).integers(0, domain.sizes, size=(3000, 5))
-    return rp.measure(rp.select(workload, budget=rp.zcdp("0.2")), records, noise=request.param)
-
-
-@needs_compiler
-def test_releases_are_within_a_trillionth_of_their_standard_error(cupy, measurement):
-    queries = list(measurement.plan.workload)
-    expected = [rp.reconstruct(measurement)[query].estimate for query in queries]
-
-    def on_device(blocks, rows, *, maps, divisors=None, scratch=None):
-        found = tables_on_cuda([cupy.asarray(block) for block in blocks], rows, maps=maps, divisors=divisors)
-        return np.array(found)
-
-    release = rp.reconstruct(measurement, device=replace(HOST, tables=on_device))
-    for query, estimate in zip(queries, expected, strict=True):
-        table = release[query]
-        assert np.abs(table.estimate - estimate).max() <= 1e-12 * np.max(table.std_err)
-    assert len(cupy.launches) >= len(queries)

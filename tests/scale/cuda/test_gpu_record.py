@@ -3,38 +3,19 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks import gpu, gpu_cases, gpu_speed
-from benchmarks.kernel_twin import COMPILER
 from benchmarks.strict_device import KEEPING
-from host_cupy import CUDARuntimeError, HostCupy
+from host_cupy import CUDARuntimeError
 from residualplanner.method.kron import tables_of_residuals
-from residualplanner.scale.cuda import fused, kernel_sha256
+from residualplanner.scale.cuda import fused_tables, kernel_sha256
 
-needs_compiler = pytest.mark.skipif(
-    COMPILER is None, reason="the twin of the kernel is built by g++, which is not there"
-)
 SMALL = gpu_speed.PROBLEMS[:2]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    return HostCupy(tmp_path_factory.mktemp("cupy"))
-
-
-@pytest.fixture
-def cupy(built, monkeypatch):
-    """The stand-in, and all parts but that which compares releases, in this process."""
-    monkeypatch.setitem(sys.modules, "cupy", built)
-    monkeypatch.setattr(gpu, "PROBLEMS", SMALL)
-    monkeypatch.setattr(gpu, "PARTS", {name: steps for name, steps in gpu.PARTS.items() if name != "agreement"})
-    monkeypatch.setattr(gpu, "in_a_process", lambda part, cells, repeat, seconds: gpu.run_part(part, cells, repeat))
-    for kept in (fused._module, fused._limits, fused._on_device):
-        kept.cache_clear()
-    return built
 
 
 @pytest.fixture
@@ -42,8 +23,13 @@ def record(tmp_path):
     return tmp_path / "gpu.json"
 
 
-def measured(record):
-    return gpu.main(["--cells", "12", "--repeat", "1", "--json", str(record)]), json.loads(record.read_text())
+def in_this_process(part, cells, repeat, _seconds, **what):
+    """All parts but that which compares releases, of small problems."""
+    return iter(()) if part == "agreement" else gpu.run_part(part, cells, repeat, problems=SMALL, **what)
+
+
+def measured(record, run=in_this_process):
+    return gpu.main(["--cells", "12", "--repeat", "1", "--json", str(record)], run=run), json.loads(record.read_text())
 
 
 def test_recorded_figures_are_those_of_the_kernel_as_it_is():
@@ -51,7 +37,6 @@ def test_recorded_figures_are_those_of_the_kernel_as_it_is():
         assert json.loads(gpu.RESULTS.read_text())["kernel_sha256"] == kernel_sha256(), "measure again"
 
 
-@needs_compiler
 def test_a_record_says_what_was_measured_on_what(cupy, record, capsys):
     status, found = measured(record)
     assert json.loads(capsys.readouterr().out) == found
@@ -68,22 +53,26 @@ def test_a_record_says_what_was_measured_on_what(cupy, record, capsys):
     assert status == 1
 
 
-@needs_compiler
-def test_criteria_that_are_not_met_are_recorded_and_told_by_the_status(cupy, record, monkeypatch):
-    monkeypatch.setattr(gpu, "AT_LEAST", {("fused", "copy"): 1000})
-    status, found = measured(record)
+def test_criteria_that_are_not_met_are_recorded_and_told_by_the_status(record, capsys):
+    lines = {"about": [("cupy", "0")], "copies": [("copy", 9.0), ("bus", 1)], "fused": [("fused", 4.0)]}
+    lines |= {"to_host": [("to_host,peak", [0.7, 1.1])]}
+    run = lambda part, *how: ({"name": name, "found": found} for name, found in lines.get(part, ()))  # noqa: E731
+    status, found = measured(record, run)
     assert status == 1
-    assert found["criteria"] == {"fused >= 1000 copy": False, "peak <= 1.1": True, "agreement <= 1e-12": None}
+    assert found["criteria"] == {
+        "fused >= 0.5 copy": False,
+        "portable >= 0.1 copy": None,
+        "to_host >= 0.7 bus": True,
+        "peak <= 1.1": True,
+        "agreement <= 1e-12": None,
+    }
 
 
-@needs_compiler
-def test_wrong_tables_have_no_figure_and_hide_no_other(cupy, record, monkeypatch):
+def test_wrong_tables_have_no_figure_and_hide_no_other(cupy, record, capsys):
     def slightly_wrong(*args, **how):
-        return right(*args, **how) * (1 + 1e-9)
+        return fused_tables(*args, **how) * (1 + 1e-9)
 
-    right = gpu.fused_tables
-    monkeypatch.setattr(gpu, "fused_tables", slightly_wrong)
-    status, found = measured(record)
+    status, found = measured(record, partial(in_this_process, fused=slightly_wrong))
     assert status == 1
     assert found["failures"]["fused"] == "ValueError: tables of 10 x 10 x 10 are not those of NumPy"
     assert found["failures"].keys() == {"fused", "fused_rows_sent", "fused_by_shape/2 x 2 x 2"}
@@ -112,43 +101,47 @@ def test_the_agreement_is_that_of_the_worst_release_and_of_all(record):
     assert figures.criteria["agreement <= 1e-12"] is None
 
 
-def test_a_part_that_crashes_or_hangs_is_named_after_what_it_has_found(tmp_path, monkeypatch):
+def test_a_part_that_crashes_or_hangs_is_named_after_what_it_has_found(tmp_path):
     script = tmp_path / "python"
     script.write_text(
         '#!/bin/sh\necho \'{"name": "copy", "found": 1}\'\n[ "$4" = fused ] && exec sleep 60\nkill -ABRT $$\n'
     )
     script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(script))
     copied = {"name": "copy", "found": 1}
     crashed = {"name": "copies", "failed": "its process ended with status -6"}
     late = {"name": "fused", "failed": "it took more than 0.2 seconds"}
-    assert [*gpu.in_a_process("copies", 12, 1, 60)] == [copied, crashed]
-    assert [*gpu.in_a_process("fused", 12, 1, 0.2)][-1] == late
+    assert [*gpu.in_a_process("copies", 12, 1, 60, python=str(script))] == [copied, crashed]
+    assert [*gpu.in_a_process("fused", 12, 1, 0.2, python=str(script))][-1] == late
 
 
-def test_parts_for_which_no_time_is_left_are_named(record, monkeypatch):
-    monkeypatch.setattr(gpu, "in_a_process", lambda part, *how: iter([{"name": "cupy", "found": "0"}]))
+def test_parts_for_which_no_time_is_left_are_named(record):
     figures = gpu.Record(record)
     assert not gpu.measure(figures, 12, 1, seconds=0)
     assert figures.failures.keys() == gpu.PARTS.keys()
 
 
-def test_without_cupy_nothing_is_measured_and_it_is_said_why(monkeypatch, record, capsys):
-    monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr(gpu, "in_a_process", lambda part, cells, repeat, seconds: gpu.run_part(part, cells, repeat))
-    assert gpu.main(["--json", str(record)]) == 2
-    assert "CuPy is not installed: pip install residualplanner[gpu]" in capsys.readouterr().err
-    assert not record.exists()
+def no_device():
+    raise CUDARuntimeError("no CUDA-capable device is detected")
 
 
-@needs_compiler
-def test_without_a_device_nothing_is_measured_and_it_is_said_why(cupy, monkeypatch, record, capsys):
-    def no_device(number=0):
-        raise CUDARuntimeError("no CUDA-capable device is detected")
+RUNTIME = SimpleNamespace(CUDARuntimeError=CUDARuntimeError)
 
-    monkeypatch.setattr(cupy.cuda, "Device", no_device)
-    assert gpu.main(["--json", str(record)]) == 2
-    assert "CuPy finds no CUDA device (no CUDA-capable device is detected)" in capsys.readouterr().err
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (None, "CuPy is not installed: pip install residualplanner[gpu]"),
+        (
+            SimpleNamespace(cuda=SimpleNamespace(Device=no_device, runtime=RUNTIME)),
+            "CuPy finds no CUDA device (no CUDA-capable device is detected)",
+        ),
+    ],
+    ids=["no cupy", "no device"],
+)
+def test_where_nothing_can_be_measured_it_is_said_why(module, reason, monkeypatch, record, capsys):
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    assert gpu.main(["--json", str(record)], run=in_this_process) == 2
+    assert reason in capsys.readouterr().err
     assert not record.exists()
 
 

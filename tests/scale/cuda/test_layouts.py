@@ -1,6 +1,5 @@
 """What is launched stays within the limits of devices, and what does not fit is known before."""
 
-import itertools
 import math
 
 import numpy as np
@@ -11,12 +10,8 @@ from hypothesis import strategies as st
 from residualplanner.method.kron import ProductMap, keeping, matrix_map, rebuilding
 from residualplanner.scale.cuda import SM_80, SM_90, fits, kernel_source, layout_of
 from residualplanner.scale.cuda.launches import (
-    AXIS_THREADS,
     MOST_AXES,
     MOST_NUMBERS,
-    SubsetAnswers,
-    axis_launches_of,
-    cut_layout,
     inverse,
     launch_of,
     require_answers,
@@ -52,7 +47,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
             layout_of(maps, limits)
         return
     layout = layout_of(maps, limits)
-    launch = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    launch = launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
     assert 32 <= launch.threads <= limits.threads
     assert launch.threads % 32 == 0
     has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
@@ -65,32 +60,10 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
 
 def test_more_blocks_than_a_launch_can_have_are_refused():
     layout = layout_of(ProductMap([rebuilding(10)] * 3))
-    sources = [SubsetAnswers(0, 1)] * 8
+    sources = [(0, 1)] * 8
     assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
     with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
         launch_of(layout, sources, 2**31)
-
-
-@given(maps=stacks, limits=limits)
-def test_as_few_axes_are_cut_as_possible(maps, limits):
-    if fits(maps, limits):
-        cut = layout_of(maps, limits).cut
-        assert not any(cut_layout(maps, fewer).fits(limits) for fewer in range(cut))
-
-
-@given(maps=stacks, tables=st.integers(1, 1000))
-def test_every_axis_is_mapped_once_in_order(maps, tables):
-    if not fits(maps):
-        return
-    layout = layout_of(maps)
-    mapped = [axis for axis in maps.axes[layout.cut :] if axis.direct is not keeping(axis.columns).direct]
-    assert [step.axis for step in layout.passes] == mapped
-    cells = [math.prod(maps.columns[: layout.cut]) * layout.estimates]
-    for launch in axis_launches_of(layout, tables):
-        assert launch.outer * launch.columns * launch.inner == tables * cells[-1]
-        cells.append(launch.outer * launch.rows * launch.inner // tables)
-        assert launch.lines <= launch.blocks * AXIS_THREADS < launch.lines + AXIS_THREADS
-    assert cells[-1] == math.prod(maps.rows)
 
 
 @pytest.mark.parametrize(
@@ -150,16 +123,6 @@ def test_answers_of_other_shapes_are_refused():
     for rows in [(7,), (7, 3), (7, 4, 1)]:
         with pytest.raises(ValueError, match="rows must have 4 columns, one for each block"):
             require_answers(layout, [(), (2,), (3,), (2, 3)], rows)
-
-
-@pytest.mark.parametrize("columns", list(itertools.product([1, 3], repeat=3)))
-def test_bits_are_those_of_axes_with_residual_answers(columns):
-    """Axes of one entry, which no set has, take no bit."""
-    layout = layout_of(ProductMap([of_ones(2, n) for n in columns]))
-    words = launch_of(layout, [SubsetAnswers(0, 1)] * 2 ** sum(n > 1 for n in columns), 1).description.tolist()
-    bits = words[15 : 15 + 9][2::3]
-    assert [bit for bit, n in zip(bits, columns, strict=True) if n == 1] == [0] * columns.count(1)
-    assert [bit for bit in bits if bit] == [2**number for number in range(columns.count(3))]
 
 
 def test_the_kernel_has_room_for_as_many_axes_as_fit():

@@ -34,17 +34,9 @@ def dask_nullable(records):
     return dd.from_pandas(frame, npartitions=2)[["number", "truth", "text", "code", "integer"]]
 
 
-def dask_categories(records):
-    return dd.from_pandas(pd.DataFrame(columns_of(records)), npartitions=2).astype({"text": "category"})
-
-
 def typed(records):
     types = {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float32()}
     return pa.table({name: pa.array(column, types[name]) for name, column in columns_of(records).items()})
-
-
-def ibis_in_memory(records):
-    return ibis.memtable(typed(records))
 
 
 def ibis_selected(records):
@@ -55,7 +47,8 @@ def ibis_of_polars(records):
     return ibis.polars.connect({"people": pl.from_arrow(typed(records))}).table("people")
 
 
-CONTAINERS = [dask_objects, dask_nullable, dask_categories, ibis_in_memory, ibis_selected, ibis_of_polars]
+#: Others meet in `tests/meetings`.
+CONTAINERS = [dask_objects, dask_nullable, ibis_selected, ibis_of_polars]
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -73,9 +66,10 @@ def test_dask_reads_every_part_once_and_only_the_columns_needed():
         return pd.DataFrame({"a": [number % 2] * 10, "b": [0] * 10, "c": ["x"] * 10})
 
     frame = dd.from_map(load, range(6), meta=pd.DataFrame({"a": [0], "b": [0], "c": ["x"]})[:0])
-    source = open_source(frame, Domain({"b": 2, "a": 2}))
+    source, told = open_source(frame, Domain({"b": 2, "a": 2})), []
     assert read == []
-    both, total = source.count([np.array([[0, 1]]), TOTAL])
+    both, total = source.count([np.array([[0, 1]]), TOTAL], progress=lambda *numbers: told.append(numbers))
+    assert told == [(2, 2)]
     assert both.tolist() == [[[30, 30], [0, 0]]]
     assert total.tolist() == [60]
     assert sorted(read) == [*range(6)]
@@ -97,13 +91,6 @@ def test_ibis_reads_the_records_once():
     counts = open_source(frame, Domain({"a": 2, "b": 2})).count([np.array([[0], [1]]), np.array([[0, 1]])])
     assert counts[0].tolist() == [[500, 500], [1000, 0]]
     assert sum(read) == 1000
-
-
-def test_progress_reaches_the_number_of_tables():
-    told = []
-    source = open_source(dd.from_pandas(pd.DataFrame({"a": [0], "b": [1]}), npartitions=1), Domain({"a": 2, "b": 2}))
-    source.count([np.array([[0], [1]]), TOTAL], progress=lambda *numbers: told.append(numbers))
-    assert told == [(3, 3)]
 
 
 def test_no_records_and_no_attributes_are_counted_too():

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
 from residualplanner import Bins, Domain
-from residualplanner.scale.engines import cluster, partitions
+from residualplanner.scale.engines.cluster import runs_of_tasks
 from residualplanner.scale.engines.partitions import (
+    PIECE_CELLS,
     PROBLEMS,
     CountingTask,
     PartitionRow,
@@ -22,7 +23,6 @@ from residualplanner.scale.engines.partitions import (
     error_of_problems,
     finished,
     packed,
-    pieces_of,
     rows_of_batches,
     rows_of_pandas,
     rows_of_tables,
@@ -52,26 +52,28 @@ def test_what_is_packed_is_added_again(counts, before):
     assert len(content) == 1 + min(width * len(counts), (width + 2) * sum(count > 0 for count in counts))
 
 
-def test_pieces_without_counts_are_left_out(monkeypatch):
-    monkeypatch.setattr(partitions, "PIECE_CELLS", 2)
-    assert [number for number, _ in pieces_of(np.array([0, 0, 0, 1, 0, 0, 2]))] == [1, 3]
+def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_left_out():
+    counts = np.zeros((5 * PIECE_CELLS // 2, 2), dtype=np.int64)
+    counts[PIECE_CELLS - 1], counts[-1] = 1, 300
+    work = work_of([np.array([[0, 1]])], Domain({"a": len(counts), "b": 2}))
+    rows = [*rows_of_tables(0, [counts[None]])]
+    assert [row.piece for row in rows] == [1, 4]
+    ((_, total),) = sums_of_rows(work, [*rows, *rows])
+    assert (total.tables[0] == 2 * counts).all()
 
 
-@given(records=RECORDS, cut=st.integers(0, 30), piece=st.sampled_from([1, 3, 2**13]), kept=st.sampled_from([1, 2**28]))
+@given(records=RECORDS, cut=st.integers(0, 30), kept=st.sampled_from([1, 2**28]))
 @few
-def test_partitions_add_up(records, cut, piece, kept):
-    """Whatever the pieces are, and however many records are counted at a time."""
+def test_partitions_add_up(records, cut, kept):
+    """However many records are counted at a time."""
     tasks = (CountingTask(7, tuple(GROUPS[:2])), CountingTask(9, tuple(GROUPS[2:])))
-    work = pickle.loads(pickle.dumps(Work(DOMAIN, tasks)))  # noqa: S301 - as an engine does
+    work = pickle.loads(pickle.dumps(Work(DOMAIN, tasks, codes_bytes=kept)))  # noqa: S301 - as an engine does
     table = pa.table({name: pa.array(column, TYPES[name]) for name, column in columns_of(records).items()})
     table = table.select(list(DOMAIN))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partitions, "PIECE_CELLS", piece)
-        patch.setattr(partitions, "CODES_BYTES", kept)
-        rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
-        some = [PartitionRow(task, 0, b"") for task in range(2)]
-        rows = [*finished(work, rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))]  # on the way
-        found = [table for _, total in sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
+    rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
+    some = [PartitionRow(task, 0, b"") for task in range(2)]
+    rows = [*finished(work, rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))]  # on the way
+    found = [table for _, total in sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
     for stack, expected in zip(found, naive_tables(DOMAIN, records, GROUPS), strict=True):
         assert (stack == expected).all()
 
@@ -81,9 +83,7 @@ def test_partitions_add_up(records, cut, piece, kept):
 def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
     sizes = (1, 2, 3, 4)
     groups = [np.full((number, 1), position) for position, number in enumerate(numbers)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cluster, "TASK_CELLS", limit)
-        tasks = cluster._runs_of_tasks(sizes, groups)
+    tasks = runs_of_tasks(sizes, groups, limit)
     runs = [run for task in tasks for run in task]
     assert [(group, row) for group, some in runs for row in range(some.start, some.stop)] == [
         (group, row) for group, number in enumerate(numbers) for row in range(number)

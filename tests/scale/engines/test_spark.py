@@ -104,6 +104,13 @@ def test_spark_counts_like_a_list_of_records_and_reads_them_once(session, tmp_pa
         assert file.read() == "xxx"  # once for each part, though there are five groups of tables
 
 
+FIRST = [np.array([[0]])]
+
+
+def count(data, domain, groups=FIRST):
+    return [stack.tolist() for stack in open_source(data, domain).count(groups)]
+
+
 def test_names_and_types_are_matched_exactly(session):
     table = pa.table(
         {
@@ -120,13 +127,10 @@ def test_names_and_types_are_matched_exactly(session):
             "a": Attribute("a", 2, missing=0),
         }
     )
-    stacks = open_source(session.createDataFrame(table), domain).count([np.array([[0], [1]]), np.array([[2]])])
-    assert [stack.tolist() for stack in stacks] == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
+    found = count(session.createDataFrame(table), domain, [np.array([[0], [1]]), np.array([[2]])])
+    assert found == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
     with pytest.raises(rp.errors.DataError, match=r"column 'B' is missing from the data"):
         open_source(session.createDataFrame(table), Domain({"B": 2}))
-
-
-def test_columns_whose_type_matches_nothing_are_told_before_spark_counts(session):
     frame = session.range(3).selectExpr("id", "cast(id as double) as x", "array(id) as list")
     for name, attribute, message in (
         ("id", ["F", "M"], "of a type that holds numbers"),
@@ -145,15 +149,18 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
     bins = Bins(["1970-01-01", "2020-03-01"])
     for name in ("text", "date", "time"):
         domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
-        assert open_source(frame, domain).count([np.array([[0]])])[0].tolist() == [[2, 2, 1]], name
+        assert count(frame, domain) == [[[2, 2, 1]]], name
     with pytest.raises(rp.errors.DataError, match="column 'moment' holds moments with a time zone"):
         open_source(frame, Domain({"moment": bins}))
 
 
-def test_no_records_give_tables_of_zeros(session):
-    frame = session.range(1).where("id > 5")
-    assert open_source(frame, Domain({"id": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]
-    assert open_source(session.range(7), Domain({})).count([np.empty((1, 0), dtype=int)])[0].tolist() == [7]
+def test_no_records_give_tables_of_zeros_from_which_every_task_is_drawn(session):
+    frame, domain = session.range(1).where("id > 5"), Domain({"id": 2})
+    assert count(frame, domain) == [[[0, 0]]]
+    assert count(session.range(7), Domain({}), [np.empty((1, 0), dtype=int)]) == [[7]]
+    tasks, digest = [CountingTask(number, (np.array([[0]]),)) for number in range(3)], digesting()
+    found = open_cluster(frame, domain).draw(tasks, digest)
+    assert found == [digest(number, [np.zeros((1, 2), dtype=np.int64)]) for number in range(3)]
 
 
 def unknown_value(session):
@@ -193,13 +200,27 @@ def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
         traceback = traceback.tb_next
 
 
-def test_one_count_is_one_job_and_its_sum(sessions):
-    """Spark counts the stage before a shuffle as a job of its own."""
-    context = sessions["classic"].sparkContext
-    context.setJobGroup("count", "a count")
+def stages_of(context, group, work):
+    """The jobs of some work, and the tasks of each of their stages that ran."""
+    tracker = context.statusTracker()
+    context.setJobGroup(group, "what is looked at")
+    work()
+    jobs = [tracker.getJobInfo(number) for number in sorted(tracker.getJobIdsForGroup(group))]
+    stages = [tracker.getStageInfo(number) for number in sorted({number for job in jobs for number in job.stageIds})]
+    return len(jobs), [stage.numTasks for stage in stages if stage is not None and stage.numCompletedTasks]
+
+
+def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_stages(sessions):
+    """Spark counts the stage before a shuffle as a job of its own; one shuffle brings counts together, none follows."""
+    context, domain = sessions["classic"].sparkContext, Domain({"a": 2, "b": 3})
     frame = sessions["classic"].range(100).selectExpr("id % 2 as a", "id % 3 as b")
-    open_source(frame, Domain({"a": 2, "b": 3})).count([np.array([[0]]), np.array([[1]]), np.array([[0, 1]])])
-    assert len(context.statusTracker().getJobIdsForGroup("count")) <= 2
+    groups = [np.array([[0]]), np.array([[1]]), np.array([[0, 1]])]
+    jobs, _ = stages_of(context, "count", lambda: open_source(frame, domain).count(groups))
+    assert jobs <= 2
+    task = CountingTask(0, (np.array([[0]]),))
+    _, tasks = stages_of(context, "draw", lambda: open_cluster(frame, domain).draw([task], digesting()))
+    assert len(tasks) == 2
+    assert tasks[-1] == 1
 
 
 def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
@@ -240,12 +261,6 @@ def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_bac
     assert cluster.draw(tasks[1:], digest) == [digest(1, naive_tables(DOMAIN, records, GROUPS[2:]))]
 
 
-def test_every_task_draws_from_zeros_where_there_are_no_records(session):
-    tasks, digest = [CountingTask(number, (np.array([[0]]),)) for number in range(3)], digesting()
-    found = open_cluster(session.range(1).where("id > 5"), Domain({"id": 2})).draw(tasks, digest)
-    assert found == [digest(number, [np.zeros((1, 2), dtype=np.int64)]) for number in range(3)]
-
-
 def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
     note = str(tmp_path / "note")
 
@@ -263,19 +278,6 @@ def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
     assert not Path(note).exists()
     assert open_cluster(frame, Domain({"a": 3})).draw(tasks, noting) == [b""] * 3
     assert Path(note).read_text() == "xxx"
-
-
-def test_noise_is_drawn_in_the_last_of_two_stages(sessions):
-    """One shuffle brings the counts together, and none comes after it."""
-    frame = sessions["classic"].range(10).selectExpr("id % 2 as a")
-    tracker, group = sessions["classic"].sparkContext.statusTracker(), "drawing"
-    sessions["classic"].sparkContext.setJobGroup(group, "a draw")
-    open_cluster(frame, Domain({"a": 2})).draw([CountingTask(0, (np.array([[0]]),))], digesting())
-    jobs = [tracker.getJobInfo(number) for number in sorted(tracker.getJobIdsForGroup(group))]
-    stages = [tracker.getStageInfo(number) for number in sorted({number for job in jobs for number in job.stageIds})]
-    ran = [stage for stage in stages if stage is not None and stage.numCompletedTasks]
-    assert [stage.numTasks for stage in ran][-1] == 1
-    assert len(ran) == 2
 
 
 def test_a_function_is_called_at_workers_with_each_number(session):
@@ -311,20 +313,6 @@ def test_noise_drawn_by_workers_is_charged_once_and_its_tables_are_about_the_rec
     assert np.abs(table.estimate - [[17, 16, 17], [17, 17, 16]]).max() < 0.1
 
 
-def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(session, tmp_path):
-    plan, ledger = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1)), rp.Ledger(pcost(1))
-    session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
-    session.conf.set("spark.speculation", "true")
-    try:
-        with pytest.raises(rp.errors.ResourceError, match=r"spark\.speculation=false\.  Nothing was charged"):
-            rp.scale.measure_in_store(plan, session.range(3), str(tmp_path / "store"), ledger=ledger)
-    finally:
-        session.conf.unset("spark.speculation")
-        session.conf.unset("spark.sql.legacy.setCommandRejectsSparkCoreConfs")
-    assert ledger.spent == 0
-    assert not [*tmp_path.rglob("answers*")]
-
-
 class OwnStore(Folder):
     """Of this module, which the workers do not have."""
 
@@ -332,39 +320,46 @@ class OwnStore(Folder):
 PLAN = select(marginals(Domain({"id": 3}), up_to=1), budget=pcost(1))
 
 
-def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
+def refused(session, store, words):
+    """The message with which measuring into a store is refused, at no cost."""
     ledger = rp.Ledger(pcost(1))
-    with pytest.raises(rp.errors.ResourceError, match=r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON"):
-        rp.scale.measure_in_store(PLAN, session.range(3), OwnStore(tmp_path / "store"), ledger=ledger)
+    with pytest.raises(rp.errors.ResourceError, match=words) as found:
+        rp.scale.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
     assert ledger.entries == ()
+    return str(found.value)
+
+
+def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(session, tmp_path):
+    session.conf.set("spark.sql.legacy.setCommandRejectsSparkCoreConfs", "false")
+    session.conf.set("spark.speculation", "true")
+    try:
+        refused(session, tmp_path / "store", r"spark\.speculation=false\.  Nothing was charged")
+    finally:
+        session.conf.unset("spark.speculation")
+        session.conf.unset("spark.sql.legacy.setCommandRejectsSparkCoreConfs")
+    assert not [*tmp_path.rglob("answers*")]
+
+
+def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
+    refused(session, OwnStore(tmp_path / "store"), r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process")
 def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ledger = rp.Ledger(pcost(1))
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the"
-    ):
-        rp.scale.measure_in_store(PLAN, session.range(3), "/proc/self/cwd/store", ledger=ledger)
-    assert ledger.entries == ()
+    refused(session, "/proc/self/cwd/store", r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the")
 
 
 def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
-    ledger = rp.Ledger(pcost(1))
     with s3_server() as bucket:
         settings = dict(bucket("store").settings)
         for name in ("access_key_id", "secret_access_key"):
             monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
         settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
         store = Bucket("s3://curator/store", tuple(settings.items()))
-        with pytest.raises(
-            rp.errors.ResourceError, match=r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
-        ) as found:
-            rp.scale.measure_in_store(PLAN, session.range(3), store, ledger=ledger)
+        words = r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
+        assert "secret-of-the-test" not in refused(session, store, words)
         assert bucket("store").names("") == []
-    assert "secret-of-the-test" not in str(found.value)
-    assert ledger.entries == ()
 
 
 def test_progress_counts_tasks_of_spark_and_what_it_raises_ends_the_run(session, tmp_path):

@@ -1,37 +1,23 @@
-"""A store that was copied draws its noise once: of the store and its copies, one goes on."""
+"""A store that was copied draws its noise once: of it and its copies one goes on, by the ledger's lines of stages."""
 
 import shutil
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 import residualplanner as rp
 from residualplanner.gate.ledger.lines import LedgerStage
-from residualplanner.gate.spend import WatchedProgress
-from residualplanner.scale.stored.measuring import Options, begun, resumed
+from residualplanner.ground.stores import Folder
+from stored_releases import PLAN, RECORDS, stopped
 
-PLAN = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 4}), up_to=2), budget=rp.pcost(1))
-RECORDS = np.random.default_rng(0).integers(0, (3, 2, 4), (50, 3))
 COPY = "this store is a copy: the ledger has {} of its release from another one"
-
-
-class Stopped(Exception):  # noqa: N818 - it is no error
-    """The run was killed."""
 
 
 def begin(store, ledger, tasks):
     """Begin a release of which so many tasks have answers when the run and its workers are killed."""
-    with pytest.raises(Stopped):
-        begun(PLAN, RECORDS, store, Options(ledger, progress=WatchedProgress(stop_at_once), task_cells=6))
-    drawn = sorted((store / "answers").iterdir())
-    assert len(drawn) >= tasks
-    for path in drawn[tasks:]:
+    stopped(Folder(store), ledger=ledger)
+    for path in sorted((store / "answers").iterdir())[tasks:]:
         path.unlink()
-
-
-def stop_at_once(done, total):
-    raise Stopped
 
 
 def answers(store):
@@ -41,8 +27,8 @@ def answers(store):
 @pytest.fixture(params=["file", "memory"])
 def ledger(request, tmp_path):
     if request.param == "memory":
-        return rp.Ledger(rp.pcost(1))
-    return rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+        return rp.Ledger(rp.zcdp(1))
+    return rp.Ledger.create(tmp_path / "l", budget=rp.zcdp(1), data_set="d")
 
 
 @pytest.mark.parametrize("first", ["store", "copy"])
@@ -53,54 +39,53 @@ def test_of_a_store_and_its_snapshot_the_second_to_resume_is_refused(ledger, tmp
     second = "copy" if first == "store" else "store"
     measured = rp.scale.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
     before = answers(tmp_path / second)
+    (tmp_path / first / "manifest.json").unlink()  # as if the run had been killed just before it was written
     for _ in range(2):  # it is not forgotten
         with pytest.raises(rp.errors.BudgetError, match=COPY.format("(generation 1|answers)")):
             rp.scale.resume_measuring(tmp_path / second, RECORDS, ledger=ledger)
         assert answers(tmp_path / second) == before
         with pytest.raises(rp.errors.FileFormatError, match="is not complete"):
             rp.scale.load_stored_measurement(tmp_path / second)
-    assert ledger.spent == measured.noise.pcost
     again = rp.scale.resume_measuring(tmp_path / first, RECORDS, ledger=ledger)
     assert again.answers_sha256 == measured.answers_sha256
-
-
-def test_a_snapshot_that_went_on_keeps_the_store_from_being_completed(ledger, tmp_path):
-    begin(tmp_path / "store", ledger, 1)
-    shutil.copytree(tmp_path / "store", tmp_path / "copy")
-    rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
-    (tmp_path / "copy" / "manifest.json").unlink()
-    with pytest.raises(rp.errors.BudgetError, match=COPY.format("(generation 1|answers)")):
-        rp.scale.resume_measuring(tmp_path / "store", RECORDS, ledger=ledger)
-    rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
+    assert ledger.spent == measured.noise.pcost
 
 
 def test_a_copy_of_what_is_complete_has_the_same_answers(ledger, tmp_path):
     measured = rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
     shutil.copytree(tmp_path / "store", tmp_path / "copy")
-    (tmp_path / "copy" / "manifest.json").unlink()  # as if the run had been killed just before it was written
+    (tmp_path / "copy" / "manifest.json").unlink()
     again = rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
     assert again.answers_sha256 == measured.answers_sha256
     assert len(ledger.entries) == 1
 
 
 def test_another_release_of_the_same_plan_is_no_copy(tmp_path):
-    ledger = rp.Ledger(rp.pcost(3))
+    ledger = rp.Ledger(rp.zcdp(2))
     for number in range(2):
         rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / str(number), ledger=ledger, again=True)
     assert len(ledger.entries) == 2
 
 
 def test_a_ledger_that_cannot_be_written_lets_nothing_be_drawn(tmp_path):
-    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.zcdp(1), data_set="d")
     begin(tmp_path / "store", ledger, 0)
     before = answers(tmp_path / "store")
     (tmp_path / "l").rename(tmp_path / "elsewhere")
     with pytest.raises((FileNotFoundError, rp.errors.StoreError)):
-        resumed(tmp_path / "store", RECORDS, Options(ledger))
+        rp.scale.resume_measuring(tmp_path / "store", RECORDS, ledger=ledger)
     assert answers(tmp_path / "store") == before
 
 
 # The lines of stages.
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The ledger in a file, and its first line: a stage."""
+    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
+    stage(ledger)
+    return tmp_path / "l"
 
 
 def stage(ledger, name="generation 0", digest="ab" * 32):
@@ -108,12 +93,11 @@ def stage(ledger, name="generation 0", digest="ab" * 32):
     return ledger.record_stage("0" * 32, name, digest, known=known)
 
 
-def test_stages_cost_nothing_and_are_read_back(tmp_path):
-    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
-    stage(ledger)
+def test_stages_cost_nothing_and_are_read_back(file):
+    ledger = rp.Ledger.open(file)
     ledger.charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
     stage(ledger, "answers")
-    again = rp.Ledger.open(tmp_path / "l")
+    again = rp.Ledger.open(file)
     assert again.spent == Fraction(1, 2)
     assert [entry.sequence for entry in again.entries] == [1]
     assert again.last_sha256 == ledger.last_sha256
@@ -129,39 +113,28 @@ def test_stages_cost_nothing_and_are_read_back(tmp_path):
         ('"digest":"abab', '"digest":"ABAB', "line 2: a stage of a release has"),
         ('"release":"0', '"release":"', "line 2: a stage of a release has"),
         ('"release":', '"more":1,"release":', "line 2 does not have the fields"),
+        (None, None, "line 2 was edited, or one before it was"),
     ],
 )
-def test_a_stage_that_was_edited_is_refused(tmp_path, old, new, message):
-    stage(rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d"))
-    text = (tmp_path / "l").read_text()
-    assert old in text
-    (tmp_path / "l").write_text(text.replace(old, new))
+def test_a_stage_that_was_edited_or_removed_is_noticed(file, old, new, message):
+    rp.Ledger.open(file).charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
+    head, line, rest = file.read_text().splitlines(keepends=True)
+    assert old is None or old in line
+    file.write_text(head + ("" if old is None else line.replace(old, new)) + rest)
     with pytest.raises(rp.errors.FileFormatError, match=message):
-        rp.Ledger.open(tmp_path / "l")
-
-
-def test_a_stage_that_was_removed_is_noticed(tmp_path):
-    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
-    stage(ledger)
-    ledger.charge(Fraction(1, 2), "1" * 64, neighbors="add-remove")
-    lines = (tmp_path / "l").read_text().splitlines(keepends=True)
-    (tmp_path / "l").write_text("".join([lines[0], lines[2]]))
-    with pytest.raises(rp.errors.FileFormatError, match="line 2 was edited, or one before it was"):
-        rp.Ledger.open(tmp_path / "l")
+        rp.Ledger.open(file)
 
 
 @pytest.mark.parametrize("bytes_left", [10, 40, 200])
-def test_a_stage_that_was_torn_counts_for_nothing_and_needs_no_settlement(tmp_path, bytes_left):
-    ledger = rp.Ledger.create(tmp_path / "l", budget=rp.pcost(1), data_set="d")
-    whole = len((tmp_path / "l").read_bytes())
-    stage(ledger)
-    with open(tmp_path / "l", "r+b") as file:
-        file.truncate(whole + bytes_left)
-    again = rp.Ledger.open(tmp_path / "l")
+def test_a_stage_that_was_torn_counts_for_nothing_and_needs_no_settlement(file, bytes_left):
+    whole = len(file.read_bytes().splitlines(keepends=True)[0])
+    with open(file, "r+b") as torn:
+        torn.truncate(whole + bytes_left)
+    again = rp.Ledger.open(file)
     assert not again.is_torn
     again.charge(1, "1" * 64, neighbors="add-remove")
     stage(again)
-    assert rp.Ledger.open(tmp_path / "l").spent == 1
+    assert rp.Ledger.open(file).spent == 1
 
 
 @pytest.mark.parametrize("given", [("0", "answers", "ab" * 32), ("0" * 32, "end", "ab" * 32), ("0" * 32, "answers", 3)])

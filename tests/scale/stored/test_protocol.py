@@ -7,9 +7,8 @@ import pytest
 from benchmarks.protocol_world import MemoryStore, Scene, World
 from residualplanner.ground.stores import Folder
 from residualplanner.scale.stored import generations, measuring
-from residualplanner.scale.stored.answer_objects import CLOSED
 from residualplanner.scale.stored.generations import Drawing
-from residualplanner.scale.stored.release import ANSWERS, CLAIMS, answer_name, claim_name
+from residualplanner.scale.stored.release import ANSWERS, CLAIMS, CLOSED, answer_name, claim_name
 
 
 def wrongs(seeds, make_store=MemoryStore):
@@ -53,37 +52,45 @@ class Overwriting(MemoryStore):
         return super().create_if_absent(name, content)
 
 
-def draws_without_a_claim(monkeypatch):
-    monkeypatch.setattr(Drawing, "_claim", lambda self, task: True)
+WRITE_MANIFEST = measuring.write_manifest
 
 
-def answers_are_not_closed(monkeypatch):
-    monkeypatch.setattr(generations, "close", closing([claim_name]))
+def written_without_claims(release, *arguments):
+    WRITE_MANIFEST(release, *arguments)
+    for name in release.store.names(CLAIMS):
+        release.store.remove(name)
 
 
-def claims_are_not_closed(monkeypatch):
-    nothing_is_charged_again(monkeypatch)  # it would miss the claims
-    monkeypatch.setattr(generations, "close", closing([answer_name]))
-
-
-def nothing_is_charged_again(monkeypatch):
-    monkeypatch.setattr(generations, "claimed_by_workers", lambda *_: [])
-
-
-def nothing_is_charged(monkeypatch):
-    monkeypatch.setattr(measuring._Job, "_charge", lambda self: None)
-
-
-def claims_are_removed_in_the_end(monkeypatch):
-    write = measuring.write_manifest
-
-    def written(release, *arguments):
-        manifest = write(release, *arguments)
-        for name in release.store.names(CLAIMS):
-            release.store.remove(name)
-        return manifest
-
-    monkeypatch.setattr(measuring, "write_manifest", written)
+NOTHING_AGAIN = (generations, "claimed_by_workers", lambda *_: [])
+#: What is planted, the scene in which it shows, and what is seen of it.
+FAULTS = {
+    "draws without a claim": (
+        [(Drawing, "_claim", lambda self, task: True)],
+        Scene("create answers", 2),
+        "noise was drawn after a lost claim",
+    ),
+    "answers are not closed": (
+        [(generations, "close", closing([claim_name]))],
+        Scene("create answers"),
+        "a task has two answers",
+    ),
+    "claims are not closed": (
+        [(generations, "close", closing([answer_name])), NOTHING_AGAIN],  # which would miss the claims
+        Scene("create claims"),
+        "a task was claimed in a generation that is over",
+    ),
+    "nothing is charged again": ([NOTHING_AGAIN], Scene("create answers"), "the ledger was charged wrongly"),
+    "nothing is charged": (
+        [(measuring._Job, "_charge", lambda self: None)],
+        Scene("create answers"),
+        "noise was drawn before the charge",
+    ),
+    "claims are removed in the end": (
+        [(measuring, "write_manifest", written_without_claims)],
+        Scene("create claims", 2),
+        "a task was drawn twice in one generation",
+    ),
+}
 
 
 def wrongs_of_scene(scene, make_store=MemoryStore):
@@ -102,19 +109,11 @@ def test_a_worker_that_stalls_and_goes_on_after_the_manifest_changes_nothing(ste
     assert wrongs_of_scene(Scene(step, attempts)) == []
 
 
-@pytest.mark.parametrize(
-    ("fault", "scene", "seen"),
-    [
-        (draws_without_a_claim, Scene("create answers", 2), "noise was drawn after a lost claim"),
-        (answers_are_not_closed, Scene("create answers"), "a task has two answers"),
-        (claims_are_not_closed, Scene("create claims"), "a task was claimed in a generation that is over"),
-        (nothing_is_charged_again, Scene("create answers"), "the ledger was charged wrongly"),
-        (nothing_is_charged, Scene("create answers"), "noise was drawn before the charge"),
-        (claims_are_removed_in_the_end, Scene("create claims", 2), "a task was drawn twice in one generation"),
-    ],
-)
-def test_a_protocol_with_a_fault_is_found_out(fault, scene, seen, monkeypatch):
-    fault(monkeypatch)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_protocol_with_a_fault_is_found_out(fault, monkeypatch):
+    planted, scene, seen = FAULTS[fault]
+    for what in planted:
+        monkeypatch.setattr(*what)
     assert seen in wrongs_of_scene(scene)
 
 

@@ -5,13 +5,15 @@ import signal
 from importlib import import_module
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
+from residualplanner.gate.measurement.discrete import exact_noise
+from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_within
+from residualplanner.scale.workers import Room
 
 pytestmark = [
     pytest.mark.slow,
@@ -137,24 +139,19 @@ def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(c
 
 def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, tmp_path, monkeypatch):
     """The workers are other processes, where the machine's memory is what it is."""
-    module = import_module("residualplanner.scale.workers.workers")
+    module, ledger = import_module("residualplanner.scale.workers.workers"), rp.Ledger(rp.pcost(9))
     monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
     with pytest.raises(rp.errors.ResourceError, match=r"too little memory: .*the machine has "):
-        rp.scale.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here")
+        rp.scale.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here", ledger=ledger)
+    assert ledger.entries == ()
     assert len(rp.scale.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
 
 
-def test_tasks_are_made_as_small_as_the_memory_for_them(tmp_path, monkeypatch):
+def test_tasks_are_made_as_small_as_the_memory_for_them():
     plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
-    module = import_module("residualplanner.scale.workers.workers")
-    tasks = {}
-    for left in (3 * 2**23, 2**34):
-        monkeypatch.setattr(module, "memory_left", lambda left=left: iter([(left, "the machine")]))
-        rp.scale.measure_in_store(
-            plan, np.zeros((1, 4), dtype=int), tmp_path / str(left), ledger=rp.Ledger(rp.pcost(9))
-        )
-        tasks[left] = len(os.listdir(tmp_path / str(left) / "answers"))
-    assert tasks[3 * 2**23] > tasks[2**34] == 1
+    rooms = ([Room(left, 1, "the machine")] for left in (3 * 2**23, 2**34))
+    few, many = (tasks_within(exact_noise(plan), TASK_CELLS, room)[0] for room in rooms)
+    assert len(few) > len(many) == 1
 
 
 def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(client, frame, tmp_path):
