@@ -14,7 +14,6 @@ kind, are the query's pattern, and give a product of heads.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -32,22 +31,15 @@ from residualplanner.more.searches.eigen import eigen, reflected
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
+#: By attribute and kind, where its head is larger than its corner: the head (r, r), and the sum of the roots of its
+#: eigenvalues.
+_Heads = Mapping[tuple[int, int], tuple[FloatArray, float]]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
 #: The largest symmetric matrix whose eigenvalues are computed.
 _LARGEST = 6_000
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _AttributeFactors:
-    """What every attribute contributes."""
-
-    heads: Mapping[tuple[int, int], FloatArray]  # (r, r), by attribute and kind, where it is larger than its corner
-    roots: Mapping[tuple[int, int], float]  # the sum of the roots of the eigenvalues of each of them
-    corner: FloatArray  # (d, kinds): the corner a, where that is all of the head; else 1
-    tail: FloatArray  # (d,): the sum of the roots of the eigenvalues in the tail; 0 where there is none
 
 
 def sum_bound(workload: Workload, importance: FloatArray) -> float:
@@ -59,9 +51,9 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
     """
     matters = np.flatnonzero(importance > 0)
     workload, weights = workload.take(matters), (importance / workload.cells)[matters]
-    factors = _attribute_factors(workload)
+    heads, corner, tail = _attribute_factors(workload)
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
-    has_head[[attribute for attribute, _ in factors.heads]] = True
+    has_head[[attribute for attribute, _ in heads]] = True
     kinds = len(workload.kinds)
     number: dict[tuple[int, ...], int] = {(): 0}
     columns_of = [
@@ -69,34 +61,36 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
         for _, run in workload.runs(CHUNK)
     ]
     patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
-    table = block_table(workload, weights, factors.corner, factors.tail > 0, columns_of, len(patterns))
-    count = workload.closure.products(factors.tail)
+    table = block_table(workload, weights, corner, tail > 0, columns_of, len(patterns))
+    count = workload.closure.products(tail)
     terms = np.diff(table.indptr)
     alone = terms == 1
-    roots = np.array([math.prod(factors.roots[pair] for pair in pattern) for pattern in patterns])
+    roots = np.array([math.prod(heads[pair][1] for pair in pattern) for pattern in patterns])
     total = float((count[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     for columns, entries, scale in distinct_rows(table[terms > 1], count[terms > 1]):
-        total += scale * _block_trace(workload, factors, [patterns[column] for column in columns], entries)
+        total += scale * _block_trace(workload, heads, [patterns[column] for column in columns], entries)
     return total * total
 
 
-def _block_trace(workload: Workload, factors: _AttributeFactors, patterns: list[Pattern], entries: FloatArray) -> float:
+def _block_trace(workload: Workload, heads: _Heads, patterns: list[Pattern], entries: FloatArray) -> float:
     """The sum of the roots of the eigenvalues of a block: the patterns' products of heads times ``entries``, added."""
     common = set.intersection(*map(set, patterns))
     rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
-    lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
+    lengths = {attribute: len(head) for (attribute, _), (head, _) in heads.items()}
     size, indices = coordinates(rest, lengths, workload.domain.names, _LARGEST)
     block = np.zeros((size, size))
     for pattern, index, entry in zip(rest, indices, entries.tolist(), strict=True):
-        heads: FloatArray = np.ones((1, 1))
+        product_of_heads: FloatArray = np.ones((1, 1))
         for pair in pattern:
-            heads = np.asarray(np.kron(heads, factors.heads[pair]))
-        block[np.ix_(index, index)] += entry * heads
-    return _root_trace(block) * math.prod(factors.roots[pair] for pair in common)
+            product_of_heads = np.asarray(np.kron(product_of_heads, heads[pair][0]))
+        block[np.ix_(index, index)] += entry * product_of_heads
+    return _root_trace(block) * math.prod(heads[pair][1] for pair in common)
 
 
-def _attribute_factors(workload: Workload) -> _AttributeFactors:
-    """What every attribute of a workload contributes.  Source: eq. (33).
+def _attribute_factors(workload: Workload) -> tuple[_Heads, FloatArray, FloatArray]:
+    """The heads, the corner (d, kinds) where that is all of a head, else 1, and the tail (d,) of every attribute.
+
+    Of the tail it is the sum of the roots of its eigenvalues; 0 where there is none.  Source: eq. (33).
 
     Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail.
     An attribute with several kinds has no tail.
@@ -106,8 +100,7 @@ def _attribute_factors(workload: Workload) -> _AttributeFactors:
     require_exchangeable_values(workload)
     sizes = workload.domain.sizes
     corner, tail = np.ones(workload.uses.shape), np.zeros(len(sizes))
-    heads: dict[tuple[int, int], FloatArray] = {}
-    roots: dict[tuple[int, int], float] = {}
+    heads: dict[tuple[int, int], tuple[FloatArray, float]] = {}
     known: dict[tuple[int, tuple[int, ...], bool], tuple[list[FloatArray], list[float], float]] = {}
     times = np.zeros(workload.uses.shape, dtype=np.int64)
     for block in workload.blocks:
@@ -123,10 +116,10 @@ def _attribute_factors(workload: Workload) -> _AttributeFactors:
         found, traces, tail[attribute] = known[key]
         for code, head, trace in zip(codes, found, traces, strict=True):
             if len(head) > 1:
-                heads[attribute, code], roots[attribute, code] = head, trace
+                heads[attribute, code] = head, trace
             else:
                 corner[attribute, code] = head[0, 0]
-    return _AttributeFactors(heads, roots, corner, tail)
+    return heads, corner, tail
 
 
 def require_exchangeable_values(workload: Workload) -> None:
