@@ -33,6 +33,8 @@ from residualplanner.more.searches.tree_problem import TreeProblem, node_forms
 MERGED_ABOVE = 96
 #: Up to so many groups the problem is solved for all of them together: for sums of variances, and for the maximum.
 _MOST_FOR_SUM, _MOST_FOR_MAXIMUM = 400, 2048
+#: The most members of a branch of a tree.
+_MOST_MEMBERS = 256
 
 
 def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
@@ -56,7 +58,7 @@ def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> 
         if count <= most and count < size:
             return merged_grams(own, codes, group)
         rows = [merged_rows(kind, group) for kind in own] if count < size else []
-        tree = tree_of_rows(rows) if rows else None
+        tree = tree_of_rows(rows, _MOST_MEMBERS) if rows else None
         if tree is not None:
             return TreeGrams.of(own, codes, group, rows, tree)
     return plain_grams(workload, size, codes)
