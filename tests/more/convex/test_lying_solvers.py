@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from slowness import slow
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 4}), up_to=2)
 OPTIMUM = rp.select(WORKLOAD, budget=rp.pcost(1), loss="sum").loss_value
@@ -79,7 +78,10 @@ def test_a_wrong_answer_never_overspends_nor_understates_its_gap(solver, answer,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "dual"), [slow(*lie) if number % 6 else lie for number, lie in enumerate(LIES)])
+@pytest.mark.parametrize(
+    ("answer", "dual"),
+    [(answer, dual) for answer, dual in LIES if dual in ("true", "nothing", "huge") or answer == "lopsided"],
+)
 def test_a_wrong_answer_to_the_twin_never_misses_the_loss_nor_understates_its_gap(solver, answer, dual):
     solver(liar(answer, dual))
     with contextlib.suppress(rp.errors.SolverError):
