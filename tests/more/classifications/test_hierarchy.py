@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from kinds import tied as tied_kind
 from residualplanner import Attribute, Bins, Hierarchy
-from residualplanner.method.queries.kind import tied_kind
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
 REGIONS = {"West": ["CA", "OR", "WA"], "South": ["TX"]}
