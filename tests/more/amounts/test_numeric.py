@@ -145,12 +145,6 @@ def test_whole_columns_have_the_codes_of_their_entries(numeric, values):
     assert codes_of_numbers(attribute, column).tolist() == codes_of_values(attribute, values).tolist()
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint64, np.float32])
-def test_columns_of_all_types_of_numbers_have_codes(kind):
-    attribute = Attribute("pay", numeric=Numeric(0, 40, bins=[30], outside="clip"))
-    assert codes_of_numbers(attribute, np.array([0, 7, 35, 90], dtype=kind)).tolist() == [0, 7, 46, 61]
-
-
 def test_the_denominator_is_the_least_common_multiple_of_the_widths():
     assert Numeric(0, 100).denominator == 100
     assert Numeric(0, 100, bins=4) == Numeric(0, 100, bins=np.int64(4))

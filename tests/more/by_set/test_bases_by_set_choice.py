@@ -95,43 +95,6 @@ def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usua
         assert (found.noise_variances == usual.noise_variances).all()
 
 
-def test_the_bound_is_below_what_a_convex_solver_finds():
-    cvxpy = pytest.importorskip("cvxpy")
-    plan = planned("tiny")
-    by_set, sizes = plan.strategy, plan.domain.sizes
-    lengths = {(A, i): (by_set.basis(A, i).matrix ** 2).sum(axis=0) for A in plan.closure for i in A}
-    # The loss is linear in the noise: unit noise of one set after another gives its weights.
-    weights, rows = [], mechanism(plan)[0]
-    counts = [math.prod(sizes[i] - 1 for i in A) for A in plan.closure]
-    for number in range(len(counts)):
-        owner = np.repeat(np.arange(len(counts)), counts) == number
-        weight = 0.0
-        for query, importance in zip(plan.workload, plan.workload.weights.tolist(), strict=True):
-            estimator = query_rows(plan, query) @ np.linalg.inv(rows)
-            weight += importance * float((estimator[:, owner] ** 2).sum())
-        weights.append(weight)
-    # Without messages, as there is one pair: the cost at every cell of the domain.
-    unit = [
-        (np.outer if len(A) > 1 else lambda *x: x)(*(lengths[A, i] for i in A)) if A else None for A in plan.closure
-    ]
-    per_cell = np.array(
-        [
-            [1.0, float(unit[1][0][r]), float(unit[2][0][s]), float(unit[3][r, s])]
-            for r in range(sizes[0])
-            for s in range(sizes[1])
-        ]
-    )
-    scale = plan.noise_variances
-    precision = cvxpy.Variable(4)
-    problem = cvxpy.Problem(
-        cvxpy.Minimize((np.array(weights) * scale / plan.loss_value) @ cvxpy.inv_pos(precision)),
-        [per_cell / scale @ precision <= plan.pcost],
-    )
-    problem.solve(solver="CLARABEL")
-    assert plan.loss_value / (1 + plan.gap) <= problem.value * plan.loss_value * (1 + 1e-7)
-    assert plan.loss_value == pytest.approx(problem.value * plan.loss_value, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("limit", "records"),
     [

@@ -1,6 +1,5 @@
 """What the search for bases by set computes: loss and cost against explicit matrices, slopes against differences."""
 
-import itertools
 import math
 
 import numpy as np
@@ -16,6 +15,7 @@ from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
 from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
+from residualplanner.more.by_set.table_costs import CostTable, cost_of
 from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 
@@ -84,7 +84,10 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     assume(family is not None)
     problem, member = family.problem, random_member(family, seed)
     found, _ = family.cost(member, Maxima())
-    assert found == pytest.approx(bound_of(problem, member), rel=1e-9)
+    own = [tuple(int(problem.attribute_of_group[g]) for g in groups) for groups in problem.classes]
+    lengths = [tuple(member.lengths[g] for g in groups) for groups in problem.classes]
+    tables = [CostTable(*each) for each in zip(own, lengths, strict=True)]
+    assert found == pytest.approx(cost_of(tables, member.precision, member.messages), rel=1e-9)
     above, slopes = family.cost(member, Maxima(sharpness))
     assert found <= above * (1 + 1e-12)
     # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
@@ -95,29 +98,6 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     precision = (member.precision / members)[problem.cost_class] / problem.factor
     costs = [w * (part * part).sum(axis=0) for w, part in zip(precision, explicit_rows(family, member), strict=True)]
     assert sum(costs).max() <= found * (1 + 1e-9)
-
-
-def bound_of(problem, member):
-    """(41), cell by cell."""
-    total, of_value = 0.0, {}
-    for number, groups in enumerate(problem.classes):
-        attributes = [int(problem.attribute_of_group[g]) for g in groups]
-        cells = []
-        for cell in itertools.product(*(range(problem.axes[i].values) for i in attributes)):
-            cost = float(member.precision[number]) * math.prod(
-                float(member.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
-            )
-            if len(groups) == 1:
-                of_value[attributes[0], cell[0]] = of_value.get((attributes[0], cell[0]), 0.0) + cost
-            told = zip(member.messages.get(number, []), cell, strict=False)
-            cells.append(cost - sum(float(phi[r]) for phi, r in told))
-        if len(groups) > 1:
-            for i, phi in zip(attributes, member.messages[number], strict=True):
-                for r, told in enumerate(phi.tolist()):
-                    of_value[i, r] = of_value.get((i, r), 0.0) + told
-        total += max(cells) if len(groups) != 1 else 0.0
-    attributes = {i for i, _ in of_value}
-    return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
 
 
 @pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])

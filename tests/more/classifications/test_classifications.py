@@ -202,6 +202,9 @@ def test_files_of_many_programs_hold_the_same(read, content, options):
         assert names.attribute("county").meanings == ("Doña Ana",)
 
 
+SEMICOLONS = "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'"
+
+
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
@@ -210,11 +213,7 @@ def test_files_of_many_programs_hold_the_same(read, content, options):
         ("a,b\n1,2\n", {"encoding": "klingon"}, "not text in the encoding 'klingon'"),
         ("", {}, "counties.csv is empty"),
         ("state,county\n", {}, "counties.csv has no lines after the names"),
-        (
-            "state;county\n01;01001\n",
-            {},
-            "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'",
-        ),
+        ("state;county\n01;01001\n", {}, SEMICOLONS),
         ("state,state\n01,01001\n", {}, "line 1: two columns are called 'state'"),
         ("state,\n01,01001\n", {}, "line 1: column 2 has no name"),
         ("state,county\n01,01001\n01,01003,Lee\n", {}, "line 3: 3 entries, expected 2"),
@@ -237,19 +236,12 @@ def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
     assert Hierarchy.from_frame(frame, ["county"]).attribute("county").meanings == ("Autauga", "")
 
 
-def test_frames_with_columns_that_hold_no_codes_are_refused_with_the_reason():
-    frame = pd.DataFrame({"county": [True, False], "a": ["1", "2"]})
-    for levels in (["county"], {"county": "county"}):
-        with pytest.raises(
-            rp.errors.WorkloadError, match="the frame, column 'county': codes and names are text, or integers"
-        ):
-            Hierarchy.from_frame(frame, levels)
-    twice = pd.DataFrame([["1", "2"]], columns=["county", "county"])
-    with pytest.raises(rp.errors.WorkloadError, match="two columns of one name"):
-        Hierarchy.from_frame(twice, ["county"])
-
-
 ITEMS = "level,code,name,parent\n"
+
+
+SHORTER = "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading"
+TWO = ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n"
+NO_PARENT = "line 3, column 'code': county '001' has the parent '02', which must be the code of an item of the level"
 
 
 @pytest.mark.parametrize(
@@ -258,37 +250,17 @@ ITEMS = "level,code,name,parent\n"
         ("state,town\n01,01001\n", "counties.csv lacks the level 'county': it has no column 'county_code' or 'county'"),
         (ITEMS + "state,01,Alabama,\n", "counties.csv lacks the level 'county'; its column 'level' has 'state'"),
         ("state,county\n01,01001\n01,\n", "line 3, column 'county': a code of the level 'county' is empty"),
-        ("state,county\n,01001\n", "line 2, column 'state': a code of the level 'state' is empty"),
         ("state,county\n01,1001.0\n", "line 2, column 'county': the code '1001.0' of 'county' is a number with"),
         ('state,county\n"=""01""",01001\n', "line 2, column 'state': the code '=\"01\"' of 'state' is a formula"),
-        (
-            "state,county\n01,001\n02,003\n02,001\n",
-            "line 4, column 'county': county '001' lies in '02', and in '01' in line 2; .* in front, as '02001'",
-        ),
-        (
-            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\ncounty,001,C,02\n",
-            "line 5, column 'code': county '001' lies in '02', and in '01' in line 4",
-        ),
-        (
-            "state,state_name,county\n01,Alabama,01001\n01,Alabamy,01003\n",
-            "line 3, column 'state': state '01' is called 'Alabamy', and 'Alabama' in line 2",
-        ),
+        ("state,county\n01,1\n02,3\n02,1\n", "line 4, .*: county '1' lies in '02', and in '01' in line 2; .* as '021'"),
+        (TWO + "county,001,C,02\n", "line 5, column 'code': county '001' lies in '02', and in '01' in line 4"),
+        ("state,state_name,county\n01,AL,1\n01,AK,2\n", "line 3, .*state': state '01' is called 'AK', and 'AL' in"),
         ("state,county\n01,01001\n01,01001\n", "line 3, column 'county': county '01001' is there again, after line 2"),
         (ITEMS + "state,01,A,\nstate,01,A,\ncounty,001,C,01\n", "line 3, column 'code': state '01' is there again"),
         (ITEMS + "state,01,A,\ncounty,001,C,\n", "line 3, column 'parent': the parent is missing; .*code of its state"),
-        (
-            ITEMS + "state,01,A,\ncounty,001,C,02\n",
-            "line 3, column 'code': county '001' has the parent '02', which must be the code of an item of the level",
-        ),
-        (
-            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n",
-            "line 3, column 'code': state '02' has no items of the level 'county'; add one, or leave it out",
-        ),
-        (
-            "state,county\n01,01001\n1,01003\n",
-            "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading "
-            r"zeros, and '01' is not 1; declare code_lengths=\{'state': 2\}",
-        ),
+        (ITEMS + "state,01,A,\ncounty,001,C,02\n", NO_PARENT),
+        (TWO, "line 3, column 'code': state '02' has no items of the level 'county'; add one, or leave it out"),
+        ("state,county\n01,01001\n1,01003\n", SHORTER + r" zeros, and '01' is not 1; declare code_lengths=\{'state': 2\}"),
         ("state,county\n9,9001\n10,10001\n", r"'9' of 'state' is shorter than '10' in line 3.*or .*\{'state': None\}"),
         ("state,county\nFR,2A\nFR,1\n", "the code '1' of 'county' is shorter than '2A' in line 2"),
     ],
@@ -339,14 +311,17 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
             {"state": ["01"], "county": [None]},
             "the frame, row 1, column 'county': a code of the level 'county' is empty",
         ),
-        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text"),
+        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text, or integers"),
+        ({"state": ["01"], "county": [True]}, "the frame, column 'county': codes and names are text, or integers"),
         ({"state": [], "county": []}, "the frame has no rows"),
-        ({"state": ["01", "01"], "county": ["a", "a"]}, "the frame, row 2, column 'county': county 'a' is there again"),
+        ({"state": ["01"] * 2, "county": ["a"] * 2}, "the frame, row 2, column 'county': county 'a' is there again"),
+        (pd.DataFrame([["1", "2"]], columns=["county", "county"]), "two columns of one name"),
     ],
 )
 def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, message):
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        Hierarchy.from_frame(pd.DataFrame(frame), LEVELS)
+    for levels in (LEVELS, {"state": "state", "county": "county"}):
+        with pytest.raises(rp.errors.WorkloadError, match=message):
+            Hierarchy.from_frame(pd.DataFrame(frame), levels)
     with pytest.raises(rp.errors.WorkloadError, match="expected a data frame, got"):
         Hierarchy.from_frame("counties.csv", LEVELS)
 
