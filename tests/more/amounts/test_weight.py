@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from column_codes import codes_of_entries
 from residualplanner import Domain, Numeric, Weight
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
+UNKNOWN, MISSING = -1, -2
 few = settings(derandomize=True, deadline=None, max_examples=60)
 WEIGHTS = [
     Weight("w", maximum=60),
@@ -75,7 +75,7 @@ def test_weights_are_read_exactly_however_they_are_written(weight, units, roundi
     ],
 )
 def test_entries_that_are_no_weights_are_told_apart(entry, code):
-    assert codes_of_values(WEIGHTS[0], [entry]).tolist() == [code]
+    assert codes_of_entries(WEIGHTS[0], [entry]).tolist() == [code]
 
 
 @pytest.mark.parametrize(("above", "code"), [("clip", 480), ("refuse", ABOVE)])

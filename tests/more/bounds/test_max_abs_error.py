@@ -11,7 +11,7 @@ from scipy.integrate import simpson
 from scipy.special import erf
 
 import residualplanner as rp
-from random_plans import plans, table_covariance
+from random_plans import basis_of, plan_by_hand, plans, table_covariance
 from residualplanner import Prefix, Range
 from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound, mean_max_bounds
 
@@ -105,6 +105,21 @@ def test_marginals_of_any_size_have_their_standard_error_times_that_of_as_many_i
         np.testing.assert_allclose(errors["expected_max_abs_error"], expected, rtol=1e-12)
         row = list(workload).index(tuple(sorted(query)))
         assert plan.expected_max_abs_error(query) == pytest.approx(expected[row], rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [2_000, 2_100])
+def test_cells_of_more_than_four_million_variances_count_as_the_average_one_and_as_the_largest(size):
+    workload = rp.Workload(rp.Domain({"a": size, "b": size}), [{"a": Prefix(), "b": Prefix()}])
+    strategy = rp.strategies.constant_strategy(workload.closure, [basis_of(size, None)] * 2)
+    (row,) = plan_by_hand(workload, strategy, np.ones(4)).errors().to_dict("records")
+    of_average = math.sqrt(2 / math.pi) * row["std_err"]
+    of_largest = row["max_std_err"] * independent_mean_max(np.array([float(size**2)]))[0]
+    if size**2 > 2**22:
+        assert row["expected_abs_error"] == pytest.approx(of_average, rel=1e-12)
+        assert row["expected_max_abs_error"] == pytest.approx(of_largest, rel=1e-12)
+    else:
+        assert row["expected_abs_error"] < of_average * 0.95
+        assert row["expected_max_abs_error"] < of_largest * 0.95
 
 
 def test_groups_of_deviations_only_raise_the_bound():

@@ -29,8 +29,6 @@ from random_plans import (
 )
 from residualplanner import Custom, Domain, Identity, Prefix, Range, Workload, marginals, pcost, select
 from residualplanner.method.strategy.costs import cost_parts
-from residualplanner.method.workload.attribute_sets import AttributeSets
-from residualplanner.method.workload.closure import downward_closure
 from residualplanner.more.bounds.max_abs_error import mean_max_bound
 
 seeds = st.integers(0, 10**6)
@@ -305,11 +303,9 @@ def test_combinations_by_set_lose_no_digits_to_constants_of_rows():
     chance, sizes, members = np.random.default_rng(8), (4, 3), [(), (0,), (1,), (0, 1)]
     of_factor = [basis_of(n, chance.integers(-9, 10, (n - 1, n))) for n in (4, 3, 4, 3)]
     matrices = {((0,), 0): 0, ((1,), 1): 1, ((0, 1), 0): 2, ((0, 1), 1): 3}
-    strategy = rp.strategies.varying_strategy(
-        downward_closure(AttributeSets.of([(0, 1)], attribute_count=2)), sizes, of_factor, range(4), np.zeros(7)
-    )
     kinds = [Custom([[1] * n, *(20_240_101 + chance.normal(size=(3, n)))]) for n in sizes]
     workload = Workload(Domain({"a": 4, "b": 3}), [{"a": kinds[0], "b": kinds[1]}])
+    strategy = rp.strategies.varying_strategy(workload.closure, sizes, of_factor, range(4), np.zeros(7))
     noise = np.array([3.0, 1.0, 2.0, 5.0])
     plan, query = plan_by_hand(workload, strategy, noise), {"a": kinds[0], "b": kinds[1]}
     rows, scales = [], []

@@ -11,7 +11,6 @@ import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
-from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
 from residualplanner.more.by_set.search import Family, GroupBasis, Member
@@ -20,7 +19,7 @@ from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TI
 
 
 def family_of(case):
-    problem = by_set_problem(case, importance_of(case, "cells"))
+    problem = by_set_problem(case, case.weights * case.cells)
     return None if problem is None else Family(problem)
 
 
@@ -128,7 +127,7 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
 
 
 def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are_the_same():
-    problem = by_set_problem(THREE, importance_of(THREE, "cells"))
+    problem = by_set_problem(THREE, THREE.weights * THREE.cells)
     factors = [(members, i) for members in THREE.closure for i in members]
     groups = dict(zip(factors, problem.group.tolist(), strict=True))
     # Attribute 2 is queried as identity with both others, and as prefix with 1 only, by a query of weight 0.
@@ -141,7 +140,7 @@ def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are
 
 def test_attributes_of_identity_only_add_no_tables():
     case = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
-    problem = by_set_problem(case, importance_of(case, "cells"))
+    problem = by_set_problem(case, case.weights * case.cells)
     assert list(problem.axes) == [0]
     assert problem.joint == []
     assert problem.size.cells == 0
@@ -159,7 +158,7 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     with pytest.raises(
         rp.errors.WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"
     ):
-        by_set_problem(many, importance_of(many, "cells"))
+        by_set_problem(many, many.weights * many.cells)
     long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
     with pytest.raises(rp.errors.WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
-        by_set_problem(long, importance_of(long, "cells"))
+        by_set_problem(long, long.weights * long.cells)

@@ -16,8 +16,6 @@ import residualplanner as rp
 from random_plans import base_mechanisms, bases_by_set, basis_of, plans_by_set
 from residualplanner import Domain, Prefix, Workload
 from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
-from residualplanner.method.workload.attribute_sets import AttributeSets
-from residualplanner.method.workload.closure import downward_closure
 from residualplanner.more.by_set import varying_cost
 
 #: Messages from none to such that all other numbers vanish beside them.
@@ -145,8 +143,14 @@ def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan)
     assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))
 
 
+def closure_of(*sizes):
+    """All sets of so many attributes."""
+    domain = Domain({f"x{i}": size for i, size in enumerate(sizes)})
+    return Workload(domain, [domain.names]).closure
+
+
 def pair(first, second, messages):
-    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    closure = closure_of(2, 3)
     bases = (basis_of(2, first), basis_of(2, second))
     return rp.strategies.varying_strategy(closure, [2, 2], bases, [0, 1, 0, 1], np.array(messages, dtype=float))
 
@@ -168,7 +172,7 @@ def test_numbers_at_the_ends_of_floating_point_are_costed_exactly(w, message):
 
 def test_products_below_the_smallest_normal_number_are_costed_exactly():
     """Two thirds of the smallest float would be rounded up by half, and the other cell taken for the largest."""
-    closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
+    closure = closure_of(2, 3)
     bases = (basis_of(2, [[2**50, 0]]), basis_of(3, None))
     messages = np.array([0.0, -(2.0**-1074) * 2**100 * 0.75])
     by_set = rp.strategies.varying_strategy(closure, [2, 3], bases, [0, 1, 0, 1], messages)
@@ -197,7 +201,7 @@ def test_few_cells_are_looked_at_in_integers(monkeypatch):
 
 def test_attributes_queried_for_values_cost_what_they_cost_with_one_basis():
     """No messages, p = (n - 1) / n, however many sets they are in."""
-    closure = downward_closure(AttributeSets.of([(0, 1, 2)], attribute_count=3))
+    closure = closure_of(2, 3, 5)
     bases = tuple(basis_of(n, None) for n in (2, 3, 5))
     places = [i for members in closure for i in members]
     by_set = rp.strategies.varying_strategy(closure, [2, 3, 5], bases, places, np.empty(0))

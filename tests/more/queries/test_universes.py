@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.method.workload.query import written_query
 from universes import DOMAIN, universes
 
 WIDE = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2, "one": 1})
@@ -37,11 +36,12 @@ def test_a_family_has_only_tables_of_few_selected_cells_and_the_kinds_of_attribu
 
 
 def test_the_order_in_which_a_query_is_written_is_that_of_its_axes():
-    query = written_query(DOMAIN, {"employed": rp.Selection("no"), "sex": rp.Identity(), "age": rp.Identity()})
+    asked = {"employed": rp.Selection("no"), "sex": rp.Identity(), "age": rp.Identity()}
+    query = rp.Workload(DOMAIN, [asked]).query_at(0)
     assert query.positions == (1, 0, 2)
     assert query.table_axes.positions == (1, 0)
     assert query.words(DOMAIN) == "sex × age among employed: no"
-    several = written_query(DOMAIN, rp.Among(("age",), where={"employed": "no", "sex": 1}))
+    several = rp.Workload(DOMAIN, [rp.Among(("age",), where={"employed": "no", "sex": 1})]).query_at(0)
     assert several.words(DOMAIN) == "age among sex: 1, employed: no"
     assert list(rp.Workload(DOMAIN, [rp.Among(("sex", "age"), where={"employed": "no"})])) == [
         rp.Among(("sex", "age"), where={"employed": "no"})
