@@ -94,6 +94,8 @@ def test_the_bound_of_a_tree_is_below_the_optimum_of_all_values_and_its_basis_ab
     assert loss == pytest.approx(found.bound / (1 - found.gap), rel=1e-9)
     present, absent = forms.factors(found)
     assert weights @ [*present, *absent] == pytest.approx(loss, rel=1e-9)
+    even, least = forms.tangent(weights).best_orthogonal(forms.width / size, None), dense_optimum(*problem, fixed=True)
+    assert even.bound * (1 - 1e-9) <= least.bound / (1 - least.gap)
 
 
 def test_the_basis_of_a_regular_tree_is_the_best_there_is():
