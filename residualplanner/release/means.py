@@ -72,7 +72,7 @@ class Ratio:
         high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
         low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
         # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
-        is_lost = ~(low <= high)
+        is_lost = ~((low <= high) & (low <= limit) & (high >= -limit))
         low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
         return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
 

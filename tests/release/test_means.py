@@ -239,3 +239,11 @@ def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclud
         may_be = [b for b in range(4) if b == 3 or excess[b] >= -slack[b]]  # the quantile's bin, or one before it
         below = [b for b in range(3) if excess[b] < slack[b]]  # the quantile may be above their upper edges
         assert (found.low[job, p], found.high[job, p]) == (edges[may_be[0]], edges[below[-1] + 2 if below else 1])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_interval_beyond_the_limits_of_the_amounts_is_all_of_their_range(sign):
+    """Cut to the limits it would have no width, as if the mean were known."""
+    found = Ratio(*(np.array([x]) for x in (sign * 130.0, 10.0, 4.0, 0.01, 0.0)))
+    low, high = found.interval(2.0, limit=10.0)
+    assert (low, high) == (-10.0, 10.0)

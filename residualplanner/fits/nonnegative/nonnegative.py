@@ -49,6 +49,8 @@ _FAR = 1.0
 _IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _DRAW_GAP, _BELOW = 1e-4, 1e-3
+#: The gap of those of the interior point method, which lie a seventh of a standard error from the nearest ones at most.
+_INSIDE_GAP = 1e-2
 #: By what the most negative cell may be larger where there are very many cells.
 _COARSER = 50
 #: Steps of the solver at a time, and at most.
@@ -216,7 +218,7 @@ def _nearest(problem: DualProblem, below: float) -> DualPoint:
     for steps in range(0, _DRAW_STEPS, _LOOKS):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
-        if found.gap <= _DRAW_GAP and found.violation <= below:
+        if found.gap <= (_INSIDE_GAP if is_inside else _DRAW_GAP) and found.violation <= below:
             return found
         ascent.advance(_LOOKS)
     raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")

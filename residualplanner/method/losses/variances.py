@@ -178,9 +178,10 @@ def read_loss(loss: LossLike) -> Loss:
 def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
     """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
 
-    For the sum of all cell variances it is ``(sum of the singular values of W)**2 / N``, where W has a row for each
-    cell of each query, times the root of its weight, and a column for each of the N cells of the domain.  The loss at
-    privacy cost c is at least the bound over c.  Marginals reach it; other workloads may stay above it.
+    For the sum of all cell variances it is ``(sum of the singular values of W)**2``, where W has a row for each cell of
+    each query, times the root of its weight, and a column for each cell of the domain, times the root of a weight of
+    its own; these add up to 1.  The loss at privacy cost c is at least the bound over c.  Marginals reach it; with one
+    kind for each attribute plans come within a percent, as a rule.
 
     For the largest cell variance it is the largest such bound of all sums in which cells have weights that add up to 1.
 
@@ -193,13 +194,15 @@ def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
 
     Raises:
         WorkloadError: it is another loss, its weights do not fit, or the eigenvalues of a matrix of more than 6,000
-            rows would be needed (2,000 for "max", or a weight for each of more than 500,000 cells).
+            rows would be needed, as where queries tie three large attributes together (2,000 for "max", or a weight for
+            each of more than 500,000 cells).
 
     Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
-    Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Else eigenvalues
-        of matrices whose rows are, for each set of attributes that a query has in other kinds than identity,
-        the product of their sizes less one; for "max" of some tens of them.
-    Source: eq. (33).
+    Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Where queries have
+        at most two attributes in other kinds than identity, some 80 determinants of matrices with a row for each value
+        of these.  Else, and for "max" some tens of times, eigenvalues of matrices whose rows are, for each set of
+        attributes that a query has in other kinds than identity, the product of their sizes less one.
+    Source: eqs. (33) and (126).
 
     Example:
         >>> from residualplanner import Domain, Prefix, marginals

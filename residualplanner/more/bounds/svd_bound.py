@@ -2,10 +2,11 @@
 
 Source: eqs. (33) and (61).
 
-With ``1/sqrt(n)`` for the first coordinate, a kind's Gram matrix over n is ``[[a, b^T], [b, C]]``, and that of an
-attribute that is summed out has a single 1 in its corner.  In the eigenvectors of C only one direction for each
-distinct eigenvalue can be tied to the corner by b: these make up the head.  The others, the tail, are on their own:
-wherever one of them is present so is the attribute, and its eigenvalue is a factor of everything.
+With the roots of the values' weights for the first coordinate, ``1/sqrt(n)`` where they are equal, a kind's Gram matrix
+times these roots on both sides is ``[[a, b^T], [b, C]]``, and that of an attribute that is summed out has a single 1 in
+its corner.  In the eigenvectors of C only one direction for each distinct eigenvalue can be tied to the corner by b:
+these make up the head.  The others, the tail, are on their own: wherever one of them is present so is the attribute,
+and its eigenvalue is a factor of everything.
 
 A block belongs to a set B of attributes present in their tails, and is a sum over the queries that contain B.  The term
 of a query depends on its other attributes: those with no more than a corner give a number; the others, each with its
@@ -14,6 +15,7 @@ kind, are the query's pattern, and give a product of heads.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -27,33 +29,59 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.eigen import eigen, reflected
+from residualplanner.more.bounds.paired_blocks import arrow_of, has_few_ties, trace_of_pairs
+from residualplanner.more.searches.attribute_grams import searched_attributes
+from residualplanner.more.searches.basis_choice import weights_of_values
+from residualplanner.more.searches.eigen import eigen
 
 #: Attributes, each with its kind, by their numbers.
 Pattern = tuple[tuple[int, int], ...]
-#: By attribute and kind, where its head is larger than its corner: the head (r, r), and the sum of the roots of its
-#: eigenvalues.
-_Heads = Mapping[tuple[int, int], tuple[FloatArray, float]]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
 #: The largest symmetric matrix whose eigenvalues are computed.
 _LARGEST = 6_000
+#: Up to so many coordinates the eigenvalues are computed where pairs of attributes would serve, too; these take half a
+#: minute at most, and a gigabyte.
+_SMALL, _PAIR_ROWS, _PAIR_ENTRIES = 400, 2_500, 2 * 10**7
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _AttributeFactors:
+    """What every attribute contributes."""
+
+    heads: Mapping[tuple[int, int], FloatArray]  # (r, r), by attribute and kind, where it is larger than its corner
+    roots: Mapping[tuple[int, int], float]  # the sum of the roots of the eigenvalues of each of them
+    corner: FloatArray  # (d, kinds): the corner a, where that is all of the head; else 1
+    tail: FloatArray  # (d,): the sum of the roots of the eigenvalues in the tail; 0 where there is none
+
+
 def sum_bound(workload: Workload, importance: FloatArray) -> float:
     """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries.
+
+    It is the larger of two: for equal weights of all cells of the domain, and for products of weights of the values of
+    attributes with one kind of query, which are the multipliers of the best basis.
 
     Raises:
         WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute on
             which there are queries for more than single values.
     """
     matters = np.flatnonzero(importance > 0)
-    workload, weights = workload.take(matters), (importance / workload.cells)[matters]
-    heads, corner, tail = _attribute_factors(workload)
+    workload, importance = workload.take(matters), importance[matters]
+    equal = _bound_for(workload, importance, {})
+    one_kind = np.flatnonzero(workload.uses.sum(axis=1) == 1).tolist()
+    weights = weights_of_values(workload, importance) if searched_attributes(workload) else {}
+    weights = {attribute: weights[attribute] for attribute in one_kind if attribute in weights}
+    return max(equal, _bound_for(workload, importance, weights)) if weights else equal
+
+
+def _bound_for(workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray]) -> float:
+    """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
+    weights = importance / workload.cells
+    factors = _attribute_factors(workload, values)
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
-    has_head[[attribute for attribute, _ in heads]] = True
+    has_head[[attribute for attribute, _ in factors.heads]] = True
     kinds = len(workload.kinds)
     number: dict[tuple[int, ...], int] = {(): 0}
     columns_of = [
@@ -61,36 +89,41 @@ def sum_bound(workload: Workload, importance: FloatArray) -> float:
         for _, run in workload.runs(CHUNK)
     ]
     patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
-    table = block_table(workload, weights, corner, tail > 0, columns_of, len(patterns))
-    count = workload.closure.products(tail)
+    table = block_table(workload, weights, factors.corner, factors.tail > 0, columns_of, len(patterns))
+    count = workload.closure.products(factors.tail)
     terms = np.diff(table.indptr)
     alone = terms == 1
-    roots = np.array([math.prod(heads[pair][1] for pair in pattern) for pattern in patterns])
+    roots = np.array([math.prod(factors.roots[pair] for pair in pattern) for pattern in patterns])
     total = float((count[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     for columns, entries, scale in distinct_rows(table[terms > 1], count[terms > 1]):
-        total += scale * _block_trace(workload, heads, [patterns[column] for column in columns], entries)
+        total += scale * _block_trace(workload, factors, [patterns[column] for column in columns], entries)
     return total * total
 
 
-def _block_trace(workload: Workload, heads: _Heads, patterns: list[Pattern], entries: FloatArray) -> float:
+def _block_trace(workload: Workload, factors: _AttributeFactors, patterns: list[Pattern], entries: FloatArray) -> float:
     """The sum of the roots of the eigenvalues of a block: the patterns' products of heads times ``entries``, added."""
     common = set.intersection(*map(set, patterns))
     rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
-    lengths = {attribute: len(head) for (attribute, _), (head, _) in heads.items()}
+    factor = math.prod(factors.roots[pair] for pair in common)
+    lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
+    arrows = {pair: arrow_of(factors.heads[pair]) for pattern in rest for pair in pattern}
+    entries_of_pairs = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
+    rows = sum(lengths[attribute] for attribute in {attribute for pattern in rest for attribute, _ in pattern})
+    is_feasible = entries_of_pairs <= _PAIR_ENTRIES and rows <= _PAIR_ROWS
+    if entries_of_pairs > _SMALL and is_feasible and has_few_ties(rest, arrows):
+        return factor * trace_of_pairs(rest, entries, arrows)
     size, indices = coordinates(rest, lengths, workload.domain.names, _LARGEST)
     block = np.zeros((size, size))
     for pattern, index, entry in zip(rest, indices, entries.tolist(), strict=True):
-        product_of_heads: FloatArray = np.ones((1, 1))
+        heads: FloatArray = np.ones((1, 1))
         for pair in pattern:
-            product_of_heads = np.asarray(np.kron(product_of_heads, heads[pair][0]))
-        block[np.ix_(index, index)] += entry * product_of_heads
-    return _root_trace(block) * math.prod(heads[pair][1] for pair in common)
+            heads = np.asarray(np.kron(heads, factors.heads[pair]))
+        block[np.ix_(index, index)] += entry * heads
+    return factor * _root_trace(block)
 
 
-def _attribute_factors(workload: Workload) -> tuple[_Heads, FloatArray, FloatArray]:
-    """The heads, the corner (d, kinds) where that is all of a head, else 1, and the tail (d,) of every attribute.
-
-    Of the tail it is the sum of the roots of its eigenvalues; 0 where there is none.  Source: eq. (33).
+def _attribute_factors(workload: Workload, values: Mapping[int, FloatArray]) -> _AttributeFactors:
+    """What every attribute of a workload contributes, with the weights of ``values``.  Source: eq. (33).
 
     Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail.
     An attribute with several kinds has no tail.
@@ -100,8 +133,9 @@ def _attribute_factors(workload: Workload) -> tuple[_Heads, FloatArray, FloatArr
     require_exchangeable_values(workload)
     sizes = workload.domain.sizes
     corner, tail = np.ones(workload.uses.shape), np.zeros(len(sizes))
-    heads: dict[tuple[int, int], tuple[FloatArray, float]] = {}
-    known: dict[tuple[int, tuple[int, ...], bool], tuple[list[FloatArray], list[float], float]] = {}
+    heads: dict[tuple[int, int], FloatArray] = {}
+    roots: dict[tuple[int, int], float] = {}
+    known: dict[tuple[int, tuple[int, ...], bool, int], tuple[list[FloatArray], list[float], float]] = {}
     times = np.zeros(workload.uses.shape, dtype=np.int64)
     for block in workload.blocks:
         np.add.at(times, (block.attributes, block.kinds), 1)
@@ -109,17 +143,18 @@ def _attribute_factors(workload: Workload) -> tuple[_Heads, FloatArray, FloatArr
     for attribute, size in enumerate(sizes):
         codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         kinds = [workload.kinds[code] for code in codes]
-        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least)
+        weights = values.get(attribute)
+        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least, id(weights))
         if key not in known:
-            found, rest = _head_and_tail(workload.domain.names[attribute], size, kinds, key[2])
+            found, rest = _head_and_tail(workload.domain.names[attribute], size, kinds, key[2], weights)
             known[key] = found, [_root_trace(head) for head in found], rest
         found, traces, tail[attribute] = known[key]
         for code, head, trace in zip(codes, found, traces, strict=True):
             if len(head) > 1:
-                heads[attribute, code] = head, trace
+                heads[attribute, code], roots[attribute, code] = head, trace
             else:
                 corner[attribute, code] = head[0, 0]
-    return heads, corner, tail
+    return _AttributeFactors(heads, roots, corner, tail)
 
 
 def require_exchangeable_values(workload: Workload) -> None:
@@ -146,21 +181,49 @@ def _root_trace(matrix: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
 
 
-def _head_and_tail(name: str, size: int, kinds: list[Kind], always: bool) -> tuple[list[FloatArray], float]:
+def _head_and_tail(
+    name: str, size: int, kinds: list[Kind], always: bool, weights: FloatArray | None
+) -> tuple[list[FloatArray], float]:
     """The head of one attribute in each kind, and its tail."""
     if all(kind.is_identity for kind in kinds):
         n, is_tail = float(size), always and size > 1
         corner = np.full((1, 1), 0.0 if is_tail else 1 / n)
         return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
+    root = np.sqrt(np.full(size, 1 / size) if weights is None else weights)
     if always and size > 1:
-        return [np.zeros((1, 1))], _root_trace(kinds[0].gram(size) / size)
+        return [np.zeros((1, 1))], _root_trace(root[:, None] * kinds[0].gram(size) * root)
     if size > _LARGEST:
         raise WorkloadError(
             f"the bound needs the eigenvalues of matrices of as many rows as {name!r} has values, {size:,}; it is "
             f"computed up to {_LARGEST:,}: ask for its single values, or use coarser ones"
         )
-    turned = [reflected(reflected(kind.gram(size)).T) / size for kind in kinds]
-    return _arrow(turned[0]) if len(turned) == 1 else (turned, 0.0)
+    turned = [_turned(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
+    return _arrow(turned[0]) if len(turned) == 1 else (_together(turned), 0.0)
+
+
+def _turned(matrix: NDArray[np.float64], first: FloatArray) -> NDArray[np.float64]:
+    """A symmetric matrix in orthonormal coordinates of which the first is along a unit vector without negatives."""
+    normal = first.copy()
+    normal[0] += 1.0  # Householder's reflection maps the first axis to -first
+    scale = 1 / normal[0]
+    half = matrix - np.outer(matrix @ normal, normal * scale)
+    return np.asarray(half - np.outer(normal * scale, normal @ half))
+
+
+def _together(turned: list[NDArray[np.float64]]) -> list[FloatArray]:
+    """Several matrices in coordinates in which the first that is no multiple of the identity is an arrow."""
+    inner = [matrix[1:, 1:] for matrix in turned]
+    uneven = [
+        matrix for matrix in inner if np.abs(matrix - np.eye(len(matrix)) * matrix[:1, :1]).max(initial=0) > _SAME
+    ]
+    vectors = eigen(uneven[0])[1] if uneven else np.eye(len(inner[0]))
+    found: list[FloatArray] = []
+    for matrix in turned:
+        head = matrix.copy()
+        head[1:, 1:] = vectors.T @ matrix[1:, 1:] @ vectors
+        head[0, 1:] = head[1:, 0] = vectors.T @ matrix[1:, 0]
+        found.append(head)
+    return found
 
 
 def _arrow(turned: NDArray[np.float64]) -> tuple[list[FloatArray], float]:

@@ -8,8 +8,8 @@ one attribute, never raises the loss.  Attributes with the same kinds, beside th
 """
 
 import math
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -68,20 +68,46 @@ def choose_bases(
     Source: eqs. (31) and (109); with "orthogonal" docs/mathematics.md section 4, paper section 7.
     """
     grams = attribute_grams(workload, grams_of)
-    many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
-    with nullcontext() if many else one_thread():
-        merged_once = {id(forms): forms.coarse() for forms in grams.values()}
-        coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
-        classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
-        found = [orthogonal_start(coarse[members[0]]) for members in classes]
-        search = _TangentSearch(workload, importance, coarse, classes, found)
-        for _ in range(_ROUNDS if option == "optimal" and grams else 0):
-            moved = search.round()
-            if not moved.value < search.value * (1 - _PROGRESS):
-                search = min(search, moved, key=lambda found: found.value)
-                break
-            search = moved
+    with _threads_for(grams):
+        search = _searched(workload, importance, grams, _ROUNDS if option == "optimal" else 0)
         return search.refined(grams, option).bases(option)
+
+
+def weights_of_values(workload: Workload, importance: FloatArray) -> dict[int, FloatArray]:
+    """The multipliers of the problem (31) of each attribute whose basis is searched for, (n,), with sum 1."""
+    grams = attribute_grams(workload, grams_for_sum)
+    with _threads_for(grams):
+        search = _searched(workload, importance, grams, _ROUNDS)
+    weights = {}
+    for members, found in zip(search.classes, search.found, strict=True):
+        for attribute in members:
+            forms = search.grams[attribute]
+            of_values = (found.multipliers / forms.width)[forms.group]
+            weights[attribute] = of_values / of_values.sum()
+    return weights
+
+
+def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[object]:
+    """One thread, unless matrices are so large that several are quicker."""
+    many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
+    return nullcontext() if many else one_thread()
+
+
+def _searched(
+    workload: Workload, importance: FloatArray, grams: Mapping[int, AttributeGrams], rounds: int
+) -> "_TangentSearch":
+    """The best bases for merged values, in as many rounds at most."""
+    merged_once = {id(forms): forms.coarse() for forms in grams.values()}
+    coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
+    classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
+    found = [orthogonal_start(coarse[members[0]]) for members in classes]
+    search = _TangentSearch(workload, importance, coarse, classes, found)
+    for _ in range(rounds if grams else 0):
+        moved = search.round()
+        if not moved.value < search.value * (1 - _PROGRESS):
+            return min(search, moved, key=lambda found: found.value)
+        search = moved
+    return search
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from residualplanner.release.publication import Publication
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Environment
 
 #: What is to stand on one line: "0.5-zCDP", "rho = 0.5", but no long fraction; and the element that keeps it there.
 _STATEMENT = re.compile(
@@ -116,6 +118,13 @@ def html_of(template: str, *, title: str, **values: Any) -> str:
 
     The title stands on top of each printed page, too; the values have the names in the template.
     """
+    style, running = ready(source("page.css").strip()), ready(_css_text(title))
+    return _environment().get_template(template).render(title=title, style=style, running=running, **values)
+
+
+@cache
+def _environment() -> "Environment":
+    """The templates: read and compiled once in a process."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
@@ -133,8 +142,7 @@ def html_of(template: str, *, title: str, **values: Any) -> str:
     environment.filters["unbroken"] = lambda text: Markup(
         _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text))))
     )
-    style, running = ready(source("page.css").strip()), ready(_css_text(title))
-    return environment.get_template(template).render(title=title, style=style, running=running, **values)
+    return environment
 
 
 def ready(text: str) -> Any:
