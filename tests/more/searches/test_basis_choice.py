@@ -34,7 +34,7 @@ def workloads(draw, most=7):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "most", "allowed"),  # integers; the search for the maximum ends there
-    [("sum", 7, 1e-4), (rp.losses.MaxVariance(), 5, 3e-4)],
+    [("sum", 7, 1e-4), (rp.losses.MaxVariance(), 4, 3e-4)],
     ids=["sum", "max"],
 )
 @given(data=st.data())
@@ -91,15 +91,15 @@ def test_a_custom_matrix_of_low_rank_costs_hardly_more_than_its_rows():
 
 @pytest.mark.slow
 def test_merging_values_loses_little_and_the_largest_attributes_are_within_5_percent_and_say_so(tmp_path):
-    """The steps that attributes of hundreds and of thousands of values get, on 110, where the optimum is known."""
+    """The steps that attributes of hundreds and of thousands of values get, on 80, where the optimum is known."""
     ranges, prefixes = (
-        marginals(Domain({"a": 110, "b": 3}), up_to=2, kinds={"a": kind}) for kind in (Range(), Prefix())
+        marginals(Domain({"a": 80, "b": 3}), up_to=2, kinds={"a": kind}) for kind in (Range(), Prefix())
     )
     direct = [select(workload, budget=ONE).loss_value for workload in (ranges, prefixes)]
     with limited("more.searches.attribute_grams", COARSE_VALUES=20):
         for workload, least in zip((ranges, prefixes), direct, strict=True):
             assert least * (1 - 1e-5) <= select(workload, budget=ONE).loss_value <= least * 1.005
-        with limited("more.searches.basis_choice", _STEPS=((20, 20), (65, 30), (10_000, 8)), _FULL_VALUES=100):
+        with limited("more.searches.basis_choice", _STEPS=((20, 20), (65, 30), (10_000, 8)), _FULL_VALUES=70):
             plan = select(prefixes, budget=ONE)
     assert plan.loss_value <= direct[1] * 1.05
     plan.save(tmp_path / "plan")
