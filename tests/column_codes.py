@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from residualplanner.gate.sources.columns import codes_of_values
 from residualplanner.method.domain.families import UNKNOWN
 
 
@@ -16,3 +17,8 @@ def codes_of_days(attribute, days):
 def _codes(attribute, entries, column):
     codes_of = attribute.values.codes_of_column(entries)
     return np.full(len(column), UNKNOWN, dtype=np.int64) if codes_of is None else codes_of(column)
+
+
+def codes_of_entries(attribute, entries):
+    """Of entries of any type, one by one."""
+    return codes_of_values(attribute, entries)

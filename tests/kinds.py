@@ -3,7 +3,9 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from residualplanner import Custom, Hierarchy, Identity, Prefix, Range
+from residualplanner import Attribute, Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import Kind
 
 entries = st.integers(-3, 3).map(float) | st.floats(-4, 4).map(lambda number: round(number, 3))
 
@@ -76,3 +78,14 @@ def kinds_with_sizes(draw: st.DrawFn, most: int = 7):
     size = draw(st.integers(1, most))
     kind, rows = draw(kinds_of(size))
     return kind, size, rows
+
+
+def tied(kind: Kind, attribute: Attribute) -> Kind:
+    """The kind as a workload holds it: tied to the values of the attribute."""
+    (found,) = Workload(Domain({attribute.name: attribute}), [{attribute.name: kind}]).kinds
+    return found
+
+
+def read_kind(value: object) -> Kind:
+    """The kind that an object in a plan file says."""
+    return kind_from_json(value)

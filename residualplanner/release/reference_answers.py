@@ -16,17 +16,37 @@ from numpy.typing import NDArray
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.gaussian import BATCH_CELLS
-from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.method.bases.basis import Basis
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.kron import Array, ProductMap, keeping, matrix_map
 from residualplanner.method.plan.plan import Plan
-from residualplanner.more.by_set.reference_bases import (
-    ReferenceChange,
-    reference_changes,
-    reference_groups,
-    sets_in_both,
-)
+from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
+from residualplanner.method.strategy.strategy import Strategy, constant_strategy
+from residualplanner.method.workload.attribute_sets import indices_of_numbers
 from residualplanner.release.devices import HOST, Device
+
+#: What leads to the answers of the reference R from those of another basis ``[u | G]`` of an axis: R G, (m, m), and
+#: R u, (m, 1, .., 1), along the axis of a stack of tables.
+ReferenceChange = tuple[FloatArray, FloatArray]
+
+
+def reference_groups(strategy: Strategy) -> BasisGroups:
+    """The sets of a strategy, grouped by the reference bases of their attributes."""
+    return basis_groups(constant_strategy(strategy.closure, strategy.of_attributes))
+
+
+def reference_changes(own: Sequence[Basis], reference: Sequence[Basis]) -> dict[int, ReferenceChange]:
+    """The change of each axis, counted from 0, whose basis is not the reference."""
+    codes, found = basis_codes([*own, *reference]), {}
+    for axis in np.flatnonzero(codes[: len(own)] != codes[len(own) :]).tolist():
+        (R,), u, G = reference[axis].multipliers, own[axis].u, own[axis].G
+        found[axis] = R @ G, (R @ u).reshape(-1, *(1,) * (len(own) - axis - 1))
+    return found
+
+
+def sets_in_both(own: BasisGroups, reference: BasisGroups) -> list[IntArray]:
+    """The numbers of the sets of each pair of groups, ascending, those of fewer attributes first."""
+    return indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group)
 
 
 def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
@@ -52,7 +72,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
         own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
         changes = reference_changes(measured.groups.bases[own], found.groups.bases[reference])
         maps = _answer_map(measured.groups.bases[own], changes)
-        spread = {axis: device.put(change.u) for axis, change in changes.items()}
+        spread = {axis: device.put(change) for axis, (_, change) in changes.items()}
         stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
         step = max(1, BATCH_CELLS // math.prod(measured.groups.answer_shapes[own]))
         for first, last in pairwise([*range(0, len(sets), step), len(sets)]):
@@ -70,7 +90,7 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
 def _answer_map(own: Sequence[Basis], changes: Mapping[int, ReferenceChange]) -> ProductMap:
     """R G along the axes whose basis is not the reference."""
     return ProductMap(
-        [matrix_map(changes[axis].G) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
+        [matrix_map(changes[axis][0]) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
     )
 
 

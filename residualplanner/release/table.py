@@ -16,7 +16,6 @@ from residualplanner.release.heading import Heading, adds_up, index_of_cell, req
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
 from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
-from residualplanner.release.statistics import statistic_of
 from residualplanner.release.tidy_form import html_of, polars_of, text_of, tidy_columns, xarray_of
 
 if TYPE_CHECKING:
@@ -231,6 +230,7 @@ class Table(Heading):
         Of means and quantiles these, and not the answers that they are made of.
         """
         from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
+        from residualplanner.release.statistics import statistic_of  # which plain tables do without
 
         statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
         if statistic is not None:

@@ -18,7 +18,7 @@ from residualplanner.method.kron import ProductMap, Scratch, keeping, matrix_map
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.workload.closure import Closure, subset_products
-from residualplanner.more.by_set.reference_bases import reference_changes, reference_groups, sets_in_both
+from residualplanner.release.reference_answers import reference_changes, reference_groups, sets_in_both
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,11 +112,11 @@ def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_P
         maps, back = (
             ProductMap([matrix_map(matrices[axis]) if axis in matrices else keeping(n) for axis, n in enumerate(sizes)])
             for matrices in (
-                {axis: change.G for axis, change in changes.items()},
-                {axis: np.ascontiguousarray(change.G.T) for axis, change in changes.items()},
+                {axis: G for axis, (G, _) in changes.items()},
+                {axis: np.ascontiguousarray(G.T) for axis, (G, _) in changes.items()},
             )
         )
-        spread = {axis: change.u for axis, change in changes.items()}
+        spread = {axis: u for axis, (_, u) in changes.items()}
         yield _Piece(sets, subsets, *numbers, maps, back, spread)
 
 

@@ -74,7 +74,7 @@ def marginals(
     limit = math.inf if max_cells is None else max_cells
     if where is None:
         return Workload.from_blocks(domain, *all_tables(domain, orders, chosen, range(len(domain)), limit))
-    from residualplanner.more.queries.universe import universe_of  # a door
+    from residualplanner.more.queries.among import universe_of  # a door
 
     universe = universe_of(domain, where, {} if at_least is None else chosen)
     members = universe.members(domain)

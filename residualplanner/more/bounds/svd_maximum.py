@@ -43,6 +43,9 @@ _GROWTH = 1.1
 _LARGEST_BOOST = 1e3
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
+#: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
+#: coordinates there are; how often the block is there.
+_Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float]
 
 
 def greatest_bound(workload: Workload, importance: FloatArray) -> float:
@@ -95,17 +98,6 @@ class _Rows:
         return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Block:
-    """One block of the Gram matrix."""
-
-    groups: list[int]  # the numbers of the groups in it
-    entries: list[float]  # the coefficient of each
-    indices: list[NDArray[np.int64]]  # the coordinates of each group's rows
-    size: int  # how many coordinates there are
-    count: float  # how often the block is there
-
-
 class _CellWeights(NamedTuple):
     """Weights, the root of their bound, and for each the ratio of its cell's variance to the weighted mean."""
 
@@ -141,12 +133,12 @@ class _WeightSearch:
         in_block = (table @ has_axes.astype(np.float64)) > 0
         flat = np.flatnonzero(~has_axes)
         simple = ~in_block & (np.diff(table.indptr) > 0)
-        blocks = []
+        blocks: list[_Block] = []
         for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
             size, indices = coordinates(inside, lengths, workload.domain.names, _LARGEST)
-            blocks.append(_Block(columns.tolist(), entries.tolist(), indices, size, scale))
+            blocks.append((list(zip(columns.tolist(), entries.tolist(), indices, strict=True)), size, scale))
         return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
 
     def run(self) -> float:
@@ -175,18 +167,18 @@ class _WeightSearch:
             slopes[number] += slope
         grams: dict[int, NDArray[np.float64]] = {}
         forms: dict[int, NDArray[np.float64]] = {}
-        for block in self.blocks:
-            matrix = np.zeros((block.size, block.size))
-            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
+        for parts, size, count in self.blocks:
+            matrix = np.zeros((size, size))
+            for number, entry, index in parts:
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
                 matrix[np.ix_(index, index)] += entry * grams[number]
             values, vectors = eigen(matrix)
-            value += block.count * float(np.sqrt(np.maximum(values, 0.0)).sum())
+            value += count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
-            for number, entry, index in zip(block.groups, block.entries, block.indices, strict=True):
+            for number, entry, index in parts:
                 part = half[index]
-                forms[number] = forms.get(number, 0.0) + block.count * entry * (part @ part.T)
+                forms[number] = forms.get(number, 0.0) + count * entry * (part @ part.T)
         for number, form in forms.items():
             slopes[number] += self.groups[number].row_forms(form)
         ratios = [slope / (value * group.count) for slope, group in zip(slopes, self.groups, strict=True)]

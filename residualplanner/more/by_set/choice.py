@@ -6,7 +6,6 @@ Source: eqs. (40), (41) and (36).
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -50,19 +49,15 @@ def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Ne
     """
     family = Family(problem)
     with one_thread():
-        return _with_noise(family, _rounded(family, search(family, family.start(bases))), neighbors)
+        matrices, exponents, member = _rounded(family, search(family, family.start(bases)))
+        return _with_noise(family, matrices, exponents, member, neighbors)
 
 
-class _IntegerBases(NamedTuple):
-    """Integer matrices (g-1, g), the exponents they are scaled by, and the member with these divided out."""
+def _rounded(family: Family, found: Member) -> tuple[list[IntArray], list[int], Member]:
+    """The bases in integers, with as few digits as lose little enough.
 
-    matrices: list[IntArray]
-    exponents: list[int]
-    member: Member
-
-
-def _rounded(family: Family, found: Member) -> _IntegerBases:
-    """The bases in integers, with as few digits as lose little enough."""
+    Matrices (g-1, g), the exponents they are scaled by, and the member with these divided out.
+    """
     real = [GroupBasis.from_matrix(basis.axis, basis.matrix()) for basis in found.bases]
     # A matrix has another scale: precisions make up for it.
     pairs = zip(found.bases, real, strict=True)
@@ -82,32 +77,36 @@ def _rounded(family: Family, found: Member) -> _IntegerBases:
             if family.value(member) <= allowed:
                 for matrix in matrices:
                     integer_basis(matrix, "optimal_by_set")
-                return _IntegerBases(matrices, exponents, family.scaled(member))
+                return matrices, exponents, family.scaled(member)
     raise SolverError("no integer matrices come close to the bases by set; ask for bases='optimal'")
 
 
-def _with_noise(family: Family, rounded: _IntegerBases, neighbors: Neighbors) -> ChosenNoise:
+def _with_noise(
+    family: Family, matrices: list[IntArray], scaled_by: list[int], member: Member, neighbors: Neighbors
+) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, variances = family.problem, family.variances(rounded.member).weights
-    found = family.best_noise(rounded.member)
+    problem, variances = family.problem, family.variances(member).weights
+    found = family.best_noise(member)
     roots = np.sqrt(variances / problem.factor)
     part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
     precision = found.precision[problem.cost_class] * part
-    exponents = np.array([2 * sum(rounded.exponents[g] for g in groups) for groups in problem.classes])
+    exponents = np.array([2 * sum(scaled_by[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
-    strategy = _strategy(problem, rounded, found, precision * problem.factor)
+    strategy = _strategy(problem, matrices, member, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
     loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
     choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
     return ChosenNoise(strategy, costing, loss, choice.gap, _STATUS)
 
 
-def _strategy(problem: BySetProblem, rounded: _IntegerBases, found: TableChoice, cost: FloatArray) -> Strategy:
+def _strategy(
+    problem: BySetProblem, matrices: list[IntArray], member: Member, found: TableChoice, cost: FloatArray
+) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
     workload, closure = problem.workload, problem.workload.closure
     own = [
         integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
-        for group, matrix in enumerate(rounded.matrices)
+        for group, matrix in enumerate(matrices)
     ]
     plain = sorted({i for i in range(len(workload.domain)) if i not in problem.axes and not closure.trivial[i]})
     others = {i: len(own) + at for at, i in enumerate(plain)}
@@ -115,7 +114,7 @@ def _strategy(problem: BySetProblem, rounded: _IntegerBases, found: TableChoice,
     of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
         code = int(problem.cost_class[number])
-        of_group = _messages(found, code, problem.classes[code], rounded.member.lengths, float(cost[number]))
+        of_group = _messages(found, code, problem.classes[code], member.lengths, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_factor[factor] = others[i]

@@ -20,18 +20,13 @@ from residualplanner.more.by_set.table_costs import product_table, sum_table
 from residualplanner.more.by_set.varying_tables import along
 
 Table = NDArray[np.float64]
+#: A rest table h in coordinates, (1+r_1, .., 1+r_k), and for the chain rule those whose axes were mapped in turn to
+#: make the part that is new.
+_Made = tuple[Table, list[Table]]
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
 _LEAST = 2.0**-60
 #: Logarithms of weights are at least this, so that a cell that did not count can count again.
 _LEAST_LOG = -60.0
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Made:
-    """A rest table with what the chain rule needs."""
-
-    table: Table  # (1+r_1, .., 1+r_k): h in coordinates
-    steps: list[Table]  # whose axes were mapped in turn to make the part that is new
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,8 +60,8 @@ class SetVariances:
         made: list[_Made] = []
         for rest in terms.rests:
             made.append(_made(rest, made, offsets))
-        formed = [_formed(made[number].table, terms.rests[number], kinds, grams) for number, kinds in terms.forms]
-        products = [float(np.vdot(made[number].table, f)) for (number, _), f in zip(terms.forms, formed, strict=True)]
+        formed = [_formed(made[number][0], terms.rests[number], kinds, grams) for number, kinds in terms.forms]
+        products = [float(np.vdot(made[number][0], f)) for (number, _), f in zip(terms.forms, formed, strict=True)]
         forms = np.concatenate([[1.0], absent, products])
         factors = np.append(present, 1.0)
         values = terms.weight * factors[terms.present].prod(axis=1)
@@ -86,11 +81,12 @@ class SetVariances:
             by_present += np.bincount(terms.present[:, column], common * others, len(by_present))
         factors = len(self._present) - 1
         by_b: list[FloatArray] = [np.zeros(len(b)) for b in self._offsets]
-        by_table = [np.zeros(made.table.shape) for made in self._made]
+        by_table = [np.zeros(table.shape) for table, _ in self._made]
         for (number, _), formed, slope in zip(terms.forms, self._formed, by_form[1 + factors :].tolist(), strict=True):
             by_table[number] += 2 * slope * formed
         for number in range(len(terms.rests) - 1, -1, -1):
-            _back(terms.rests[number], self._made[number], self._offsets, by_table, by_table[number], by_b)
+            _, steps = self._made[number]
+            _back(terms.rests[number], steps, self._offsets, by_table, by_table[number], by_b)
         return by_present[:-1], by_form[1 : 1 + factors], by_b
 
 
@@ -100,7 +96,7 @@ def _made(rest: RestTable, smaller: list[_Made], offsets: list[FloatArray]) -> _
     table = np.zeros([1 + len(b) for b in bs])
     table[(0,) * len(bs)] = 1
     for part, number in zip(parts_of(tuple(range(len(bs)))), rest.parts, strict=True):
-        new = offsets[number] if len(part) == 1 else _new(smaller[number].table)
+        new = offsets[number] if len(part) == 1 else _new(smaller[number][0])
         table[_where(len(bs), part)] = new
     steps: list[Table] = []
     left = table
@@ -110,12 +106,12 @@ def _made(rest: RestTable, smaller: list[_Made], offsets: list[FloatArray]) -> _
         left = present - absent * along(b, axis, len(bs))
     table = table.copy()
     table[(slice(1, None),) * len(bs)] = -left
-    return _Made(table, steps)
+    return table, steps
 
 
 def _back(
     rest: RestTable,
-    made: _Made,
+    steps: list[Table],
     offsets: list[FloatArray],
     by_tables: list[Table],
     by_table: Table,
@@ -125,7 +121,7 @@ def _back(
     order = len(rest.groups)
     slope = -by_table[(slice(1, None),) * order]
     for axis in range(order - 1, -1, -1):
-        b, (absent, _) = offsets[rest.groups[axis]], _split(made.steps[axis], axis)
+        b, (absent, _) = offsets[rest.groups[axis]], _split(steps[axis], axis)
         by_absent = -(slope * along(b, axis, order)).sum(axis=axis, keepdims=True)
         by_b[rest.groups[axis]] -= (slope * absent).sum(axis=tuple(other for other in range(order) if other != axis))
         slope = np.concatenate([by_absent, slope], axis=axis)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import listed
 from residualplanner.more.classifications.classification import Classification, Item
-from residualplanner.more.classifications.codes import CodeLengths, checked_lengths, level_codes
+from residualplanner.more.classifications.layouts import CodeLengths, checked_lengths, level_codes
 from residualplanner.more.classifications.text_table import TableOrigin, TextTable
 
 _LISTED = 5
@@ -96,7 +96,7 @@ def _groups_of_leaves(
     classification: Classification, table: TextTable, columns: CrosswalkColumns, lengths: CodeLengths
 ) -> dict[str, tuple[str, int]]:
     """For each leaf that has one its group, and the row that says so."""
-    rows = [row for row, text in enumerate(table.column(columns.group).texts) if text]
+    rows = [row for row, text in enumerate(table.column(columns.group)) if text]
     leaves = level_codes(table, columns.leaf, columns.leaf, rows, lengths)
     groups = level_codes(table, columns.group, columns.group, rows, lengths)
     known, found = {item.code for item in classification.items[-1]}, dict[str, tuple[str, int]]()
@@ -121,7 +121,7 @@ def _names_of_groups(
     """The names of the groups by their codes; WorkloadError where one is called two names."""
     found: dict[str, tuple[str, int]] = {}
     for code, row in group_of.values():
-        name = (table.column(columns.name).texts[row] if columns.name else "") or code
+        name = (table.column(columns.name)[row] if columns.name else "") or code
         first, first_row = found.setdefault(code, (name, row))
         if name != first:
             raise WorkloadError(

@@ -2,7 +2,6 @@
 
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +20,8 @@ GivenLevel = Mapping[str, Iterable[Label]] | int
 NamedLevel = tuple[tuple[str, tuple[Label, ...]], ...]
 Level = NamedLevel | int
 _Codes = NDArray[np.int32]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class HierarchyRow:
-    """One row of a hierarchy."""
-
-    label: str  # its name
-    codes: _Codes  # (m,): the values that are summed, ascending
+#: One row of a hierarchy: its label, and the codes of the values that are summed, ascending, (m,).
+HierarchyRow = tuple[str, _Codes]
 
 
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
@@ -84,10 +77,8 @@ def rows_of_levels(
         grouped.insert(0, _groups(level, finer, code_of, values, where=f"level {number}"))
         _require_nested(grouped[0], finer, len(values))
     everything = np.arange(len(values), dtype=np.int32)
-    first = [] if total is None else [HierarchyRow(total, everything)]
-    last = (
-        [HierarchyRow(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
-    )
+    first = [] if total is None else [(total, everything)]
+    last = [(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
     return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
 
 
@@ -155,7 +146,7 @@ def _groups(
     where: str,
 ) -> list[HierarchyRow]:
     """The groups of one level, which hold every value exactly once."""
-    group_codes = {row.label: row.codes for row in finer}
+    group_codes = dict(finer)
     group_of = np.full(len(values), -1)
     rows: list[HierarchyRow] = []
     for number, (name, members) in enumerate(level):
@@ -166,7 +157,7 @@ def _groups(
             where_twice = f"twice in {name!r}" if other < 0 else f"in {level[other][0]!r} and again in {name!r}"
             raise WorkloadError(f"{where}: the value {values[again[0]]!r} is {where_twice}; write it once")
         group_of[codes] = number
-        rows.append(HierarchyRow(name, np.sort(codes)))
+        rows.append((name, np.sort(codes)))
     absent = [values[code] for code in np.flatnonzero(group_of < 0).tolist()]
     if absent:
         raise WorkloadError(f"{where}: the {names_text('value', absent, 'is', 'are')} in no group; add each to one")
@@ -191,23 +182,22 @@ def _key(value: Label) -> tuple[bool, Label]:
 
 def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRow], size: int) -> None:
     above = np.empty(size, dtype=np.int64)
-    for number, row in enumerate(coarser):
-        above[row.codes] = number
-    for row in finer:
-        around = above[row.codes]
+    for number, (_, codes) in enumerate(coarser):
+        above[codes] = number
+    for label, codes in finer:
+        around = above[codes]
         if (around != around[0]).any():
-            first, second = (coarser[number].label for number in np.unique(around)[:2])
+            first, second = (coarser[number][0] for number in np.unique(around)[:2])
             raise WorkloadError(
-                f"the group {row.label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
+                f"the group {label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
                 "group of the level above"
             )
 
 
 def _without_repetitions(rows: Sequence[HierarchyRow]) -> tuple[HierarchyRow, ...]:
     """The rows without repetitions; rows with one label must be the same row."""
-    found: dict[str, HierarchyRow] = {}
-    for row in rows:
-        same = found.setdefault(row.label, row)
-        if not np.array_equal(same.codes, row.codes):
-            raise WorkloadError(f"two different rows are called {row.label!r}; give the group another name")
-    return tuple(found.values())
+    found: dict[str, _Codes] = {}
+    for label, codes in rows:
+        if not np.array_equal(found.setdefault(label, codes), codes):
+            raise WorkloadError(f"two different rows are called {label!r}; give the group another name")
+    return tuple(found.items())

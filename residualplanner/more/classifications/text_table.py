@@ -39,21 +39,14 @@ class TableOrigin:
 
 
 @dataclass(frozen=True, slots=True)
-class TextColumn:
-    """A column of a public table."""
-
-    texts: tuple[str, ...]  # (m,): its entries, without spaces around them
-    is_number: bool = False  # whether they were integers, which have lost leading zeros if they ever had some
-
-
-@dataclass(frozen=True, slots=True)
 class TextTable:
     """A public table of m rows."""
 
     origin: TableOrigin  # where it is from
     row_word: str  # what its rows are called in messages: "line" or "row"
     numbers: Sequence[int]  # (m,): of its rows, in messages
-    columns: Mapping[str, TextColumn]  # by name
+    columns: Mapping[str, tuple[str, ...]]  # by name the entries, (m,), without spaces around them
+    integers: tuple[str, ...] = ()  # the names of columns of integers, which have no leading zeros any more
     unread: tuple[str, ...] = ()  # the names of columns that hold anything but text and integers
 
     @property
@@ -75,8 +68,8 @@ class TextTable:
             if name in self.unread:
                 raise WorkloadError(f"{self.name}, column {name!r}: codes and names are text, or integers; convert it")
 
-    def column(self, name: str) -> TextColumn:
-        """A column by its name; WorkloadError, which names those that there are, if there is none."""
+    def column(self, name: str) -> tuple[str, ...]:
+        """The entries of a column by its name, (m,); WorkloadError, which names all columns, if there is none."""
         if name not in self.columns:
             self.require_read(name)
             has = listed(map(repr, self.columns), 20)
@@ -116,8 +109,7 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
         raise FileFormatError(f"{name}, line {reader.line_num}: not CSV ({error}); check its quotes") from None
     if not rows:
         raise FileFormatError(f"{name} has no lines after the names of its columns")
-    texts = zip(*rows.values(), strict=True)
-    columns = {column: TextColumn(entries) for column, entries in zip(names, texts, strict=True)}
+    columns = dict(zip(names, zip(*rows.values(), strict=True), strict=True))
     return TextTable(TableOrigin(name, hashlib.sha256(content).hexdigest()), "line", tuple(rows), columns)
 
 
@@ -185,7 +177,7 @@ def _rows(name: str, reader: Any, names: Sequence[str]) -> Iterator[tuple[int, l
 
 
 def table_of_frame(frame: Any) -> TextTable:
-    """A data frame as a table of text: columns of strings and of integers; others are left out.
+    """A data frame as a table of text: columns of strings and of integers, what is missing empty; others are left out.
 
     Raises:
         WorkloadError: it is not a frame, has two columns of one name, or has no rows.
@@ -202,22 +194,21 @@ def table_of_frame(frame: Any) -> TextTable:
     eager = known.collect() if isinstance(known, nw.LazyFrame) else known
     if not len(eager):
         raise WorkloadError("the frame has no rows")
-    found = {str(name): _column(str(name), eager[name].to_list()) for name in eager.columns}
-    columns = {name: column for name, column in found.items() if column is not None}
-    unread = tuple(name for name in found if name not in columns)
-    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, unread)
-
-
-def _column(name: str, entries: list[Any]) -> TextColumn | None:
-    """A column of strings, or of integers; what is missing is empty text; None where there are other entries."""
-    present = [entry for entry in entries if not is_missing(entry)]
-    if all(isinstance(entry, str) for entry in present):
-        texts = ["" if is_missing(entry) else str(entry) for entry in entries]
-        locations = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
-        return TextColumn(tuple(map(seen_text, locations, texts)))
-    if all(_is_integer(entry) for entry in present):
-        return TextColumn(tuple("" if is_missing(entry) else str(int(entry)) for entry in entries), is_number=True)
-    return None
+    columns: dict[str, tuple[str, ...]] = {}
+    integers, unread = [], []
+    for given in eager.columns:
+        name, entries = str(given), eager[given].to_list()
+        present = [entry for entry in entries if not is_missing(entry)]
+        if all(isinstance(entry, str) for entry in present):
+            texts = ["" if is_missing(entry) else str(entry) for entry in entries]
+            locations = (f"the frame, row {number}, column {name!r}" for number in range(1, 1 + len(texts)))
+            columns[name] = tuple(map(seen_text, locations, texts))
+        elif all(_is_integer(entry) for entry in present):
+            columns[name] = tuple("" if is_missing(entry) else str(int(entry)) for entry in entries)
+            integers.append(name)
+        else:
+            unread.append(name)
+    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, tuple(integers), tuple(unread))
 
 
 def _is_integer(entry: object) -> bool:

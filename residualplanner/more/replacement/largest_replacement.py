@@ -29,6 +29,9 @@ _GIVEN = 64
 _SWEEPS = 3
 
 Array = NDArray[np.float64]
+#: Choices for the first classes: what is left of the table, (f, 3, ..), for the first lengths, the second ones and the
+#: products; the options, (f, classes); and what no way to go on costs more than, (f,).
+_Nodes = tuple[Array, IntArray, Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -83,54 +86,44 @@ def largest_replacement(table: Array, options: Sequence[ReplacementOptions]) -> 
     return bound, np.concatenate([parts[order.index(at)] for at in range(len(options))], axis=2)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Nodes:
-    """Choices for the first classes."""
-
-    tables: Array  # (f, 3, ..): what is left of the table, for the first lengths, the second ones and the products
-    chosen: IntArray  # (f, classes): the options
-    limits: Array  # (f,): no way to go on costs more
-
-
 def _searched(table: Array, options: list[ReplacementOptions]) -> tuple[float, IntArray]:
     """A bound of the cost, and the options (k, classes) of ways that cost the most; corners come last."""
     branching = sum(not each.is_corner for each in options)
     best, loose = _climbed(table, options, branching) if branching else 0.0, 0.0
-    root = np.broadcast_to(table, (1, 3, *table.shape))
-    nodes = _Nodes(root, np.empty((1, 0), dtype=np.int64), np.full(1, math.inf))
+    tables, picked = np.broadcast_to(table, (1, 3, *table.shape)), np.empty((1, 0), dtype=np.int64)
+    limits = np.full(1, math.inf)
     for depth in range(branching):
         room = max(1, _ENTRIES // (3 * len(options[depth].bounds) * math.prod(table.shape[depth:])))
-        order = np.argsort(-nodes.limits)
-        loose = max([loose, *nodes.limits[order[room : room + 1]]])
+        order = np.argsort(-limits)
+        loose = max([loose, *limits[order[room : room + 1]]])
         kept = order[:room]
-        nodes = _Nodes(nodes.tables[kept], nodes.chosen[kept], nodes.limits[kept])
-        nodes = _branched(nodes, options[depth:], best)
-        if not len(nodes.limits):  # all that is left is among those that there was no room for
+        tables, picked, limits = _branched(tables[kept], picked[kept], options[depth:], best)
+        if not len(limits):  # all that is left is among those that there was no room for
             return max(best, loose), np.empty((0, len(options)), dtype=np.int64)
     corners = options[branching:]
     costs, chosen = [np.full(1, -math.inf)], [np.zeros((0, len(options)), dtype=np.int64)]
     step = max(1, _ENTRIES // math.prod(len(each.corners) for each in corners))
-    for start in range(0, len(nodes.limits), step):
-        every = _costs(nodes.tables[start : start + step], corners)
+    for start in range(0, len(limits), step):
+        every = _costs(tables[start : start + step], corners)
         if every.size <= _GIVEN:
             top = np.argsort(-every, axis=None)
         else:
             top = np.argpartition(every, -_GIVEN, axis=None)[-_GIVEN:]
         row, *corner = np.unravel_index(top, every.shape)
         costs.append(every.ravel()[top])
-        chosen.append(np.column_stack([nodes.chosen[start + row], *corner]))
+        chosen.append(np.column_stack([picked[start + row], *corner]))
     found = np.concatenate(costs)[1:]
     bound = max(best, loose, float(found.max(initial=0.0)))
     return bound, np.concatenate(chosen)[np.argsort(found)[-_GIVEN:]]
 
 
-def _branched(nodes: _Nodes, options: list[ReplacementOptions], best: float) -> _Nodes:
+def _branched(tables: Array, chosen: IntArray, options: list[ReplacementOptions], best: float) -> _Nodes:
     """The nodes with each option of the first of these classes, but for those that cannot cost as much as ``best``."""
-    below = np.einsum("fpl...,opl->fop...", nodes.tables, options[0].bounds)
+    below = np.einsum("fpl...,opl->fop...", tables, options[0].bounds)
     costs = _costs(below.reshape(-1, *below.shape[2:]), options[1:])
     limit = costs.reshape(*below.shape[:2], -1).max(axis=2)
     row, option = np.nonzero(limit >= best * (1 - _TIE))
-    return _Nodes(below[row, option], np.column_stack([nodes.chosen[row], option]), limit[row, option])
+    return below[row, option], np.column_stack([chosen[row], option]), limit[row, option]
 
 
 def _costs(tables: Array, options: Sequence[ReplacementOptions]) -> Array:

@@ -5,7 +5,6 @@ Source: eqs. (24) and (36).
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -91,21 +90,17 @@ def _checked_basis(name: str, size: int, matrix: ArrayLike | Basis) -> Basis:
             f"independent of one another and of a row of ones; got {array.shape}"
         )
     try:
-        return integer_basis(integer_twin(array).matrix, "given")
+        return integer_basis(integer_twin(array)[0], "given")
     except WorkloadError as error:
         raise WorkloadError(f"the basis given for {name!r} cannot be used: {error}") from error
 
 
-class IntegerTwin(NamedTuple):
-    """An integer matrix that stands for a real one."""
-
-    matrix: IntArray  # (n-1, n): close to 2**exponent times the real one
-    exponent: int
-    loss: float  # how much larger, relative and at equal privacy cost, a variance is at most
-
-
-def integer_twin(basis: ArrayLike, *, loss: float = _LOSS) -> IntegerTwin:
+def integer_twin(basis: ArrayLike, *, loss: float = _LOSS) -> tuple[IntArray, int, float]:
     """The integers for a basis matrix S (n-1, n), n >= 2, with the smallest exponent that loses at most ``loss``.
+
+    Returns:
+        A matrix (n-1, n) close to ``2**exponent S``; the exponent; and how much larger, relative and at equal privacy
+        cost, a variance is at most.
 
     Raises:
         WorkloadError: the matrix is of another shape, not finite, or too close to dependent rows.
@@ -129,7 +124,7 @@ def integer_twin(basis: ArrayLike, *, loss: float = _LOSS) -> IntegerTwin:
         rounded = np.rint(np.ldexp(S, exponent))
         found = _loss(rounded, G, u, pcost)
         if found < loss:
-            return IntegerTwin(frozen(rounded.astype(np.int64)), exponent, found)
+            return frozen(rounded.astype(np.int64)), exponent, found
     raise WorkloadError("a basis matrix must be well conditioned; no integer matrix comes close enough to this one")
 
 

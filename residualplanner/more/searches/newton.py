@@ -8,7 +8,6 @@ small number in place of that 0, which shrinks from step to step, these equation
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,15 +22,6 @@ _LEAST = 1e-2
 _SINGULAR = 1e-15
 #: Up to so many multiplications a step is quick.
 _QUICK = 4e8
-
-
-class _Slopes(NamedTuple):
-    """Derivatives of the Lagrangian; v is in coordinates turned by ``frame``."""
-
-    lengths: FloatArray  # (n,): by the multipliers, plus 1
-    by_v: FloatArray  # (r,): by v
-    second: FloatArray  # (n + r, n + r): by both, twice
-    frame: FloatArray  # (r, r): orthogonal
 
 
 def is_quick(atoms: FloatArray) -> bool:
@@ -52,22 +42,21 @@ def newton_points(
     multipliers, v = np.maximum(start[0], _LEAST * start[0].mean()), start[1]
     n, slack = len(multipliers), np.empty(0)
     for _ in range(_STEPS):
-        here = _slopes(atoms, absent, linear, multipliers, v)
-        slack = slack if len(slack) else np.maximum(1 - here.lengths, _LEAST)
+        lengths, by_v, second, frame = _slopes(atoms, absent, linear, multipliers, v)
+        slack = slack if len(slack) else np.maximum(1 - lengths, _LEAST)
         target = _SHRINKING * float(multipliers @ slack) / n
-        left = here.second.copy()
-        left[np.arange(n), np.arange(n)] -= slack / multipliers
-        right = np.concatenate([1 - here.lengths - target / multipliers, -here.by_v])
+        second[np.arange(n), np.arange(n)] -= slack / multipliers
+        right = np.concatenate([1 - lengths - target / multipliers, -by_v])
         size = len(right) if absent is not None else n
         try:
-            change = np.linalg.solve(left[:size, :size], right[:size])
+            change = np.linalg.solve(second[:size, :size], right[:size])
         except np.linalg.LinAlgError:
             return
         moved = (target - slack * change[:n]) / multipliers - slack
         length = _REACH * min(_room(multipliers, change[:n]), _room(slack, moved), 1 / _REACH)
         multipliers, slack = multipliers + length * change[:n], slack + length * moved
         if absent is not None:
-            v = v + length * (here.frame @ change[n:])
+            v = v + length * (frame @ change[n:])
         if not (np.isfinite(multipliers).all() and np.isfinite(v).all()):
             return
         yield multipliers, v
@@ -75,8 +64,12 @@ def newton_points(
 
 def _slopes(
     atoms: FloatArray, absent: FloatArray | None, linear: FloatArray, multipliers: FloatArray, v: FloatArray
-) -> _Slopes:
-    """The derivatives at some multipliers and v, in the coordinates of the eigenvectors of M."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The derivatives of the Lagrangian at some multipliers and v, in the coordinates of the eigenvectors of M.
+
+    By the multipliers, plus 1, which are the squared lengths of columns, (n,); by v (r,); by both, twice, (n + r,
+    n + r); and the eigenvectors in columns (r, r), which turn v.
+    """
     (r, n), total = atoms.shape, float(multipliers.sum())
     apart = atoms - v[:, None]
     values, frame = eigen((apart * multipliers) @ apart.T)
@@ -92,7 +85,7 @@ def _slopes(
     bent = np.diag(stiff @ d**2) + stiff * np.outer(d, d)
     second[n:, n:] = 2 * (np.diag(total / root) + quadratic - total**2 * bent)
     by_v = 2 * (total * d / root + quadratic @ (frame.T @ v) + frame.T @ linear)
-    return _Slopes((a * a / root[:, None]).sum(axis=0), by_v, second, frame)
+    return (a * a / root[:, None]).sum(axis=0), by_v, second, frame
 
 
 def _room(values: FloatArray, change: FloatArray) -> float:

@@ -3,8 +3,7 @@
 Source: eq. (115).
 
 A node is a set of values that some row adds up.  A branch is a node, its root, with descendants of it, its members,
-whose sums give those of all nodes between: as deep as its members are no more than `MOST_MEMBERS`, and at least its
-children.
+whose sums give those of all nodes between: as deep as its members are no more than a limit, and at least its children.
 """
 
 from collections.abc import Sequence
@@ -17,8 +16,6 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.more.searches.merged_grams import MergedRows
 
-#: The most members of a branch; a node of more children gets nodes in between, which no row adds up.
-MOST_MEMBERS = 256
 #: Entries of a row that differ by less than this, relative, are equal but for rounding.
 _EVEN = 1e-13
 
@@ -64,10 +61,11 @@ class Tree:
         return sparse.csr_array((np.ones(len(where[0])), where), shape=(len(self.parent), len(self.group)))
 
 
-def tree_of_rows(rows: Sequence[MergedRows]) -> Tree | None:
+def tree_of_rows(rows: Sequence[MergedRows], most: int) -> Tree | None:
     """The tree of the rows of several kinds over groups; None where rows overlap without one being inside another.
 
-    Rows that add up the same values are one node.  Rows whose entries differ are none of a hierarchy.
+    Rows that add up the same values are one node.  Rows whose entries differ are none of a hierarchy.  A branch has at
+    most ``most`` members; a node of more children gets nodes in between, which no row adds up.
     """
     found = _sets(rows)
     if found is None:
@@ -77,9 +75,9 @@ def tree_of_rows(rows: Sequence[MergedRows]) -> Tree | None:
     if parent is None:
         return None
     group = np.arange(len(parent) - len(rows[0].width), len(parent))
-    parent, order = _from_the_root(_narrowed(parent))
+    parent, order = _from_the_root(_narrowed(parent, most))
     weights = np.pad(weights, ((0, 0), (0, len(order) - weights.shape[1])))[:, order]
-    return Tree(parent, np.argsort(order)[group], weights, _branches(parent))
+    return Tree(parent, np.argsort(order)[group], weights, _branches(parent, most))
 
 
 def _sets(rows: Sequence[MergedRows]) -> tuple[list[IntArray], FloatArray] | None:
@@ -121,17 +119,17 @@ def _parents(members: Sequence[IntArray], size: int) -> IntArray | None:
     return parent
 
 
-def _narrowed(parent: IntArray) -> IntArray:
+def _narrowed(parent: IntArray, most: int) -> IntArray:
     """Nodes between each node of too many children and these, those of like size together, after the others."""
     size = np.ones(len(parent))
     for node in range(len(parent) - 1, 0, -1):
         size[parent[node]] += size[node]
     found = parent.tolist()
-    for node in np.flatnonzero(np.bincount(parent[1:], minlength=len(parent)) > MOST_MEMBERS).tolist():
+    for node in np.flatnonzero(np.bincount(parent[1:], minlength=len(parent)) > most).tolist():
         children = np.flatnonzero(parent == node)
         children = children[np.argsort(-size[children], kind="stable")]
-        while len(children) > MOST_MEMBERS:
-            parts = np.array_split(children, -(-len(children) // MOST_MEMBERS))
+        while len(children) > most:
+            parts = np.array_split(children, -(-len(children) // most))
             for number, part in enumerate(parts):
                 if len(part) == 1:
                     continue
@@ -154,13 +152,13 @@ def _from_the_root(parent: IntArray) -> tuple[IntArray, IntArray]:
     return rank[parent[order]], order
 
 
-def _branches(parent: IntArray) -> tuple[EqualBranches, ...]:
+def _branches(parent: IntArray, most: int) -> tuple[EqualBranches, ...]:
     children, depth, roots = _children(parent), {0: 0}, [0]
     found: dict[tuple[int, int], list[tuple[int, list[int], list[int]]]] = {}
     for root in roots:  # grows while it is read
         members, inner = children[root], list[int]()
         while (deeper := [child for node in members for child in children[node] or [node]]) != members:
-            if len(deeper) > MOST_MEMBERS:
+            if len(deeper) > most:
                 break
             inner += [node for node in members if children[node]]
             members = deeper

@@ -27,12 +27,14 @@ from residualplanner.more.searches.merged_grams import (
     merged_rows,
 )
 from residualplanner.more.searches.tree import Tree, tree_of_rows
-from residualplanner.more.searches.tree_problem import NodeWeights, TreeProblem, node_forms
+from residualplanner.more.searches.tree_problem import TreeProblem, node_forms
 
 #: Attributes of at most so many values have matrices: these are as quick, and Newton steps bring them closer.
 MERGED_ABOVE = 96
 #: Up to so many groups the problem is solved for all of them together: for sums of variances, and for the maximum.
 _MOST_FOR_SUM, _MOST_FOR_MAXIMUM = 400, 2048
+#: The most members of a branch of a tree.
+_MOST_MEMBERS = 256
 
 
 def grams_for_sum(workload: Workload, size: int, codes: tuple[int, ...]) -> AttributeGrams:
@@ -56,7 +58,7 @@ def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> 
         if count <= most and count < size:
             return merged_grams(own, codes, group)
         rows = [merged_rows(kind, group) for kind in own] if count < size else []
-        tree = tree_of_rows(rows) if rows else None
+        tree = tree_of_rows(rows, _MOST_MEMBERS) if rows else None
         if tree is not None:
             return TreeGrams.of(own, codes, group, rows, tree)
     return plain_grams(workload, size, codes)
@@ -85,17 +87,17 @@ class TreeGrams(MergedGrams):
         """As of `AttributeGrams`, for nodes."""
         present, absent = np.split(weights, 2)
         by_node = present @ self.tree.weights, absent @ self.tree.weights
-        return TreeProblem(self.tree, NodeWeights(*by_node, float(absent @ self._constants), self._contrasts(present)))
+        return TreeProblem(self.tree, *by_node, float(absent @ self._constants), self._contrasts(present))
 
     def factors(self, found: Any) -> tuple[FloatArray, FloatArray]:
         """As of `AttributeGrams`."""
         present, absent = [], []
         measured = found.scales > 0
         for weights, inside, constant in zip(self.tree.weights, self.inside, self._constants, strict=True):
-            forms = node_forms(self.tree, weights, found.proportions)
-            trace = sum(float((form * each).sum()) for form, each in zip(forms.branches, found.added, strict=True))
+            nodes, forms = node_forms(self.tree, weights, found.proportions)
+            trace = sum(float((form * each).sum()) for form, each in zip(forms, found.added, strict=True))
             present.append(trace + float((self.freedom * inside)[measured] @ (1 / found.scales[measured])))
-            absent.append(float(forms.nodes[0]) + constant)
+            absent.append(float(nodes[0]) + constant)
         return np.array(present), np.array(absent)
 
     def _layers(self, found: Any) -> list[NestedLayer]:

@@ -42,15 +42,6 @@ class TreeBasis:
     bound: float  # no basis, nested or not, has a smaller objective
 
 
-class NodeWeights(NamedTuple):
-    """The weights of nodes where the attribute is present and where it is absent, and what is added to both."""
-
-    present: FloatArray  # (nodes,)
-    absent: FloatArray  # (nodes,)
-    constant: float  # added to the objective
-    contrasts: Contrasts  # of the groups
-
-
 class _Step(NamedTuple):
     """What one step finds."""
 
@@ -60,21 +51,19 @@ class _Step(NamedTuple):
     scales: FloatArray  # (g,): of the contrasts
 
 
-class NodeForms(NamedTuple):
-    """The value at each node (nodes,), with its descendants, and the forms (b, k, k) of branches of each size."""
+def node_forms(
+    tree: Tree, weights: FloatArray, proportions: Sequence[FloatArray]
+) -> tuple[FloatArray, list[NDArray[np.float64]]]:
+    """The value at each node (nodes,), with its descendants, and the forms (b, k, k) of branches of each size.
 
-    nodes: FloatArray
-    branches: list[NDArray[np.float64]]
-
-
-def node_forms(tree: Tree, weights: FloatArray, proportions: Sequence[FloatArray]) -> NodeForms:
-    """The forms of all branches, where what is below a member is divided by the proportions.  Source: eq. (115)."""
+    What is below a member is divided by the proportions.  Source: eq. (115).
+    """
     nodes, forms = weights.copy(), []
     for equal, proportion in zip(reversed(tree.branches), reversed(proportions), strict=True):
         form = equal.forms(nodes)
         nodes[equal.roots] += np.einsum("bi,bij,bj->b", proportion, form, proportion)
         forms.append(form)
-    return NodeForms(nodes, forms[::-1])
+    return nodes, forms[::-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +71,10 @@ class TreeProblem:
     """The problem for given weights: what `Tangent` is where there are matrices."""
 
     tree: Tree
-    weights: NodeWeights
+    present: FloatArray  # (nodes,): the weights of nodes where the attribute is present
+    absent: FloatArray  # (nodes,): and where it is absent
+    constant: float  # added to the objective
+    contrasts: Contrasts  # of the groups
     is_fixed: bool = False  # whether proportions are kept as they are
 
     def best(
@@ -92,7 +84,7 @@ class TreeProblem:
         del directions, how
         if start is not None:
             return self._solved(list(start.proportions), start.multipliers, gap)
-        width = self.weights.contrasts.width
+        width = self.contrasts.width
         values = self.tree.below @ width
         proportions = [values[equal.members] / values[equal.roots, None] for equal in self.tree.branches]
         scale = self.trace(width) / float(width.sum())
@@ -101,13 +93,13 @@ class TreeProblem:
     def best_orthogonal(self, even: FloatArray, directions: object, **how: Any) -> TreeBasis:
         """The best nested basis orthogonal to the total for the present part."""
         del even
-        present = self.weights._replace(absent=np.zeros_like(self.weights.absent), constant=0.0)
-        return replace(self, weights=present, is_fixed=True).best(directions, **how)
+        alone = replace(self, absent=np.zeros_like(self.absent), constant=0.0, is_fixed=True)
+        return alone.best(directions, **how)
 
     def at(self, u: FloatArray) -> float:
         """The part that depends on u (g,) only."""
         sums = self.tree.below @ u
-        return float(self.weights.absent @ (sums * sums)) + self.weights.constant
+        return float(self.absent @ (sums * sums)) + self.constant
 
     def _solved(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float) -> TreeBasis:
         """Update multipliers, proportions and covariances in turn until the bound is close enough."""
@@ -132,32 +124,33 @@ class TreeProblem:
 
     def _objective(self, found: _Step) -> float:
         """``p t + s`` of a nested basis."""
-        weights, scales = self.weights, found.scales
-        present = node_forms(self.tree, weights.present, found.proportions).branches
-        absent = node_forms(self.tree, weights.absent, found.proportions).nodes
+        scales = found.scales
+        _, present = node_forms(self.tree, self.present, found.proportions)
+        absent, _ = node_forms(self.tree, self.absent, found.proportions)
         trace = sum(float((form * added).sum()) for form, added in zip(present, found.added, strict=True))
-        inside = weights.contrasts.freedom * weights.contrasts.weight
+        inside = self.contrasts.freedom * self.contrasts.weight
         trace += float(np.divide(inside, scales, where=scales > 0, out=scales * 0).sum())
-        return float(found.lengths.max()) * trace + float(absent[0]) + weights.constant
+        return float(found.lengths.max()) * trace + float(absent[0]) + self.constant
 
     def bound(self, multipliers: FloatArray, proportions: list[FloatArray]) -> float:
         """What no basis is below.  Source: eqs. (116) and (117)."""
-        weights, trace = self.weights, self.trace(multipliers)
+        trace = self.trace(multipliers)
         if self.is_fixed:
-            absent = float(node_forms(self.tree, weights.absent, proportions).nodes[0])
+            nodes, _ = node_forms(self.tree, self.absent, proportions)
+            absent = float(nodes[0])
         else:
             absent = self._least_absent()
-        return trace * trace / float(multipliers.sum()) + absent + weights.constant
+        return trace * trace / float(multipliers.sum()) + absent + self.constant
 
     def trace(self, multipliers: FloatArray) -> float:
         """What the trace of the root of M is at least, whatever u is.  Source: eq. (116)."""
-        tree, weights = self.tree, self.weights
+        tree = self.tree
         below = np.maximum(tree.below @ multipliers, _TINY)
-        inside = _subtree_sums(tree, weights.present * below * below) / (below * below)
-        trace = weights.contrasts.trace(multipliers)
+        inside = _subtree_sums(tree, self.present * below * below) / (below * below)
+        trace = self.contrasts.trace(multipliers)
         for equal in tree.branches:
             roots = np.sqrt(below[equal.members])
-            nodes = weights.present.copy()
+            nodes = self.present.copy()
             nodes[equal.members] = inside[equal.members]
             form = equal.forms(nodes) * roots[:, :, None] * roots[:, None, :]
             image = np.einsum("bij,bj->bi", form, roots)
@@ -175,7 +168,7 @@ class TreeProblem:
     def _least_absent(self) -> float:
         """The least ``u^T V_s u`` of all u of sum 1, as of resistors in series and side by side."""
         flow = np.zeros(len(self.tree.parent))
-        least = self.weights.absent.copy()
+        least = self.absent.copy()
         for node in range(len(flow) - 1, 0, -1):
             least[node] += 1 / flow[node] if 0 < flow[node] < math.inf else 0.0
             flow[self.tree.parent[node]] += 1 / least[node] if least[node] > 0 else math.inf
@@ -183,8 +176,8 @@ class TreeProblem:
 
     def _step(self, proportions: list[FloatArray], multipliers: FloatArray) -> _Step:
         """The best covariance of each branch for these multipliers and proportions, then the best proportions."""
-        tree, weights = self.tree, self.weights
-        present, absent = (node_forms(tree, part, proportions).branches for part in (weights.present, weights.absent))
+        tree = self.tree
+        present, absent = (node_forms(tree, part, proportions)[1] for part in (self.present, self.absent))
         below = tree.below @ multipliers
         noise, mass, lengths = np.zeros(len(below)), np.ones(len(below)), np.zeros(len(below))
         moved, added = [], []
@@ -201,8 +194,8 @@ class TreeProblem:
             mass[members] = proportion * mass[roots, None]
             moved.append(proportion)
             added.append(covariance)
-        scales = weights.contrasts.scales(multipliers)
-        return _Step(moved, added, lengths[tree.group] + weights.contrasts.lengths(scales), scales)
+        scales = self.contrasts.scales(multipliers)
+        return _Step(moved, added, lengths[tree.group] + self.contrasts.lengths(scales), scales)
 
 
 def _subtree_sums(tree: Tree, values: FloatArray) -> FloatArray:

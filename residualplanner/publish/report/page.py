@@ -13,7 +13,7 @@ from residualplanner.method.domain.labels import label_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
-from residualplanner.more.classifications.from_sources import origins_of
+from residualplanner.more.classifications.hierarchy import origins_of
 from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, promise_of
 from residualplanner.publish.report.statistics import statistics_of

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from column_codes import codes_of_entries
 from residualplanner import Domain, Numeric, Weight
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
+UNKNOWN, MISSING = -1, -2
 few = settings(derandomize=True, deadline=None, max_examples=60)
 WEIGHTS = [
     Weight("w", maximum=60),
@@ -52,13 +52,6 @@ def test_weights_are_read_exactly_however_they_are_written(weight, units, roundi
         assert weight.codes_of_column("numbers")(np.array([int(value)])).tolist() == [expected]
 
 
-def test_a_float_of_32_bits_is_the_decimal_that_it_spells():
-    found = WEIGHTS[4].codes_of_column("numbers")(
-        np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32)
-    )
-    assert found.tolist() == [10, 307, BETWEEN_UNITS, MISSING, UNKNOWN, NEGATIVE, 1250]
-
-
 @pytest.mark.parametrize(
     ("entry", "code"),
     [
@@ -82,7 +75,7 @@ def test_a_float_of_32_bits_is_the_decimal_that_it_spells():
     ],
 )
 def test_entries_that_are_no_weights_are_told_apart(entry, code):
-    assert codes_of_values(WEIGHTS[0], [entry]).tolist() == [code]
+    assert codes_of_entries(WEIGHTS[0], [entry]).tolist() == [code]
 
 
 @pytest.mark.parametrize(("above", "code"), [("clip", 480), ("refuse", ABOVE)])
@@ -94,26 +87,26 @@ def test_what_is_between_units_above_the_maximum_is_above_it_in_every_type(above
     assert weight.codes_of_column("numbers")(np.array([float(entry)])).tolist() == [code]
 
 
-def test_integers_beyond_the_maximum_do_not_wrap():
+def test_integers_beyond_the_maximum_do_not_wrap_and_a_float_of_32_bits_is_the_decimal_that_it_spells():
+    narrow = np.array([0.1, 3.07, 3.075, np.nan, np.inf, -1, 99], dtype=np.float32)
+    codes = [10, 307, BETWEEN_UNITS, MISSING, UNKNOWN, NEGATIVE, 1250]
+    assert WEIGHTS[4].codes_of_column("numbers")(narrow).tolist() == codes
     found = WEIGHTS[0].codes_of_column("numbers")
     assert found(np.array([2**63 - 1, -(2**63), 60])).tolist() == [ABOVE, NEGATIVE, 60]
     assert found(np.array([2**64 - 1], dtype=np.uint64)).tolist() == [ABOVE]
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
-def test_a_domain_with_weights_survives_json(weight):
+def test_a_domain_with_weights_survives_json_and_one_without_is_as_it_was(weight):
     domain = Domain({"a": 2}, weight=weight)
     assert Domain.from_json(json.loads(json.dumps(domain.to_json()))) == domain
     assert domain != Domain({"a": 2})
     assert eval(repr(weight), {"Weight": Weight}) == weight
     assert [column.name for column in domain.columns] == ["a", "w"]
     assert domain.denominator == weight.unit.denominator
-
-
-def test_without_weights_a_domain_is_as_it_was():
-    domain = Domain({"a": 2})
-    assert domain.to_json() == {"attributes": [{"name": "a", "size": 2, "unknown": "error", "missing": "error"}]}
-    assert (domain.weight.maximum, domain.denominator, domain.columns) == (1, 1, domain.attributes)
+    plain = Domain({"a": 2})
+    assert plain.to_json() == {"attributes": [{"name": "a", "size": 2, "unknown": "error", "missing": "error"}]}
+    assert (plain.weight.maximum, plain.denominator, plain.columns) == (1, 1, plain.attributes)
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,15 @@ from scipy.integrate import simpson
 from scipy.special import erf
 
 import residualplanner as rp
-from random_plans import plans, table_covariance
-from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
-from residualplanner.method.strategy import accuracy
-from residualplanner.more.bounds import max_abs_error
-from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound
+from random_plans import basis_of, plan_by_hand, plans, table_covariance
+from residualplanner import Prefix, Range
+from residualplanner.more.bounds.max_abs_error import independent_mean_max, mean_max_bound, mean_max_bounds
 
-KINDS = Workload(
-    Domain({"a": 5, "b": 6, "c": 3}),
+KINDS = rp.Workload(
+    rp.Domain({"a": 5, "b": 6, "c": 3}),
     [{"a": Prefix()}, {"b": Range()}, {"a": Prefix(), "b": Range()}, ("c", "b"), ("a", "b", "c"), ()],
 )
-PLAN = select(KINDS, budget=zcdp(0.5))
+PLAN = rp.select(KINDS, budget=rp.zcdp(0.5))
 
 
 def by_simpson(std_err, cells):
@@ -45,14 +43,12 @@ def simulated(covariance, seed=1, draws=20_000):
     return largest.mean(), largest.std() / math.sqrt(draws)
 
 
-@pytest.mark.parametrize(("cells", "mean"), [(1, math.sqrt(2 / math.pi)), (2, 2 / math.sqrt(math.pi))])
-def test_few_independent_cells_have_the_known_means(cells, mean):
-    assert independent_mean_max(np.array([float(cells)]))[0] == pytest.approx(mean, rel=1e-12)
-
-
-@pytest.mark.parametrize("cells", [10.0, 1e3, 1e6, 1e9])
-def test_many_independent_cells_have_the_mean_of_the_integral(cells):
-    assert independent_mean_max(np.array([cells]))[0] == pytest.approx(by_simpson([1], [cells]), rel=1e-8)
+@pytest.mark.parametrize(
+    ("cells", "mean"),
+    [(1, math.sqrt(2 / math.pi)), (2, 2 / math.sqrt(math.pi)), *((n, by_simpson([1], [n])) for n in (10, 1e3, 1e9))],
+)
+def test_independent_cells_have_the_known_means_and_those_of_the_integral(cells, mean):
+    assert independent_mean_max(np.array([float(cells)]))[0] == pytest.approx(mean, rel=1e-12 if cells < 3 else 1e-8)
 
 
 def test_a_polynomial_stands_for_many_different_numbers_of_cells():
@@ -72,12 +68,6 @@ def test_a_polynomial_stands_for_many_different_numbers_of_cells():
 def test_unequal_deviations_have_the_value_of_the_integral(logs, powers):
     std_err, cells = np.sort(np.exp(logs)), np.round(10.0 ** np.array(powers[: len(logs)]))
     assert mean_max_bound(std_err, cells) == pytest.approx(by_simpson(std_err, cells), rel=1e-8)
-
-
-def test_the_bound_is_the_mean_of_independent_cells_by_simulation():
-    std_err = np.array([0.5, 1.0, 1.0, 3.0])
-    mean, error = simulated(np.diag(std_err**2), draws=200_000)
-    assert abs(mean_max_bound(std_err, np.ones(4)) - mean) < 4 * error
 
 
 @given(plan=plans(most_cells=24, most_queries=2))
@@ -105,51 +95,49 @@ def test_the_column_is_the_bound_of_every_query():
     assert (errors["expected_max_abs_error"] >= errors["expected_abs_error"] * (1 - 1e-12)).all()
 
 
-def test_marginals_have_their_standard_error_times_that_of_as_many_independent_cells():
-    plan = select(marginals(Domain({"a": 7, "b": 1, "c": 30}), up_to=3), budget=zcdp(0.5))
-    errors = plan.errors()
-    expected = errors["std_err"] * independent_mean_max(errors["cells"].to_numpy(dtype=float))
-    np.testing.assert_allclose(errors["expected_max_abs_error"], expected, rtol=1e-12)
-    assert plan.expected_max_abs_error(("c", "a")) == pytest.approx(
-        float(errors.set_index("query").loc["a × c", "expected_max_abs_error"]), rel=1e-12
-    )
+def test_marginals_of_any_size_have_their_standard_error_times_that_of_as_many_independent_cells():
+    marginals = rp.marginals(rp.Domain({"a": 7, "b": 1, "c": 30}), up_to=3)
+    large = rp.marginals(rp.Domain({f"a{i}": 200 for i in range(9)}), order=9)
+    for workload, query in ((marginals, ("c", "a")), (large, large.domain.names)):
+        plan = rp.select(workload, budget=rp.zcdp(0.5))
+        errors = plan.errors()
+        expected = errors["std_err"] * independent_mean_max(errors["cells"].to_numpy(dtype=float))
+        np.testing.assert_allclose(errors["expected_max_abs_error"], expected, rtol=1e-12)
+        row = list(workload).index(tuple(sorted(query)))
+        assert plan.expected_max_abs_error(query) == pytest.approx(expected[row], rel=1e-9)
 
 
-def test_a_table_of_more_cells_than_can_be_held_has_a_bound_where_they_are_equal():
-    plan = select(marginals(Domain({f"a{i}": 200 for i in range(9)}), order=9), budget=zcdp(0.5))
-    names = tuple(f"a{i}" for i in range(9))
-    bound = plan.expected_max_abs_error(names)
-    assert bound == pytest.approx(plan.errors()["std_err"][0] * 9.5, rel=2e-2)
-    assert bound == pytest.approx(plan.errors()["expected_max_abs_error"][0], rel=1e-9)
+@pytest.mark.parametrize("size", [2_000, 2_100])
+def test_cells_of_more_than_four_million_variances_count_as_the_average_one_and_as_the_largest(size):
+    workload = rp.Workload(rp.Domain({"a": size, "b": size}), [{"a": Prefix(), "b": Prefix()}])
+    strategy = rp.strategies.constant_strategy(workload.closure, [basis_of(size, None)] * 2)
+    (row,) = plan_by_hand(workload, strategy, np.ones(4)).errors().to_dict("records")
+    of_average = math.sqrt(2 / math.pi) * row["std_err"]
+    of_largest = row["max_std_err"] * independent_mean_max(np.array([float(size**2)]))[0]
+    if size**2 > 2**22:
+        assert row["expected_abs_error"] == pytest.approx(of_average, rel=1e-12)
+        assert row["expected_max_abs_error"] == pytest.approx(of_largest, rel=1e-12)
+    else:
+        assert row["expected_abs_error"] < of_average * 0.95
+        assert row["expected_max_abs_error"] < of_largest * 0.95
 
 
-@pytest.mark.parametrize("most", [1, 2, 7])
-def test_groups_of_deviations_only_raise_the_bound(monkeypatch, most):
-    exact = PLAN.expected_max_abs_error({"a": Prefix(), "b": Range()})
-    monkeypatch.setattr(max_abs_error, "DEVIATIONS", most)
-    grouped = PLAN.expected_max_abs_error({"a": Prefix(), "b": Range()})
-    largest = math.sqrt(PLAN.variance({"a": Prefix(), "b": Range()}).max())
-    one_group = largest * independent_mean_max(np.array([105.0]))[0]
-    assert exact <= grouped <= one_group * (1 + 1e-12)
-    assert most > 1 or grouped == pytest.approx(one_group, rel=1e-12)
-
-
-def test_where_there_are_too_many_cells_all_count_as_the_one_with_the_largest_variance(monkeypatch):
-    own = select(KINDS, budget=zcdp(0.5)).errors()
-    monkeypatch.setattr(accuracy, "MEAN_LIMIT", 3)
-    coarse = select(KINDS, budget=zcdp(0.5)).errors()
-    expected = coarse["max_std_err"] * independent_mean_max(coarse["cells"].to_numpy(dtype=float))
-    np.testing.assert_allclose(coarse["expected_max_abs_error"], expected, rtol=1e-12)
-    assert (coarse["expected_max_abs_error"] >= own["expected_max_abs_error"] * (1 - 1e-12)).all()
-    assert (coarse["expected_max_abs_error"] > own["expected_max_abs_error"] * 1.001).any()
+def test_groups_of_deviations_only_raise_the_bound():
+    """Of ten thousand queries each gets eight groups, of the 105 deviations that it has."""
+    variance = PLAN.variance({"a": Prefix(), "b": Range()}).ravel()
+    exact = mean_max_bound(np.sort(variance**0.5), np.ones(105))
+    grouped = mean_max_bounds(np.full(10_000, 105.0), [(np.array([4]), variance[None])])[4]
+    one_group = math.sqrt(variance.max()) * independent_mean_max(np.array([105.0]))[0]
+    assert exact < grouped < one_group
+    assert grouped == pytest.approx(exact, rel=0.04)
 
 
 @pytest.mark.slow
 def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
     """Discrete Gaussians are sub-Gaussian with the variance of their continuous twins; a coarse lattice on purpose."""
-    plan = select(marginals(Domain({"a": 2, "b": 2}), order=2), budget=zcdp(20))
+    plan = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 2}), order=2), budget=rp.zcdp(20))
     found = [
-        np.abs(reconstruct(measure(plan, np.zeros((0, 2), dtype=np.int64)))["a", "b"].estimate).max()
+        np.abs(rp.reconstruct(rp.measure(plan, np.zeros((0, 2), dtype=np.int64)))["a", "b"].estimate).max()
         for _ in range(300)
     ]
     std_err = float(plan.errors()["std_err"][0])
@@ -159,4 +147,4 @@ def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
 
 def test_a_query_that_is_not_answered_is_refused():
     with pytest.raises(rp.errors.WorkloadError, match="the plan does not answer"):
-        select(marginals(Domain({"a": 2, "b": 2}), up_to=1), budget=zcdp(1)).expected_max_abs_error(("a", "b"))
+        rp.select(rp.marginals(KINDS.domain, up_to=1), budget=rp.zcdp(1)).expected_max_abs_error(("a", "b"))

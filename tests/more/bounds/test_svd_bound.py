@@ -20,7 +20,7 @@ PREFIXES = {"Adult": 5, "CPS": 2, "Loans": 4}
 
 
 @st.composite
-def asked_workloads(draw: st.DrawFn, most_cells: int = 60) -> tuple[rp.Workload, Matrix, np.ndarray]:
+def asked_workloads(draw, most_cells=60):
     """A small workload with several kinds, its matrix with a row for each cell, and the weights of these rows."""
     sizes: list[int] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -71,7 +71,7 @@ def random_mechanism(rng: np.random.Generator, size: int) -> Matrix:
     return K * scale[:, None] * scale
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(asked_workloads())
 def test_the_bound_is_that_of_the_singular_values_or_above(problem):
     workload, rows, weights = problem
@@ -81,30 +81,25 @@ def test_the_bound_is_that_of_the_singular_values_or_above(problem):
         assert rp.losses.svd_bound(workload) == pytest.approx(dense, rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
-@given(problem=asked_workloads(most_cells=24))
-def test_the_bound_on_the_maximum_is_the_greatest_over_weights_of_all_cells(problem):
-    workload, rows, weights = problem
-    lowest, highest = dense_greatest_bound(np.sqrt(weights)[:, None] * rows)
-    assert lowest * (1 - 1e-4) <= rp.losses.svd_bound(workload, loss="max") <= highest * (1 + 1e-6)
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(problem=asked_workloads(most_cells=24), seed=st.integers(0, 2**32 - 1))
-def test_no_mechanism_has_a_loss_below_the_bounds(problem, seed):
+def test_the_bounds_are_the_greatest_over_weights_of_all_cells_and_no_mechanism_is_below_them(problem, seed):
     workload, rows, weights = problem
+    of_sum, of_maximum = (rp.losses.svd_bound(workload, loss=loss) for loss in ("sum", "max"))
+    lowest, highest = dense_greatest_bound(np.sqrt(weights)[:, None] * rows)
+    assert lowest * (1 - 1e-4) <= of_maximum <= highest * (1 + 1e-6)
     inverse = np.linalg.inv(random_mechanism(np.random.default_rng(seed), rows.shape[1]))
     variances = np.einsum("ri,ij,rj->r", rows, inverse, rows) * weights
-    assert rp.losses.svd_bound(workload) <= variances.sum() * (1 + 1e-6)
-    assert rp.losses.svd_bound(workload, loss="max") <= variances.max() * (1 + 1e-6)
-    assert rp.losses.svd_bound(workload) <= rp.losses.svd_bound(workload, loss="max") * len(rows) * (1 + 1e-6)
+    assert of_sum <= variances.sum() * (1 + 1e-6)
+    assert of_maximum <= variances.max() * (1 + 1e-6)
 
 
 @settings(max_examples=40, deadline=None)
 @given(case=cases(), loss=st.sampled_from(["sum", "max"]))
 def test_plans_for_marginals_reach_the_bound(case, loss):
     plan = rp.select(case.workload, budget=rp.pcost(1), loss=loss)
-    assert rp.losses.svd_bound(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
+    near = 1e-7 if loss == "sum" else 2e-4  # the search for weights ends within a ten-thousandth of the root
+    assert rp.losses.svd_bound(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=near)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +112,13 @@ def test_losses_with_weights_of_their_own_are_reached_too(loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_the_residual_bases_come_close_from_above(order):
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("loss", ["sum", "max"])
+def test_the_residual_bases_come_close_from_above(order, loss):
     kinds = {"a": Prefix(), "b": Range(), "c": Hierarchy([{"low": [0, 1, 2], "high": [3, 4]}])}
     workload = rp.marginals(rp.Domain({"a": 6, "b": 4, "c": 5}), order=order, kinds=kinds)
-    least = rp.select(workload, budget=rp.pcost(1)).loss_value
-    assert least * 0.75 < rp.losses.svd_bound(workload) < least
-    maximum = rp.select(workload, budget=rp.pcost(1), loss="max").loss_value
-    assert maximum * 0.75 < rp.losses.svd_bound(workload, loss="max") < maximum
+    least = rp.select(workload, budget=rp.pcost(1), loss=loss).loss_value
+    assert least * 0.75 < rp.losses.svd_bound(workload, loss=loss) < least
 
 
 @pytest.mark.parametrize("table", WORKLOADS)
@@ -179,39 +173,41 @@ def test_queries_of_weight_0_do_not_count():
     with_both = rp.Workload(domain, [{"a": Prefix()}, {"b": Range()}, ("a", "b")], weights=[1, 0, 0])
     alone = rp.Workload(domain, [{"a": Prefix()}])
     for loss in ("sum", "max"):
-        assert rp.losses.svd_bound(with_both, loss=loss) == pytest.approx(
-            rp.losses.svd_bound(alone, loss=loss), rel=1e-9
-        )
+        expected = rp.losses.svd_bound(alone, loss=loss)
+        assert rp.losses.svd_bound(with_both, loss=loss) == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_is_too_large_is_refused_with_the_way_out():
-    domain = rp.Domain({"age": 90, "income": 90, "sex": 2})
-    both = rp.Workload(domain, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}, {"income": Range()}])
-    wide = rp.Workload(domain, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}])
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"8,100 rows for the queries of 'age', 'income' together; .*up to 6,000"
-    ):
-        rp.losses.svd_bound(both)
-    many = rp.Domain({name: 90 for name in NAMES[:6]})
-    with pytest.raises(rp.errors.WorkloadError, match=r"of 34,\d\d\d,\d\d\d,\d\d\d rows"):
-        rp.losses.svd_bound(rp.marginals(many, order=5, kinds=dict.fromkeys(NAMES[:6], Prefix())))
-    with pytest.raises(rp.errors.WorkloadError, match=r"up to 2,000"):
-        rp.losses.svd_bound(wide, loss="max")
-    with pytest.raises(rp.errors.WorkloadError, match=r"'age' has values, 7,000; it is computed up to 6,000"):
-        rp.losses.svd_bound(rp.marginals(rp.Domain({"age": 7000, "b": 2}), order=1, kinds={"age": Prefix()}))
-    with pytest.raises(rp.errors.WorkloadError, match=r"a weight for each of 1,279,200 cells"):
-        rp.losses.svd_bound(rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), loss="max")
+AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
+MANY = rp.Domain({name: 90 for name in NAMES[:6]})
 
 
-@pytest.mark.parametrize("loss", [sum, "least", 3])
-def test_other_losses_are_refused(loss):
-    with pytest.raises(rp.errors.WorkloadError, match=r"'sum'"):
-        rp.losses.svd_bound(rp.Workload(rp.Domain({"a": 2}), ["a"]), loss=loss)
-
-
-def test_only_workloads_have_bounds():
-    with pytest.raises(rp.errors.ArgumentError, match=r"got a list; make one with marginals"):
-        rp.losses.svd_bound([("a",)])
+@pytest.mark.parametrize(
+    ("workload", "loss", "message"),
+    [
+        (
+            rp.Workload(AGES, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}, {"income": Range()}]),
+            "sum",
+            r"8,100 rows for the queries of 'age', 'income' together; .*up to 6,000",
+        ),
+        (
+            rp.marginals(MANY, order=5, kinds=dict.fromkeys(NAMES[:6], Prefix())),
+            "sum",
+            r"of 34,\d{3},\d{3},\d{3} rows",
+        ),
+        (rp.Workload(AGES, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}]), "max", "up to 2,000"),
+        (
+            rp.marginals(rp.Domain({"age": 7000, "b": 2}), order=1, kinds={"age": Prefix()}),
+            "sum",
+            r"'age' has values, 7,000; it is computed up to 6,000",
+        ),
+        (rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), "max", "a weight for each of 1,279,200 cells"),
+        *((rp.Workload(rp.Domain({"a": 2}), ["a"]), loss, "'sum'") for loss in (sum, "least", 3)),
+        ([("a",)], "sum", "got a list; make one with marginals"),
+    ],
+)
+def test_what_is_too_large_is_refused_with_the_way_out_and_so_are_other_losses(workload, loss, message):
+    with pytest.raises((rp.errors.WorkloadError, rp.errors.ArgumentError), match=message):
+        rp.losses.svd_bound(workload, loss=loss)
 
 
 @pytest.mark.parametrize("loss", ["sum", "max"])

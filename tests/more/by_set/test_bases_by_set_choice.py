@@ -43,15 +43,10 @@ def test_the_loss_is_that_of_explicit_matrices(plan):
     assert float(plan.workload.weights * plan.workload.cells @ plan.average_variances) == pytest.approx(loss, rel=1e-8)
 
 
-def test_the_exact_cost_is_the_budget_but_for_a_billionth_and_not_below_that_of_explicit_matrices(plan):
-    rows, covariance = mechanism(plan)
-    precision = np.nextafter(1 / plan.noise_variances, np.inf)
-    exact = exact_cost(plan.strategy, precision)
+def test_the_exact_cost_is_the_budget_but_for_a_billionth_and_the_noise_is_proved_best_for_its_bases(plan):
+    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_variances, np.inf))
     assert exact <= Fraction(plan.pcost) <= plan.budget.pcost_exact <= exact * (1 + Fraction(1, 10**9))
-    assert dense.privacy_cost(rows, covariance) <= plan.pcost * (1 + 1e-9)
-
-
-def test_the_noise_is_proved_best_for_its_bases(plan):
+    assert dense.privacy_cost(*mechanism(plan)) <= plan.pcost * (1 + 1e-9)
     assert 0 <= plan.gap < 1e-6
     assert plan.status == "bases by set from a local search; noise certified for them"
 
@@ -100,63 +95,22 @@ def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usua
         assert (found.noise_variances == usual.noise_variances).all()
 
 
-def test_the_bound_is_below_what_a_convex_solver_finds():
-    cvxpy = pytest.importorskip("cvxpy")
-    plan = planned("tiny")
-    by_set, sizes = plan.strategy, plan.domain.sizes
-    lengths = {(A, i): (by_set.basis(A, i).matrix ** 2).sum(axis=0) for A in plan.closure for i in A}
-    # The loss is linear in the noise: unit noise of one set after another gives its weights.
-    weights, rows = [], mechanism(plan)[0]
-    counts = [math.prod(sizes[i] - 1 for i in A) for A in plan.closure]
-    for number in range(len(counts)):
-        owner = np.repeat(np.arange(len(counts)), counts) == number
-        weight = 0.0
-        for query, importance in zip(plan.workload, plan.workload.weights.tolist(), strict=True):
-            estimator = query_rows(plan, query) @ np.linalg.inv(rows)
-            weight += importance * float((estimator[:, owner] ** 2).sum())
-        weights.append(weight)
-    # Without messages, as there is one pair: the cost at every cell of the domain.
-    unit = [
-        (np.outer if len(A) > 1 else lambda *x: x)(*(lengths[A, i] for i in A)) if A else None for A in plan.closure
-    ]
-    per_cell = np.array(
-        [
-            [1.0, float(unit[1][0][r]), float(unit[2][0][s]), float(unit[3][r, s])]
-            for r in range(sizes[0])
-            for s in range(sizes[1])
-        ]
-    )
-    scale = plan.noise_variances
-    precision = cvxpy.Variable(4)
-    problem = cvxpy.Problem(
-        cvxpy.Minimize((np.array(weights) * scale / plan.loss_value) @ cvxpy.inv_pos(precision)),
-        [per_cell / scale @ precision <= plan.pcost],
-    )
-    problem.solve(solver="CLARABEL")
-    assert plan.loss_value / (1 + plan.gap) <= problem.value * plan.loss_value * (1 + 1e-7)
-    assert plan.loss_value == pytest.approx(problem.value * plan.loss_value, rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("budget", ["1e-9", "0.1", "12345.678", "1e12"])
-def test_every_budget_is_spent_and_never_exceeded(budget):
-    plan = rp.select(TINY, budget=rp.pcost(budget), bases=BY_SET)
-    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_variances, np.inf))
-    assert Fraction(budget) * (1 - Fraction(1, 10**9)) <= exact <= Fraction(budget)
-    assert plan.loss_value * float(budget) == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
-
-
-def test_a_loss_is_reached_at_the_least_cost():
-    plan = rp.select(TINY, at_most=10.0, bases=BY_SET)
-    assert plan.loss_value <= 10
-    assert plan.pcost * 10 == pytest.approx(planned("tiny").loss_value * 0.74, rel=1e-9)
-
-
-def test_records_per_person_multiply_the_cost():
-    plan = rp.select(TINY, budget=rp.zcdp("0.37"), bases=BY_SET, records_per_person=3)
-    assert plan.loss_value == pytest.approx(9 * planned("tiny").loss_value, rel=1e-9)
+@pytest.mark.parametrize(
+    ("limit", "records"),
+    [
+        *(({"budget": rp.pcost(text)}, 1) for text in ("1e-9", "12345.678", "1e12")),
+        ({"at_most": 10.0}, 1),
+        ({"budget": rp.zcdp("0.37")}, 3),
+    ],
+)
+def test_every_budget_is_spent_and_never_exceeded(limit, records):
+    plan = rp.select(TINY, **limit, bases=BY_SET, records_per_person=records)
+    exact = exact_cost(plan.strategy, np.nextafter(1 / plan.noise_variances, np.inf)) * records**2
+    assert plan.budget.pcost_exact * (1 - Fraction(1, 10**9)) <= exact <= Fraction(plan.pcost)
+    assert Fraction(plan.pcost) <= plan.budget.pcost_exact
+    assert plan.loss_value <= limit.get("at_most", math.inf)
+    assert plan.loss_value * plan.pcost == pytest.approx(records**2 * planned("tiny").loss_value * 0.74, rel=1e-8)
     assert plan.gap < 1e-6
-    assert 0.74 * (1 - 1e-9) <= plan.pcost <= 0.74
 
 
 def test_scaled_plans_and_parts_of_plans_have_the_cost_they_state(plan):
@@ -167,15 +121,6 @@ def test_scaled_plans_and_parts_of_plans_have_the_cost_they_state(plan):
     part = plan_of_part(plan, plan.workload.take([0, 1]))
     assert part.pcost <= plan.pcost
     np.testing.assert_allclose(part.average_variances, plan.average_variances[:2], rtol=1e-12)
-
-
-def test_sweeps_plan_by_set():
-    budgets = [rp.zcdp("0.1"), rp.zcdp("0.37")]
-    table = rp.questions.sweep(TINY, budgets, bases=BY_SET)
-    assert table["loss_value"].to_numpy() == pytest.approx(
-        [planned("tiny").loss_value * 3.7, planned("tiny").loss_value], rel=1e-9
-    )
-    assert (table["pcost"].to_numpy() <= [0.2, 0.74]).all()
 
 
 def test_estimates_count_the_search():

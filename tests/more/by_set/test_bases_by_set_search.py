@@ -1,6 +1,5 @@
 """What the search for bases by set computes: loss and cost against explicit matrices, slopes against differences."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,15 +11,15 @@ import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
-from residualplanner.method.losses.loss import importance_of
 from residualplanner.more.by_set.loss_and_cost import Maxima
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
-from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
+from residualplanner.more.by_set.search import Family, GroupBasis, Member
+from residualplanner.more.by_set.table_costs import CostTable, cost_of
 from workloads_by_set import IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
 
 def family_of(case):
-    problem = by_set_problem(case, importance_of(case, "cells"))
+    problem = by_set_problem(case, case.weights * case.cells)
     return None if problem is None else Family(problem)
 
 
@@ -84,7 +83,10 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     assume(family is not None)
     problem, member = family.problem, random_member(family, seed)
     found, _ = family.cost(member, Maxima())
-    assert found == pytest.approx(bound_of(problem, member), rel=1e-9)
+    own = [tuple(int(problem.attribute_of_group[g]) for g in groups) for groups in problem.classes]
+    lengths = [tuple(member.lengths[g] for g in groups) for groups in problem.classes]
+    tables = [CostTable(*each) for each in zip(own, lengths, strict=True)]
+    assert found == pytest.approx(cost_of(tables, member.precision, member.messages), rel=1e-9)
     above, slopes = family.cost(member, Maxima(sharpness))
     assert found <= above * (1 + 1e-12)
     # Weighed by what counts, smooth maxima are below the maxima, and nearer than any that are above.
@@ -95,29 +97,6 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
     precision = (member.precision / members)[problem.cost_class] / problem.factor
     costs = [w * (part * part).sum(axis=0) for w, part in zip(precision, explicit_rows(family, member), strict=True)]
     assert sum(costs).max() <= found * (1 + 1e-9)
-
-
-def bound_of(problem, member):
-    """(41), cell by cell."""
-    total, of_value = 0.0, {}
-    for number, groups in enumerate(problem.classes):
-        attributes = [int(problem.attribute_of_group[g]) for g in groups]
-        cells = []
-        for cell in itertools.product(*(range(problem.axes[i].values) for i in attributes)):
-            cost = float(member.precision[number]) * math.prod(
-                float(member.lengths[g][r]) for g, r in zip(groups, cell, strict=True)
-            )
-            if len(groups) == 1:
-                of_value[attributes[0], cell[0]] = of_value.get((attributes[0], cell[0]), 0.0) + cost
-            told = zip(member.messages.get(number, []), cell, strict=False)
-            cells.append(cost - sum(float(phi[r]) for phi, r in told))
-        if len(groups) > 1:
-            for i, phi in zip(attributes, member.messages[number], strict=True):
-                for r, told in enumerate(phi.tolist()):
-                    of_value[i, r] = of_value.get((i, r), 0.0) + told
-        total += max(cells) if len(groups) != 1 else 0.0
-    attributes = {i for i, _ in of_value}
-    return total + sum(max(value for (j, _), value in of_value.items() if j == i) for i in attributes)
 
 
 @pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
@@ -147,16 +126,8 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case):
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
-def test_the_search_ends_no_higher_than_it_starts(case):
-    family = family_of(case)
-    start = library(case, family)
-    assert family.value(search(family, start)) <= family.value(start)
-
-
 def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are_the_same():
-    problem = by_set_problem(THREE, importance_of(THREE, "cells"))
+    problem = by_set_problem(THREE, THREE.weights * THREE.cells)
     factors = [(members, i) for members in THREE.closure for i in members]
     groups = dict(zip(factors, problem.group.tolist(), strict=True))
     # Attribute 2 is queried as identity with both others, and as prefix with 1 only, by a query of weight 0.
@@ -169,7 +140,7 @@ def test_factors_have_one_basis_where_the_order_and_the_kinds_of_larger_sets_are
 
 def test_attributes_of_identity_only_add_no_tables():
     case = workload((4, 5, 3), [{0: PREFIX}, {0: IDENTITY, 1: IDENTITY}, {0: IDENTITY, 1: IDENTITY, 2: IDENTITY}])
-    problem = by_set_problem(case, importance_of(case, "cells"))
+    problem = by_set_problem(case, case.weights * case.cells)
     assert list(problem.axes) == [0]
     assert problem.joint == []
     assert problem.size.cells == 0
@@ -187,7 +158,7 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     with pytest.raises(
         rp.errors.WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"
     ):
-        by_set_problem(many, importance_of(many, "cells"))
+        by_set_problem(many, many.weights * many.cells)
     long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
     with pytest.raises(rp.errors.WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
-        by_set_problem(long, importance_of(long, "cells"))
+        by_set_problem(long, long.weights * long.cells)

@@ -9,11 +9,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import residualplanner as rp
 from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, item_rows, leaf_rows
+from kinds import read_kind
 from residualplanner import Attribute, Domain, Hierarchy, Identity, Prefix
-from residualplanner.method.queries.json import kind_from_json
 
 
 @pytest.fixture
@@ -40,18 +41,6 @@ def frame_of(rows):
     return pd.DataFrame(rows[1:], columns=rows[0], dtype=str)
 
 
-@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["a row for each leaf", "a row for each item"])
-def test_rows_are_sums_over_the_leaves_of_each_item(read, rows):
-    assert rows_of(read(rows)) == {
-        "(total)": {"01001", "01003", "02013"},
-        "01": {"01001", "01003"},
-        "02": {"02013"},
-        "01001": {"01001"},
-        "01003": {"01003"},
-        "02013": {"02013"},
-    }
-
-
 @settings(max_examples=12)
 @given(geography=geographies())
 def test_both_layouts_and_every_frame_give_the_same_hierarchy(geography):
@@ -68,24 +57,29 @@ def test_both_layouts_and_every_frame_give_the_same_hierarchy(geography):
 
 
 @settings(max_examples=12)
-@given(geography=geographies())
-def test_plans_hold_all_of_it(geography):
+@given(
+    geography=geographies(), rules=st.sampled_from([{}, {"missing": "none"}, {"unknown": "other", "missing": "none"}])
+)
+def test_plans_hold_all_of_it(geography, rules):
     hierarchy = Hierarchy.from_frame(frame_of(leaf_rows(*geography)), LEVELS, total="all", leaves=False)
-    for attribute in (
-        hierarchy.attribute("county"),
-        hierarchy.attribute("county", missing="none"),
-        hierarchy.attribute("county", unknown="other", missing="none"),
-    ):
-        tied = hierarchy.on(attribute)
-        again = kind_from_json(tied.to_json())
-        assert again == tied
-        assert again.columns_beside(attribute) == tied.columns_beside(attribute)
-        assert kind_from_json(hierarchy.to_json()) == hierarchy
-        assert (again.matrix(attribute.size) == tied.matrix(attribute.size)).all()
+    attribute = hierarchy.attribute("county", **rules)
+    tied = hierarchy.on(attribute)
+    again = read_kind(tied.to_json())
+    assert again == tied
+    assert again.columns_beside(attribute) == tied.columns_beside(attribute)
+    assert read_kind(hierarchy.to_json()) == hierarchy
+    assert (again.matrix(attribute.size) == tied.matrix(attribute.size)).all()
 
 
-def test_level_code_name_and_parent_stand_beside_the_labels(read):
-    hierarchy = read(leaf_rows())
+@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["a row for each leaf", "a row for each item"])
+def test_rows_are_sums_over_the_leaves_of_each_item_with_level_code_name_and_parent_beside(read, rows):
+    hierarchy = read(rows)
+    assert rows_of(hierarchy) == {
+        "(total)": {"01001", "01003", "02013"},
+        "01": {"01001", "01003"},
+        "02": {"02013"},
+        **{code: {code} for code in COUNTIES},
+    }
     attribute = hierarchy.attribute("county")
     assert hierarchy.labels(attribute) == ("(total)", "01", "02", "01001", "01003", "02013")
     assert hierarchy.columns_beside(attribute) == {
@@ -194,20 +188,21 @@ def test_names_may_be_absent(read):
         (csv_text(leaf_rows(), ";"), {"separator": ";"}),
         (csv_text(leaf_rows(), "|"), {"separator": "|"}),
         (csv_text(leaf_rows()).encode("utf-16"), {"encoding": "utf-16"}),
+        (csv_text(leaf_rows()).encode("cp1252"), {"encoding": "cp1252"}),
         (csv_text(leaf_rows()).replace("01003,", '"01003",').replace("Alaska", '"Alaska"'), {}),
     ],
-    ids=["byte-order mark", "CRLF", "spaces", "semicolons", "bars", "UTF-16", "quotes"],
+    ids=["byte-order mark", "CRLF", "spaces", "semicolons", "bars", "UTF-16", "CP1252", "quotes"],
 )  # fmt: skip
 def test_files_of_many_programs_hold_the_same(read, content, options):
     found = read(content, **options)
     assert rows_of(found) == rows_of(read(leaf_rows()))
     assert found.attribute("county").meanings == tuple(name for name, _ in COUNTIES.values())
+    if options.get("encoding") == "cp1252":
+        names = read("county,county_name\n35013,Doña Ana\n".encode("cp1252"), ("county",), **options)
+        assert names.attribute("county").meanings == ("Doña Ana",)
 
 
-def test_letters_of_other_encodings_are_read_as_declared(read):
-    text = "state,state_name,county,county_name\n35,New Mexico,35013,Doña Ana County\n"
-    attribute = read(text.encode("cp1252"), encoding="cp1252").attribute("county")
-    assert attribute.meanings == ("Doña Ana County",)
+SEMICOLONS = "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'"
 
 
 @pytest.mark.parametrize(
@@ -218,11 +213,7 @@ def test_letters_of_other_encodings_are_read_as_declared(read):
         ("a,b\n1,2\n", {"encoding": "klingon"}, "not text in the encoding 'klingon'"),
         ("", {}, "counties.csv is empty"),
         ("state,county\n", {}, "counties.csv has no lines after the names"),
-        (
-            "state;county\n01;01001\n",
-            {},
-            "separated by semicolons, not commas; save it with commas, or name the separator: separator=';'",
-        ),
+        ("state;county\n01;01001\n", {}, SEMICOLONS),
         ("state,state\n01,01001\n", {}, "line 1: two columns are called 'state'"),
         ("state,\n01,01001\n", {}, "line 1: column 2 has no name"),
         ("state,county\n01,01001\n01,01003,Lee\n", {}, "line 3: 3 entries, expected 2"),
@@ -238,12 +229,6 @@ def test_a_file_that_is_no_such_text_is_refused_with_its_line(read, content, opt
         read(content, **options)
 
 
-@pytest.mark.parametrize("separator", ["", ";;", '"', "\n", None])
-def test_a_separator_that_cannot_be_one_is_refused(read, separator):
-    with pytest.raises(rp.errors.WorkloadError, match="separator of a file must be one character such as ';', got"):
-        read("state,county\n01,01001\n", separator=separator)
-
-
 @pytest.mark.parametrize("kind", ["string", "str", object])
 def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
     names = pd.Series(["Autauga", None], dtype=kind)
@@ -251,19 +236,12 @@ def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
     assert Hierarchy.from_frame(frame, ["county"]).attribute("county").meanings == ("Autauga", "")
 
 
-def test_frames_with_columns_that_hold_no_codes_are_refused_with_the_reason():
-    frame = pd.DataFrame({"county": [True, False], "a": ["1", "2"]})
-    for levels in (["county"], {"county": "county"}):
-        with pytest.raises(
-            rp.errors.WorkloadError, match="the frame, column 'county': codes and names are text, or integers"
-        ):
-            Hierarchy.from_frame(frame, levels)
-    twice = pd.DataFrame([["1", "2"]], columns=["county", "county"])
-    with pytest.raises(rp.errors.WorkloadError, match="two columns of one name"):
-        Hierarchy.from_frame(twice, ["county"])
-
-
 ITEMS = "level,code,name,parent\n"
+
+
+SHORTER = "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading"
+TWO = ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n"
+NO_PARENT = "line 3, column 'code': county '001' has the parent '02', which must be the code of an item of the level"
 
 
 @pytest.mark.parametrize(
@@ -272,37 +250,17 @@ ITEMS = "level,code,name,parent\n"
         ("state,town\n01,01001\n", "counties.csv lacks the level 'county': it has no column 'county_code' or 'county'"),
         (ITEMS + "state,01,Alabama,\n", "counties.csv lacks the level 'county'; its column 'level' has 'state'"),
         ("state,county\n01,01001\n01,\n", "line 3, column 'county': a code of the level 'county' is empty"),
-        ("state,county\n,01001\n", "line 2, column 'state': a code of the level 'state' is empty"),
         ("state,county\n01,1001.0\n", "line 2, column 'county': the code '1001.0' of 'county' is a number with"),
         ('state,county\n"=""01""",01001\n', "line 2, column 'state': the code '=\"01\"' of 'state' is a formula"),
-        (
-            "state,county\n01,001\n02,003\n02,001\n",
-            "line 4, column 'county': county '001' lies in '02', and in '01' in line 2; .* in front, as '02001'",
-        ),
-        (
-            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\ncounty,001,C,02\n",
-            "line 5, column 'code': county '001' lies in '02', and in '01' in line 4",
-        ),
-        (
-            "state,state_name,county\n01,Alabama,01001\n01,Alabamy,01003\n",
-            "line 3, column 'state': state '01' is called 'Alabamy', and 'Alabama' in line 2",
-        ),
+        ("state,county\n01,1\n02,3\n02,1\n", "line 4, .*: county '1' lies in '02', and in '01' in line 2; .* as '021'"),
+        (TWO + "county,001,C,02\n", "line 5, column 'code': county '001' lies in '02', and in '01' in line 4"),
+        ("state,state_name,county\n01,AL,1\n01,AK,2\n", "line 3, .*state': state '01' is called 'AK', and 'AL' in"),
         ("state,county\n01,01001\n01,01001\n", "line 3, column 'county': county '01001' is there again, after line 2"),
         (ITEMS + "state,01,A,\nstate,01,A,\ncounty,001,C,01\n", "line 3, column 'code': state '01' is there again"),
         (ITEMS + "state,01,A,\ncounty,001,C,\n", "line 3, column 'parent': the parent is missing; .*code of its state"),
-        (
-            ITEMS + "state,01,A,\ncounty,001,C,02\n",
-            "line 3, column 'code': county '001' has the parent '02', which must be the code of an item of the level",
-        ),
-        (
-            ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n",
-            "line 3, column 'code': state '02' has no items of the level 'county'; add one, or leave it out",
-        ),
-        (
-            "state,county\n01,01001\n1,01003\n",
-            "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading "
-            r"zeros, and '01' is not 1; declare code_lengths=\{'state': 2\}",
-        ),
+        (ITEMS + "state,01,A,\ncounty,001,C,02\n", NO_PARENT),
+        (TWO, "line 3, column 'code': state '02' has no items of the level 'county'; add one, or leave it out"),
+        ("state,county\n01,01001\n1,01003\n", SHORTER + r" zeros, .*; declare code_lengths=\{'state': 2\}"),
         ("state,county\n9,9001\n10,10001\n", r"'9' of 'state' is shorter than '10' in line 3.*or .*\{'state': None\}"),
         ("state,county\nFR,2A\nFR,1\n", "the code '1' of 'county' is shorter than '2A' in line 2"),
     ],
@@ -312,23 +270,27 @@ def test_a_file_that_is_no_hierarchy_is_refused_with_its_line_and_column(read, c
         read(content)
 
 
-def test_words_of_different_lengths_are_codes_that_have_lost_nothing(read):
-    assert set(rows_of(read("state,county\nOhio,Lee\nUtah,Cache\n"))) == {"(total)", "Ohio", "Utah", "Lee", "Cache"}
-
-
 LOST = "state,county\n1,1001\n1,1003\n10,10001\n"
 
 
-def test_lost_zeros_are_put_back_where_the_length_is_declared(read):
-    found = read(LOST, code_lengths={"state": 2, "county": 5})
-    assert rows_of(found)["01"] == {"01001", "01003"}
-    assert rows_of(found)["10"] == {"10001"}
-    items = ITEMS + "state,1,A,\nstate,10,B,\ncounty,1001,C,1\ncounty,10001,D,10\n"
-    assert rows_of(read(items, code_lengths={"state": 2, "county": 5}))["01"] == {"01001"}
-
-
-def test_codes_stay_as_they_are_where_lengths_are_declared_to_differ(read):
-    assert rows_of(read(LOST, code_lengths={"state": None, "county": None}))["1"] == {"1001", "1003"}
+@pytest.mark.parametrize(
+    ("content", "lengths", "rows"),
+    [
+        ("state,county\nOhio,Lee\nUtah,Cache\n", None, {"Ohio": {"Lee"}, "Utah": {"Cache"}}),
+        (LOST, {"state": 2, "county": 5}, {"01": {"01001", "01003"}, "10": {"10001"}}),
+        (LOST, {"state": None, "county": None}, {"1": {"1001", "1003"}, "10": {"10001"}}),
+        (
+            ITEMS + "state,1,A,\nstate,10,B,\ncounty,1001,C,1\ncounty,10001,D,10\n",
+            {"state": 2, "county": 5},
+            {"01": {"01001"}, "10": {"10001"}},
+        ),
+    ],
+    ids=["words have lost nothing", "lost zeros are put back", "lengths that differ", "a row for each item"],
+)
+def test_codes_have_the_lengths_that_are_declared(read, content, lengths, rows):
+    found = rows_of(read(content, code_lengths=lengths))
+    leaves = set().union(*rows.values())
+    assert found == {"(total)": leaves, **rows, **{code: {code} for code in leaves}}
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
@@ -349,14 +311,17 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
             {"state": ["01"], "county": [None]},
             "the frame, row 1, column 'county': a code of the level 'county' is empty",
         ),
-        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text"),
+        ({"state": ["01"], "county": [1.5]}, "column 'county': codes and names are text, or integers"),
+        ({"state": ["01"], "county": [True]}, "the frame, column 'county': codes and names are text, or integers"),
         ({"state": [], "county": []}, "the frame has no rows"),
-        ({"state": ["01", "01"], "county": ["a", "a"]}, "the frame, row 2, column 'county': county 'a' is there again"),
+        ({"state": ["01"] * 2, "county": ["a"] * 2}, "the frame, row 2, column 'county': county 'a' is there again"),
+        (pd.DataFrame([["1", "2"]], columns=["county", "county"]), "two columns of one name"),
     ],
 )
 def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, message):
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        Hierarchy.from_frame(pd.DataFrame(frame), LEVELS)
+    for levels in (LEVELS, {"state": "state", "county": "county"}):
+        with pytest.raises(rp.errors.WorkloadError, match=message):
+            Hierarchy.from_frame(pd.DataFrame(frame), levels)
     with pytest.raises(rp.errors.WorkloadError, match="expected a data frame, got"):
         Hierarchy.from_frame("counties.csv", LEVELS)
 
@@ -373,9 +338,13 @@ def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, 
         (LEVELS, {"code_lengths": {"county": 0}}, r"code_lengths\['county'\] must be a positive integer, or None"),
         (LEVELS, {"code_lengths": {"county": 4}}, "'01001' is not of 4 characters, as declared for 'county'"),
         (LEVELS, {"code_lengths": {"county": 6, "state": True}}, r"code_lengths\['state'\] must be"),
+        *(
+            (LEVELS, {"separator": mark}, "separator of a file must be one character such as ';', got")
+            for mark in ("", ";;", '"', "\n", None)
+        ),
     ],
 )  # fmt: skip
-def test_levels_and_lengths_that_cannot_be_are_refused(read, levels, options, message):
+def test_levels_lengths_and_separators_that_cannot_be_are_refused(read, levels, options, message):
     with pytest.raises(rp.errors.WorkloadError, match=message):
         read(leaf_rows(), levels, **options)
 
@@ -462,20 +431,17 @@ def test_leaves_without_a_group_are_refused_or_declared(read):
         ),
     ],
 )
-def test_a_crosswalk_that_is_not_many_to_one_is_refused(read, rows, message):
-    frame = pd.DataFrame(rows, columns=["county", "district"])
+def test_a_crosswalk_that_is_not_many_to_one_or_gives_two_names_is_refused(read, rows, message):
+    frame, columns = pd.DataFrame(rows, columns=["county", "district"]), {"leaf": "county", "group": "district"}
     with pytest.raises(rp.errors.WorkloadError, match=message):
-        read(leaf_rows()).crosswalk(frame, leaf="county", group="district", ungrouped="ZZ")
-
-
-def test_a_group_of_two_names_is_refused(read):
-    frame = CROSSWALK.assign(title=["Seven", "One", "Uno"])
+        read(leaf_rows()).crosswalk(frame, **columns, ungrouped="ZZ")
+    named = CROSSWALK.assign(title=["Seven", "One", "Uno"])
     with pytest.raises(
         rp.errors.WorkloadError, match="column 'title': district '1' is called 'Uno', and 'One' in row 2"
     ):
-        read(leaf_rows()).crosswalk(frame, leaf="county", group="district", name="title")
+        read(leaf_rows()).crosswalk(named, **columns, name="title")
     with pytest.raises(rp.errors.WorkloadError, match=r"crosswalk\(\) is for a hierarchy from a file or a frame"):
-        Hierarchy([2]).crosswalk(frame, leaf="county", group="district")
+        Hierarchy([2]).crosswalk(frame, **columns)
 
 
 @pytest.mark.parametrize(
@@ -503,9 +469,9 @@ def test_a_classification_in_a_plan_that_cannot_be_is_refused(read, change):
     with pytest.raises(
         rp.errors.FileFormatError, match=r"classification|first level|must be|must have|parent|no items"
     ):
-        kind_from_json(value | {"classification": value["classification"] | change})
+        read_kind(value | {"classification": value["classification"] | change})
     with pytest.raises(rp.errors.FileFormatError, match="must have the fields"):
-        kind_from_json(value | {"levels": []})
+        read_kind(value | {"levels": []})
 
 
 def test_a_duplicate_name_finds_no_row_by_itself(read):

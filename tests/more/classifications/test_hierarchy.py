@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from kinds import tied as tied_kind
 from residualplanner import Attribute, Bins, Hierarchy
-from residualplanner.method.queries.kind import tied_kind
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
 REGIONS = {"West": ["CA", "OR", "WA"], "South": ["TX"]}
@@ -22,17 +22,9 @@ def table(kind: Hierarchy, attribute: Attribute) -> dict[object, list[int]]:
 
 
 def test_rows_go_from_the_total_down_to_the_values():
-    assert list(table(Hierarchy([COASTS, REGIONS]), STATES).items()) == [
-        ("(total)", [0, 1, 2, 3]),
-        ("Pacific", [0, 1, 3]),
-        ("Gulf", [2]),
-        ("West", [0, 1, 3]),
-        ("South", [2]),
-        ("CA", [0]),
-        ("OR", [1]),
-        ("TX", [2]),
-        ("WA", [3]),
-    ]
+    rows = {"(total)": [0, 1, 2, 3], "Pacific": [0, 1, 3], "Gulf": [2], "West": [0, 1, 3], "South": [2]}
+    rows |= {"CA": [0], "OR": [1], "TX": [2], "WA": [3]}
+    assert list(table(Hierarchy([COASTS, REGIONS]), STATES).items()) == list(rows.items())
 
 
 def test_total_and_leaves_may_be_left_out_or_named():
@@ -87,32 +79,19 @@ def test_bands_hold_consecutive_values(size, width, times):
     assert table(kind, Attribute("a", size)) == bands
 
 
-def test_bands_of_bins_are_intervals_and_bands_of_labels_are_ranges():
+def test_bands_of_bins_are_intervals_those_of_labels_ranges_and_groups_may_be_made_of_them():
     ages = Attribute("age", bins=Bins([0, 5, 10, 15, 20, 99]))
-    assert Hierarchy([4, 2], leaves=False).labels(ages) == (
-        "(total)",
-        "[0, 20)",
-        "[20, 99]",
-        "[0, 10)",
-        "[10, 20)",
-    )
+    labels = ("(total)", "[0, 20)", "[20, 99]", "[0, 10)", "[10, 20)")
+    assert Hierarchy([4, 2], leaves=False).labels(ages) == labels
     assert Hierarchy([2], leaves=False).labels(STATES) == ("(total)", "CA – OR", "TX – WA")
-
-
-def test_groups_may_be_made_of_bands():
     kind = Hierarchy([{"young": ["0 – 1", "2 – 3"], "old": ["4"]}, 2], leaves=False)
     assert table(kind, Attribute("age", 5))["young"] == [0, 1, 2, 3]
 
 
 def test_the_same_row_under_the_same_name_is_answered_once():
     assert list(table(Hierarchy([4, 2], total=False), Attribute("a", 3))) == ["0 – 2", "0 – 1", "2", "0", "1"]
-    assert list(table(Hierarchy([{"TX": ["TX"], "West": ["CA", "OR", "WA"]}], total=False), STATES)) == [
-        "TX",
-        "West",
-        "CA",
-        "OR",
-        "WA",
-    ]
+    groups = Hierarchy([{"TX": ["TX"], "West": ["CA", "OR", "WA"]}], total=False)
+    assert list(table(groups, STATES)) == ["TX", "West", "CA", "OR", "WA"]
 
 
 def test_tying_a_hierarchy_to_an_attribute_once_more_changes_nothing():
@@ -136,20 +115,16 @@ def test_without_an_attribute_values_are_codes():
         kind.on(Attribute("a", 3)).gram(4)
 
 
-def test_what_is_given_is_copied():
+def test_what_is_given_is_copied_and_the_words_for_it_are_short():
     members = ["CA", "OR", "WA"]
     levels = [{"West": members, "South": ["TX"]}]
     kind = Hierarchy(levels)
     members.append("TX")
     levels.append(2)
     assert kind == Hierarchy([REGIONS])
-
-
-def test_the_words_for_it_are_short():
     assert repr(Hierarchy([COASTS, REGIONS, 2])) == "Hierarchy([2 groups, 2 groups, 2])"
-    assert (
-        repr(Hierarchy([{"all": [0]}], total="sum", leaves=False)) == "Hierarchy([1 group], total='sum', leaves=False)"
-    )
+    one = Hierarchy([{"all": [0]}], total="sum", leaves=False)
+    assert repr(one) == "Hierarchy([1 group], total='sum', leaves=False)"
     assert repr(Hierarchy([], total=False)) == "Hierarchy([], total=False)"
 
 
@@ -160,10 +135,7 @@ def test_the_words_for_it_are_short():
         ([{"West": ["CA", "CA", "OR", "WA"], "South": ["TX"]}], "level 1: the value 'CA' is twice in 'West'; write it"),
         ([{"A": ["CA", "OR"], "B": ["OR", "TX", "WA"]}], "level 1: the value 'OR' is in 'A' and again in 'B'; write"),
         ([{"A": ["CA", "NY"], "B": ["OR", "TX", "WA"]}], "'NY', a member of 'A', is not a value of the attribute$"),
-        (
-            [{"A": ["Wst", "South"]}, REGIONS],
-            "'Wst', a member of 'A', is not a value of the attribute nor a group of the",
-        ),
+        ([{"A": ["Wst", "South"]}, REGIONS], "'Wst', a member of 'A', is not a value of .* nor a group of the"),
         ([{"A": ["West"]}, REGIONS], "level 1: the value 'TX' is in no group"),
         ([{"A": ["West", "South"], "B": ["West"]}, REGIONS], "level 1: the value 'CA' is in 'A' and again in 'B'"),
         ([{"A": ["CA", "TX"], "B": ["OR", "WA"]}, REGIONS], "'West' lies partly in 'A' and partly in 'B'; it must lie"),

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from random_plans import basis_of
 from residualplanner import Attribute, Custom, Hierarchy, Identity, Prefix
 from residualplanner.gate.measurement.double_word import products_modulo
-from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.kron import integer_products
 from residualplanner.more.nested.axis_maps import NestedLayer
 from residualplanner.more.nested.nested import nested_basis, nested_basis_of_array
@@ -41,7 +41,13 @@ def nested(draw, entries=9):
 
 @given(basis=nested())
 def test_a_nested_basis_has_the_numbers_of_its_matrix(basis):
-    matrix = basis.matrix
+    again, matrix = nested_basis_of_array(basis.stored, "given"), basis.matrix
+    assert again.key == basis.key
+    assert (again.matrix == matrix).all()
+    columns = [tuple(column) for column in matrix.T.tolist()]
+    assert basis.value_groups.tolist() == [list(dict.fromkeys(columns)).index(column) for column in columns]
+    if basis.answers:
+        assert basis_of(basis.size, matrix).value_groups.tolist() == basis.value_groups.tolist()
     inverse = np.linalg.pinv(np.vstack([np.ones(basis.size), matrix]))
     assert basis.matrix.shape == (basis.answers, basis.size)
     assert np.allclose(basis.u, inverse[:, 0])
@@ -104,13 +110,6 @@ def test_answers_are_exact_whatever_their_size(basis, seed, wide):
     assert np.allclose(near, exact.astype(float), rtol=1e-12)
 
 
-@given(basis=nested())
-def test_it_is_read_back_from_its_array(basis):
-    again = nested_basis_of_array(basis.stored, "given")
-    assert again.key == basis.key
-    assert (again.matrix == basis.matrix).all()
-
-
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
@@ -131,16 +130,7 @@ def test_arrays_that_are_no_basis_are_refused(numbers, words):
         nested_basis_of_array(np.array(numbers, dtype=np.int64), "given")
 
 
-@given(basis=nested())
-def test_values_that_no_answer_tells_apart_are_a_group(basis):
-    columns = [tuple(column) for column in basis.matrix.T.tolist()]
-    expected = [list(dict.fromkeys(columns)).index(column) for column in columns]
-    assert basis.value_groups.tolist() == expected
-    if basis.answers:
-        assert integer_basis(basis.matrix, "given").value_groups.tolist() == expected
-
-
-def test_a_basis_of_many_values_is_small():
+def test_a_basis_of_many_values_is_small_and_its_matrix_refused():
     size = 2**15
     halves = [NestedLayer(np.full(2**k, 2), np.tile([3, -3], 2**k)) for k in range(15)]
     basis = nested_basis(halves, np.arange(size), "given")
@@ -149,12 +139,6 @@ def test_a_basis_of_many_values_is_small():
     assert basis.pcost == 15 * 9
     assert np.allclose(absent, size**-2.0)
     assert np.allclose(present, sum((2.0 ** (k - 14) / 6) ** 2 for k in range(15)))
-
-
-def test_a_matrix_of_too_many_entries_is_refused():
-    basis = nested_basis(
-        [NestedLayer(np.full(2**k, 2), np.tile([3, -3], 2**k)) for k in range(15)], np.arange(2**15), "given"
-    )
     with pytest.raises(rp.errors.WorkloadError, match="32,767 x 32,768"):
         _ = basis.matrix
-    assert integer_basis([[3, -3]], "given").integer_maps[0].largest == 3
+    assert basis_of(2, [[3, -3]]).integer_maps[0].largest == 3

@@ -8,10 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from kinds import kinds_of
+from kinds import kinds_of, read_kind
+from kinds import tied as tied_kind
 from residualplanner import Attribute, Bins, Custom, Hierarchy, Identity, Matching, Prefix, Range, Selection
-from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.kind import tied_kind
 
 AGE = Attribute("age", bins=Bins([0, 5, 18, 65, 120]))
 STATE = Attribute("state", labels={"CA": "California", "OR": "", "TX": "Texas"})
@@ -94,17 +93,14 @@ def test_true_is_not_1_and_a_label_of_its_own_can_be_selected():
 
 
 @pytest.mark.parametrize("of", [None, Identity(), Range(), Hierarchy([2]), Custom([[1, 1, 1, 1], [0, 1, 2, 3]])])
-def test_json_holds_a_selection(of):
+def test_json_holds_a_selection_and_an_empty_label(of):
+    empty = tied_kind(Selection(""), Attribute("state", labels=["", "CA"]))
+    assert read_kind(empty.to_json()) == empty
     tied = tied_kind(Selection(["[0, 5)", "[18, 65)"], of), AGE)
-    again = kind_from_json(tied.to_json())
+    again = read_kind(tied.to_json())
     assert again == tied
     assert (again.name, again.where, again.file_word) == (tied.name, tied.where, tied.file_word)
     again.require_fit(AGE)
-
-
-def test_json_holds_a_selection_of_an_empty_label():
-    tied = tied_kind(Selection(""), Attribute("state", labels=["", "CA"]))
-    assert kind_from_json(tied.to_json()) == tied
 
 
 @pytest.mark.parametrize(
@@ -126,7 +122,7 @@ def test_json_holds_a_selection_of_an_empty_label():
 def test_a_forged_selection_is_refused(change, message):
     value = tied_kind(Selection(["[5, 18)", "[18, 65)"]), AGE).to_json()
     with pytest.raises(rp.errors.FileFormatError, match=message):
-        kind_from_json(value | change)
+        read_kind(value | change)
 
 
 def test_a_selection_of_another_attribute_is_refused():

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.method.workload.query import written_query
 from universes import DOMAIN, universes
 
 WIDE = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2, "one": 1})
@@ -27,24 +26,22 @@ def test_a_family_has_the_queries_that_are_written_one_by_one(selected, order, i
     assert dict(zip(family, family.cells, strict=True)) == dict(zip(expected, expected.cells, strict=True))
 
 
-def test_a_family_has_only_tables_of_few_selected_cells():
+def test_a_family_has_only_tables_of_few_selected_cells_and_the_kinds_of_attributes_in_its_tables():
     family = rp.marginals(WIDE, max_cells=4, where={"c": [0, 1]})
     assert rp.Among(("b", "c"), where={"c": [0, 1]}) in list(family)
     assert max(family.cells) == 4
-
-
-def test_a_family_has_the_kinds_of_attributes_in_its_tables():
     family = rp.marginals(WIDE, order=1, kinds={"a": rp.Prefix(), "c": rp.Range()}, where={"c": [1, 2]})
-    assert rp.Among({"a": rp.Prefix()}, where={"c": [1, 2]}) in list(family)
-    assert rp.Among({"c": rp.Range()}, where={"c": [1, 2]}) in list(family)
+    for kinds in ({"a": rp.Prefix()}, {"c": rp.Range()}):
+        assert rp.Among(kinds, where={"c": [1, 2]}) in list(family)
 
 
 def test_the_order_in_which_a_query_is_written_is_that_of_its_axes():
-    query = written_query(DOMAIN, {"employed": rp.Selection("no"), "sex": rp.Identity(), "age": rp.Identity()})
+    asked = {"employed": rp.Selection("no"), "sex": rp.Identity(), "age": rp.Identity()}
+    query = rp.Workload(DOMAIN, [asked]).query_at(0)
     assert query.positions == (1, 0, 2)
     assert query.table_axes.positions == (1, 0)
     assert query.words(DOMAIN) == "sex × age among employed: no"
-    several = written_query(DOMAIN, rp.Among(("age",), where={"employed": "no", "sex": 1}))
+    several = rp.Workload(DOMAIN, [rp.Among(("age",), where={"employed": "no", "sex": 1})]).query_at(0)
     assert several.words(DOMAIN) == "age among sex: 1, employed: no"
     assert list(rp.Workload(DOMAIN, [rp.Among(("sex", "age"), where={"employed": "no"})])) == [
         rp.Among(("sex", "age"), where={"employed": "no"})
@@ -72,9 +69,14 @@ def test_a_query_about_some_can_be_narrowed():
 
 def test_nothing_selected_from_is_the_query_itself():
     assert list(rp.Workload(DOMAIN, [rp.Among(("age", "sex"), where={})])) == [("age", "sex")]
-    assert list(rp.marginals(DOMAIN, order=1, where={})) == list(rp.marginals(DOMAIN, order=1))
-    every = {"sex": [1, 2]}
-    assert list(rp.marginals(DOMAIN, order=2, where=every)) == list(rp.marginals(DOMAIN, order=2))
+    amounts = rp.Domain({"income": rp.Numeric(0, 100, unit=1, bins=4), "sex": 2})
+    bins = ["[0, 25)", "[25, 50)", "[50, 75)", "[75, 100]"]
+    for domain, every in ((DOMAIN, {}), (DOMAIN, {"sex": [1, 2]}), (amounts, {"income": bins})):
+        for order in (1, 2):
+            assert list(rp.marginals(domain, order=order, where=every)) == list(rp.marginals(domain, order=order))
+    assert list(rp.Workload(amounts, [rp.Among(("sex",), where={"income": bins})])) == [("sex",)]
+    low = rp.Among(("sex",), where={"income": "[0, 25)"})
+    assert list(rp.marginals(amounts, order=1, where={"income": "[0, 25)"})) == [low]
 
 
 def test_thresholds_are_about_records_that_others_select():
@@ -85,21 +87,8 @@ def test_thresholds_are_about_records_that_others_select():
 
 
 @pytest.mark.parametrize("query", [3, None, [1, 2], ("age", 3)])
-def test_something_else_than_a_query_is_refused(query):
+def test_something_else_than_a_query_is_refused_and_a_name_that_is_written_twice(query):
     with pytest.raises(rp.errors.WorkloadError, match="the query of Among must be names"):
         rp.Among(query, where={"employed": "yes"})
-
-
-def test_a_name_that_is_written_twice_is_refused():
     with pytest.raises(rp.errors.DomainError, match="occurs twice"):
         rp.Workload(DOMAIN, [rp.Among(("age", "age"), where={"employed": "yes"})])
-
-
-def test_bins_of_a_numeric_attribute_are_selected_by_their_intervals():
-    domain = rp.Domain({"income": rp.Numeric(0, 100, unit=1, bins=4), "sex": 2})
-    assert list(rp.marginals(domain, order=1, where={"income": "[0, 25)"})) == [
-        rp.Among(("sex",), where={"income": "[0, 25)"})
-    ]
-    every = {"income": ["[0, 25)", "[25, 50)", "[50, 75)", "[75, 100]"]}
-    assert list(rp.Workload(domain, [rp.Among(("sex",), where=every)])) == [("sex",)]
-    assert list(rp.marginals(domain, order=1, where=every)) == list(rp.marginals(domain, order=1))

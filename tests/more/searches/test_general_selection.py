@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from random_plans import base_mechanism, kind_of, plans, query_rows
-from residualplanner import Domain, Plan, Workload, marginals, pcost, select
-from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.noise import minimax_noise
+from more.limits import limited
+from random_plans import base_mechanism, basis_of, kind_of, plans, query_rows
+from residualplanner import Domain, Workload, marginals, pcost, select
 from residualplanner.method.strategy.cells import hull_rows
 from residualplanner.method.workload.symmetry import Orbits
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-def row_variance_factors(plan: Plan, weights: np.ndarray) -> list[np.ndarray]:
+def row_variance_factors(plan, weights):
     """For each query what every cell takes of each set's noise, times the query's weight, (cells, sets).
 
     From least squares with noise in one set at a time: the estimator does not depend on the noise, since answers are
@@ -37,24 +36,23 @@ def row_variance_factors(plan: Plan, weights: np.ndarray) -> list[np.ndarray]:
     return tables
 
 
-def costs(plan: Plan) -> np.ndarray:
+def costs(plan):
     """What every set costs at unit noise."""
     return np.array([dense.privacy_cost(*base_mechanism(plan, members)) for members in plan.closure])
 
 
-def solved_by_cvxpy(p: np.ndarray, rows: np.ndarray, loss) -> float:
-    """The least loss at cost 1 of the variances that rows give, where every set matters."""
-    scale = p * len(p)
-    size = float((rows @ scale).max())
-    unit = cvxpy.Variable(len(p))
-    problem = cvxpy.Problem(
-        cvxpy.Minimize(loss((rows * scale / size) @ unit)), [(p / scale) @ cvxpy.inv_pos(unit) <= 1]
-    )
+def solved(rows, variances, loss):
+    """The least loss by a solver, where no row of costs comes to more than 1 and every set matters."""
+    scale = rows.max(axis=0) * rows.shape[1]
+    size = float((variances @ scale).max())
+    unit = cvxpy.Variable(rows.shape[1])
+    limits = [(rows / scale) @ cvxpy.inv_pos(unit) <= 1]
+    problem = cvxpy.Problem(cvxpy.Minimize(loss((variances * scale / size) @ unit)), limits)
     problem.solve(solver="CLARABEL")
     return float(problem.value) * size
 
 
-def perturbed(plan: Plan, p: np.ndarray, seed: int) -> np.ndarray:
+def perturbed(plan, p, seed):
     """Other noise of the same cost, near and far."""
     rng = np.random.default_rng(seed)
     tilts = [rng.normal(scale=spread, size=(50, p.size)) for spread in (1e-3, 0.05, 1.0)]
@@ -62,7 +60,7 @@ def perturbed(plan: Plan, p: np.ndarray, seed: int) -> np.ndarray:
     return others * (p / others).sum(axis=1, keepdims=True) / (p / plan.noise_variances).sum()
 
 
-def mattering(plan: Plan) -> bool:
+def mattering(plan):
     """Whether every set's noise reaches some answer; else a solver has nothing to hold it."""
     rows = np.vstack(row_variance_factors(plan, np.ones(len(plan.workload))))
     return bool((rows.max(axis=0) > 1e-9 * rows.max()).all())
@@ -72,19 +70,17 @@ cases = plans(most_cells=24, kind=kind_of).filter(mattering)
 
 
 @pytest.mark.parametrize("all_rows", [2**20, 0])
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(case=cases, seed=seeds)
 def test_no_noise_of_the_same_cost_has_a_smaller_largest_cell(all_rows, case, seed):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minimax_noise, "_ALL_CELLS", all_rows)
-        weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
+    weights = np.random.default_rng(seed).uniform(0.2, 5, len(case.workload))
+    with limited("method.noise.minimax_noise", _ALL_CELLS=all_rows):
         plan = select(case.workload, budget=pcost(1), loss=rp.losses.MaxVariance(weights), bases=case.bases, gap=1e-5)
     p, rows = costs(plan), np.vstack(row_variance_factors(plan, weights))
     assert plan.loss_value == pytest.approx((rows @ plan.noise_variances).max(), rel=1e-8)
     assert plan.gap <= 1e-5
     assert plan.status == "certified"
-    best = solved_by_cvxpy(p, rows, cvxpy.max)
-    assert plan.loss_value == pytest.approx(best, rel=3e-5)
+    assert plan.loss_value == pytest.approx(solved(p[None], rows, cvxpy.max), rel=3e-5)
     assert plan.loss_value / (1 + plan.gap) <= (perturbed(plan, p, seed) @ rows.T).max(axis=1).min() * (1 + 1e-9)
 
 
@@ -110,23 +106,6 @@ def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, see
     assert others.min() >= plan.loss_value * (1 - 1e-6)
 
 
-def replacement_rows(plan: Plan) -> np.ndarray:
-    """What every set but the total costs at unit noise for every pair of records, (pairs, sets)."""
-    pairs = [dense.pair_costs(*base_mechanism(plan, members)).ravel() for members in plan.closure if members]
-    return np.unique(np.column_stack(pairs), axis=0)
-
-
-def solved_for_pairs(rows: np.ndarray, variances: np.ndarray, loss) -> float:
-    """The least loss where no pair of records costs more than 1, and the total has no noise."""
-    scale = rows.max(axis=0) * rows.shape[1]
-    size = float((variances @ scale).max())
-    unit = cvxpy.Variable(rows.shape[1])
-    limits = [(rows / scale) @ cvxpy.inv_pos(unit) <= 1]
-    problem = cvxpy.Problem(cvxpy.Minimize(loss((variances * scale / size) @ unit)), limits)
-    problem.solve(solver="CLARABEL")
-    return float(problem.value) * size
-
-
 PAIRED = {"sum": ("sum", cvxpy.sum), "max": ("max", cvxpy.max), "norm": (lambda v: cvxpy.norm(v, 4),) * 2}
 
 
@@ -136,13 +115,15 @@ PAIRED = {"sum": ("sum", cvxpy.sum), "max": ("max", cvxpy.max), "norm": (lambda 
 def test_noise_for_replaced_records_is_the_best_for_their_exact_cost_and_spends_all_of_the_budget(loss, case):
     wanted, function = PAIRED[loss]
     plan = select(case.workload, budget=pcost(1), loss=wanted, bases=case.bases, neighbors="replace")
-    rows, tables = replacement_rows(plan), row_variance_factors(plan, np.ones(len(plan.workload)))
+    # What every set but the total costs at unit noise for every pair of records.
+    pairs = [dense.pair_costs(*base_mechanism(plan, members)).ravel() for members in plan.closure if members]
+    rows, tables = np.unique(np.column_stack(pairs), axis=0), row_variance_factors(plan, np.ones(len(plan.workload)))
     spent = float((rows @ (1 / plan.noise_variances[1:])).max())
     assert 1 - 1e-9 <= spent <= plan.pcost <= 1
     variances = {"sum": np.vstack(tables).sum(axis=0)[None], "max": np.vstack(tables)}.get(
         loss, np.array([table.mean(axis=0) for table in tables])
     )
-    best = solved_for_pairs(rows, variances[:, 1:], function)
+    best = solved(rows, variances[:, 1:], function)
     assert plan.gap <= 2e-6
     assert plan.loss_value <= best * (1 + plan.gap) * (1 + 3e-6)
     assert best <= plan.loss_value * (1 + 3e-6)
@@ -150,40 +131,36 @@ def test_noise_for_replaced_records_is_the_best_for_their_exact_cost_and_spends_
 
 def test_weights_reach_their_own_queries_where_orbits_stand_for_them():
     """Classes of attributes are numbered by basis, not in the order of the domain."""
-    domain = Domain({**{f"a{i}": 5 for i in range(4)}, **{f"b{i}": 2 for i in range(4)}})
-    workload = Workload(domain, [(name,) for name in domain.names], weights=[1] * 4 + [100] * 4)
+    sizes, weights = {**{f"a{i}": 5 for i in range(4)}, **{f"b{i}": 2 for i in range(4)}}, [1] * 4 + [100] * 4
+    workload, other = (
+        Workload(Domain({name: sizes[name] for name in names}), [(name,) for name in names], of_names)
+        for names, of_names in ((list(sizes), weights), ([*sizes][4:] + [*sizes][:4], weights[::-1]))
+    )
     plan = select(workload, budget=pcost(1), loss="max")
     assert plan.loss_value == pytest.approx((plan.average_variances * workload.weights).max(), rel=1e-9)
-    same = [domain.names[i] for i in (4, 5, 6, 7, 0, 1, 2, 3)]
-    other = Workload(
-        Domain({name: domain[name].size for name in same}), [(name,) for name in same], [100] * 4 + [1] * 4
-    )
     assert plan.loss_value == pytest.approx(select(other, budget=pcost(1), loss="max").loss_value, rel=2e-6)
 
 
 SUMS = kind_of(np.tril(np.ones((3, 3))))
 PAIRS = kind_of([[1, 1, 0], [0, 1, 1], [1, 1, 1], [1, 0, 0]])
-BASES = {
-    "prefix": integer_basis([[1, 0, 0], [1, 1, 0]], "given"),
-    "mixed": integer_basis([[2, -1, 0], [1, 1, -3]], "given"),
-}
+BASES = {"p": basis_of(3, [[1, 0, 0], [1, 1, 0]]), "m": basis_of(3, [[2, -1, 0], [1, 1, -3]])}
 
 
 @pytest.mark.parametrize("loss", ["sum", "max"])
 @pytest.mark.parametrize("notion", ["add-remove", "replace"])
 @pytest.mark.parametrize("layout", ["ppppp", "ppmmm", "pmpmpm"])
-def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(monkeypatch, loss, notion, layout):
+def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(loss, notion, layout):
     """With and without orbits: the same optimum, and one noise for each number of attributes of each sort."""
     names = [f"x{i}" for i in range(len(layout))]
-    bases = {name: BASES["prefix" if letter == "p" else "mixed"] for name, letter in zip(names, layout, strict=True)}
     workload = marginals(Domain(dict.fromkeys(names, 3)), up_to=2, kinds={name: SUMS for name in names[1:]})
-    together = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
-    target = "residualplanner.method.noise.noise_problem.workload_orbits"
-    monkeypatch.setattr(target, lambda workload, *_: Orbits.trivial(workload))
-    apart = select(workload, budget=pcost(1), loss=loss, bases=bases, neighbors=notion, gap=1e-6)
+    bases = {name: BASES[letter] for name, letter in zip(names, layout, strict=True)}
+    how = {"budget": pcost(1), "loss": loss, "bases": bases, "neighbors": notion, "gap": 1e-6}
+    together = select(workload, **how)
+    with limited("method.noise.noise_problem", workload_orbits=lambda workload, *_: Orbits.trivial(workload)):
+        apart = select(workload, **how)
     assert together.loss_value == pytest.approx(apart.loss_value, rel=3e-6)
     assert together.max_variance >= together.loss_value * (1 - 1e-9) or loss == "sum"
-    by_sort: dict[tuple, set] = {}
+    by_sort = {}
     for members, noise in together.noise_variance_of.items():
         key = tuple(sorted((layout[names.index(name)], name == "x0") for name in members))
         by_sort.setdefault(key, set()).add(round(noise, 9))
@@ -191,33 +168,31 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(mo
     assert len(by_sort) > len(workload.blocks)
 
 
-@pytest.mark.parametrize("entries", [0, 10**9])
-def test_rows_made_as_needed_reach_the_optimum_over_all_rows(monkeypatch, entries):
-    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", entries)
-    rng = np.random.default_rng(5)
-    names = [f"x{i}" for i in range(6)]
+def test_rows_made_as_needed_reach_the_optimum_over_all_rows():
+    rng, names = np.random.default_rng(5), [f"x{i}" for i in range(6)]
     kinds = {name: kind_of(np.vstack([np.ones(4), rng.integers(0, 2, (7, 4))])) for name in names}
     bases = {name: rng.normal(size=(3, 4)) for name in names}
     workload = marginals(Domain(dict.fromkeys(names, 4)), up_to=3, kinds=kinds)
-    plan = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-5)
-    assert plan.gap <= 1e-5
-    assert plan.status == "certified"
-    assert plan.loss_value == pytest.approx(plan.max_variance, rel=1e-9)
-    largest = max(float(plan.variance(query).max()) for query in workload)
-    assert plan.max_variance == pytest.approx(largest, rel=1e-10)
-    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", 10**9 - entries)
-    other = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-5)
-    assert plan.loss_value == pytest.approx(other.loss_value, rel=2e-5)
+    found = []
+    for entries in (0, 10**9):
+        with limited("method.noise.minimax_noise", _ALL_CELLS=entries):
+            plan = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-5)
+        assert plan.gap <= 1e-5
+        assert plan.status == "certified"
+        assert plan.loss_value == pytest.approx(plan.max_variance, rel=1e-9)
+        largest = max(float(plan.variance(query).max()) for query in workload)
+        assert plan.max_variance == pytest.approx(largest, rel=1e-10)
+        found.append(plan.loss_value)
+    assert found[0] == pytest.approx(found[1], rel=2e-5)
 
 
-def test_a_search_that_is_stopped_says_so_and_its_gap_is_honest(monkeypatch):
-    monkeypatch.setattr(minimax_noise, "_ALL_CELLS", 0)
-    monkeypatch.setattr(minimax_noise, "_CELL_ROUNDS", 1)
+def test_a_search_that_is_stopped_says_so_and_its_gap_is_honest():
     workload = marginals(Domain({"a": 3, "b": 3}), up_to=2, kinds={"a": SUMS, "b": PAIRS})
-    bases = {"a": BASES["mixed"], "b": BASES["mixed"]}
-    rough = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-9)
-    monkeypatch.setattr(minimax_noise, "_CELL_ROUNDS", 100)
-    fine = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-6)
+    how = {"budget": pcost(1), "loss": "max", "bases": dict.fromkeys("ab", BASES["m"])}
+    with limited("method.noise.minimax_noise", _ALL_CELLS=0):
+        fine = select(workload, **how, gap=1e-6)
+        with limited("method.noise.minimax_noise", _CELL_ROUNDS=1):
+            rough = select(workload, **how, gap=1e-9)
     assert "stopped with" in rough.status
     assert rough.gap > 1e-9
     assert rough.loss_value == pytest.approx(rough.max_variance, rel=1e-9)
@@ -232,13 +207,11 @@ def test_the_hull_has_the_largest_point_in_every_direction_and_no_point_too_many
     x, y = np.array(points, dtype=float).T * [[scale], [1 / scale]]
     right, high = hull_rows(x, y)
     assert set(zip(right, high, strict=True)) <= set(zip(x, y, strict=True))
-    needed = set()
-    for angle in np.linspace(0, np.pi / 2, 2001):
-        direction = np.array([np.cos(angle) / scale, np.sin(angle) * scale])
-        assert (direction @ [right, high]).max() >= (direction @ [x, y]).max() * (1 - 1e-12)
-        values = direction @ [right, high]
-        needed.add(int(values.argmax()))
-    assert len(needed) == len(right)
+    angles = np.linspace(0, np.pi / 2, 2001)
+    directions = np.column_stack([np.cos(angles) / scale, np.sin(angles) * scale])
+    values = directions @ [right, high]
+    assert (values.max(axis=1) >= (directions @ [x, y]).max(axis=1) * (1 - 1e-12)).all()
+    assert len(set(values.argmax(axis=1))) == len(right)
 
 
 @given(seed=seeds)
@@ -253,8 +226,8 @@ def test_points_that_rounding_tells_apart_become_one(seed):
 def test_the_sum_and_the_equal_weights_count_cells():
     workload = Workload(Domain({"a": 3}), [{"a": PAIRS}, ("a",)])
     by_cells = [4, 3] if next(iter(workload)) != ("a",) else [3, 4]
-    plans = [
-        select(workload, budget=pcost(1), loss=rp.losses.SumOfVariances(weights), bases={"a": BASES["mixed"]})
+    first, second = (
+        select(workload, budget=pcost(1), loss=rp.losses.SumOfVariances(weights), bases={"a": BASES["m"]})
         for weights in ("cells", by_cells)
-    ]
-    np.testing.assert_array_equal(plans[0].noise_variances, plans[1].noise_variances)
+    )
+    np.testing.assert_array_equal(first.noise_variances, second.noise_variances)

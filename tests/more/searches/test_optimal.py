@@ -1,5 +1,7 @@
 """The best residual basis is a convex problem: its solution, its certificate, and its integers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import residualplanner as rp
+from random_plans import basis_of
 from residualplanner import Hierarchy, Prefix, Range
-from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.more.searches.optimal import optimal_residuals, zero_sum_basis
 from residualplanner.more.searches.rounding import rounded_matrix
 
@@ -22,13 +24,13 @@ def objective(S, present, absent):
     return (S * S).sum(axis=0).max() * np.trace(present @ G @ G.T) + u @ absent @ u
 
 
-def random_gram(seed, size, rank=None):
-    rows = np.random.default_rng(seed).normal(size=(rank or size + 2, size))
+def random_gram(seed, size):
+    rows = np.random.default_rng(seed).normal(size=(size + 2, size))
     return rows.T @ rows
 
 
 @given(seed=st.integers(0, 999), size=st.integers(2, 7), weight=st.sampled_from([0.01, 1.0, 30.0]))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_no_basis_does_better_than_the_bound(seed, size, weight):
     """Random bases, and bases near the solution: none is better by more than the gap."""
     present, absent = random_gram(seed, size), weight * random_gram(seed + 1, size)
@@ -36,10 +38,22 @@ def test_no_basis_does_better_than_the_bound(seed, size, weight):
     value = objective(found.S, present, absent)
     assert found.gap <= 5e-3
     generator = np.random.default_rng(seed)
-    for scale in (1e-3, 1e-2, 0.1, 1.0):
-        for _ in range(20):
-            other = found.S + scale * generator.normal(size=found.S.shape)
-            assert objective(other, present, absent) >= value * (1 - found.gap - 1e-12)
+    for scale in np.repeat([1e-3, 1e-2, 0.1, 1.0], 20):
+        other = found.S + scale * generator.normal(size=found.S.shape)
+        assert objective(other, present, absent) >= value * (1 - found.gap - 1e-12)
+
+
+@given(seed=st.integers(0, 999), size=st.integers(2, 12))
+@settings(max_examples=40)
+def test_a_kept_u_is_kept_and_the_best_among_its_bases(seed, size):
+    generator = np.random.default_rng(seed)
+    present, nothing, u = random_gram(seed, size), np.zeros((size, size)), generator.dirichlet(np.ones(size))
+    found = optimal_residuals(present, u=u)
+    assert np.allclose(found.S @ u, 0, atol=1e-9)
+    value, keeps_u = objective(found.S, present, nothing), np.eye(size) - np.outer(u, np.ones(size))
+    for scale in np.repeat([1e-2, 0.3], 20):
+        other = (found.S + scale * generator.normal(size=found.S.shape)) @ keeps_u
+        assert objective(other, present, nothing) >= value * (1 - found.gap - 1e-9)
 
 
 @pytest.mark.slow
@@ -71,22 +85,6 @@ def test_a_general_optimizer_finds_nothing_better(kind, weight, better):
     assert ours >= theirs * (0.8 if better else 1 - 1e-4)
 
 
-@given(seed=st.integers(0, 999), size=st.integers(2, 12))
-@settings(max_examples=40)
-def test_a_kept_u_is_kept_and_the_best_among_its_bases(seed, size):
-    generator = np.random.default_rng(seed)
-    present = random_gram(seed, size)
-    u = generator.dirichlet(np.ones(size))
-    found = optimal_residuals(present, u=u)
-    assert np.allclose(found.S @ u, 0, atol=1e-9)
-    value, nothing = objective(found.S, present, np.zeros((size, size))), np.zeros((size, size))
-    keeps_u = np.eye(size) - np.outer(u, np.ones(size))
-    for scale in (1e-2, 0.3):
-        for _ in range(20):
-            other = (found.S + scale * generator.normal(size=found.S.shape)) @ keeps_u
-            assert objective(other, present, nothing) >= value * (1 - found.gap - 1e-9)
-
-
 def test_identity_has_the_orthogonal_basis():
     found = optimal_residuals(np.eye(5), 3 * np.eye(5), gap=1e-9)
     assert np.allclose(found.u, 0.2)
@@ -94,13 +92,13 @@ def test_identity_has_the_orthogonal_basis():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "above"), [(97, 96), (150, 24)], ids=["once fewer", "twice fewer"])
-def test_a_start_from_fewer_values_ends_at_the_same_optimum(size, above, monkeypatch):
+@pytest.mark.parametrize("size", [97, 388], ids=["once fewer", "twice fewer"])
+def test_a_start_from_fewer_values_ends_at_the_same_optimum(size):
+    """Above 96 values a quarter of them is solved for first; a start that is given takes the place of that."""
     gram = Range().gram(size)
-    monkeypatch.setattr("residualplanner.more.searches.optimal._COARSE_ABOVE", above)
     coarse = optimal_residuals(gram, gram)
-    monkeypatch.setattr("residualplanner.more.searches.optimal._COARSE_ABOVE", 10**6)
-    direct = optimal_residuals(gram, gram)
+    even = replace(coarse, u=np.full(size, 1 / size), multipliers=np.full(size, np.trace(gram) / size**2))
+    direct = optimal_residuals(gram, gram, start=even)
     assert max(coarse.gap, direct.gap) <= 1e-5
     assert objective(coarse.S, gram, gram) == pytest.approx(objective(direct.S, gram, gram), rel=2e-5)
 
@@ -116,11 +114,10 @@ def test_a_later_solution_starts_from_an_earlier_one():
 def test_what_no_query_depends_on_costs_next_to_nothing():
     """A Gram matrix of rank 2 on 6 values: nearly what the two rows alone would cost."""
     rows = np.vstack([np.ones(6), np.arange(6.0)])
-    found = optimal_residuals(rows.T @ rows, 0 * np.eye(6) + rows.T @ rows)
-    inverse = np.linalg.inv(np.vstack([np.ones(6), found.S]))
-    alone = optimal_residuals(rows.T @ rows + 1e-3 * np.eye(6), rows.T @ rows)
-    assert objective(found.S, rows.T @ rows, rows.T @ rows) <= objective(alone.S, rows.T @ rows, rows.T @ rows)
-    assert np.isfinite(inverse).all()
+    gram = rows.T @ rows
+    found, alone = optimal_residuals(gram, gram), optimal_residuals(gram + 1e-3 * np.eye(6), gram)
+    assert objective(found.S, gram, gram) <= objective(alone.S, gram, gram)
+    assert np.isfinite(np.linalg.inv(np.vstack([np.ones(6), found.S]))).all()
 
 
 @pytest.mark.parametrize("size", [2, 3, 50])
@@ -144,6 +141,19 @@ def test_columns_of_integers_keep_their_lengths(kind, size):
         assert np.abs(rounded_matrix(found.S, exponent) - scaled).max() < 8
 
 
+@pytest.mark.parametrize("slack", [0.0, 1e-5, 1e-3])
+def test_lengths_within_the_slack_are_left_alone(slack):
+    S = np.random.default_rng(1).normal(size=(9, 10))
+    wanted = np.ldexp(S, 14)
+    longest = (wanted**2).sum(axis=0).max()
+    matrix, nearest = rounded_matrix(S, 14, slack), np.rint(wanted)
+    off = abs((nearest**2).sum(axis=0) - (wanted**2).sum(axis=0)) / longest
+    assert (matrix[:, off <= slack] == nearest[:, off <= slack]).all()
+    assert (abs((matrix.astype(float) ** 2).sum(axis=0) - (wanted**2).sum(axis=0)) <= max(slack, 1e-6) * longest).all()
+    if slack == 0.0:
+        assert (matrix != nearest).any()
+
+
 def test_integers_lose_a_hundredth_of_a_percent_with_ten_digits():
     for kind in KINDS:
         gram = kind.gram(60)
@@ -155,8 +165,7 @@ def test_integers_lose_a_hundredth_of_a_percent_with_ten_digits():
 
 @given(seed=st.integers(0, 999), size=st.integers(2, 8), extra=st.integers(0, 3), noisy=st.booleans())
 def test_algorithm_4_keeps_what_a_strategy_says_apart_from_the_total(seed, size, extra, noisy):
-    generator = np.random.default_rng(seed)
-    S = generator.normal(size=(size + extra, size))
+    S = np.random.default_rng(seed).normal(size=(size + extra, size))
     C = random_gram(seed + 1, size + extra) + np.eye(size + extra) if noisy else None
     Sub = rp.strategies.orthogonal_residuals(S, C)
     centered = S - S.mean(axis=1, keepdims=True)
@@ -182,7 +191,9 @@ def test_strategies_that_cannot_be_are_refused(strategy, covariance, words):
         rp.strategies.orthogonal_residuals(strategy, covariance)
 
 
-def test_an_integer_basis_must_be_well_conditioned():
-    for matrix in ([[1, 1, 1], [1, 0, -1]], [[1, -1, 0], [10**6, -(10**6), 0]], [[0, 0, 0], [1, 0, 0]]):
-        with pytest.raises(rp.errors.WorkloadError, match="independent"):
-            integer_basis(matrix, "given")
+@pytest.mark.parametrize(
+    "matrix", [[[1, 1, 1], [1, 0, -1]], [[1, -1, 0], [10**6, -(10**6), 0]], [[0, 0, 0], [1, 0, 0]]]
+)
+def test_an_integer_basis_must_be_well_conditioned(matrix):
+    with pytest.raises(rp.errors.WorkloadError, match="independent"):
+        basis_of(3, matrix)

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import Domain, Hierarchy, Identity, Workload, load_plan, measure, pcost, reconstruct, select
-from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.more.nested.nested import NestedBasis
-from residualplanner.more.searches import tree, tree_grams
+from more.limits import limited
+from random_plans import basis_of
+from residualplanner import Domain, Hierarchy, Identity, Workload, measure, pcost, reconstruct, select
 from residualplanner.more.searches.merged_grams import exchangeable_groups, merged_grams, merged_rows
 from residualplanner.more.searches.optimal import optimal_residuals
+from residualplanner.more.searches.tree import tree_of_rows
 from residualplanner.more.searches.tree_grams import TreeGrams
 
 ONE = pcost(1)
@@ -59,6 +59,13 @@ def dense_optimum(size, own, weights, *, fixed=False):
     )
 
 
+def tree_grams(size, own, most):
+    """The kinds as a tree with at most so many members in a branch."""
+    group = exchangeable_groups(own, size)
+    rows = [merged_rows(kind, group) for kind in own]
+    return TreeGrams.of(own, tuple(range(len(own))), group, rows, tree_of_rows(rows, most))
+
+
 @given(problem=problems(), fixed=st.booleans())
 @settings(max_examples=8)
 def test_the_problem_of_groups_has_the_optimum_of_all_values(problem, fixed):
@@ -79,11 +86,7 @@ def test_the_problem_of_groups_has_the_optimum_of_all_values(problem, fixed):
 @settings(max_examples=8)
 def test_the_bound_of_a_tree_is_below_the_optimum_of_all_values_and_its_basis_above(problem, most):
     size, own, weights = problem
-    group = exchangeable_groups(own, size)
-    rows = [merged_rows(kind, group) for kind in own]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, "MOST_MEMBERS", most)
-        forms = TreeGrams.of(own, tuple(range(len(own))), group, rows, tree.tree_of_rows(rows))
+    forms = tree_grams(size, own, most)
     found, expected = forms.tangent(weights).best(None), dense_optimum(size, own, weights)
     loss = forms.loss(weights, forms.exact(found))
     assert found.bound * (1 - 1e-9) <= expected.bound / (1 - expected.gap)
@@ -91,27 +94,18 @@ def test_the_bound_of_a_tree_is_below_the_optimum_of_all_values_and_its_basis_ab
     assert loss == pytest.approx(found.bound / (1 - found.gap), rel=1e-9)
     present, absent = forms.factors(found)
     assert weights @ [*present, *absent] == pytest.approx(loss, rel=1e-9)
+    even, least = forms.tangent(weights).best_orthogonal(forms.width / size, None), dense_optimum(*problem, fixed=True)
+    assert even.bound * (1 - 1e-9) <= least.bound / (1 - least.gap)
 
 
 def test_the_basis_of_a_regular_tree_is_the_best_there_is():
     domain, levels = of_sizes([[3, 3], [3, 3], [3, 3]])
     own = [Hierarchy(levels).on(domain["place"])]
-    group = exchangeable_groups(own, 18)
-    rows = [merged_rows(own[0], group)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree, "MOST_MEMBERS", 3)
-        forms = TreeGrams.of(own, (0,), group, rows, tree.tree_of_rows(rows))
+    forms = tree_grams(18, own, 3)
     assert len(forms.tree.branches) == 2
     found = forms.tangent(np.array([1.0, 0.1])).best(None, gap=1e-9)
     assert found.gap < 1e-7
     assert found.bound == pytest.approx(dense_optimum(18, own, np.array([1.0, 0.1])).bound, rel=1e-7)
-
-
-def both(workload, monkeypatch, **how):
-    """The plan with matrices, and that with merged values."""
-    dense = select(workload, budget=ONE, **how)
-    monkeypatch.setattr(tree_grams, "MERGED_ABOVE", 4)
-    return dense, select(workload, budget=ONE, **how)
 
 
 DOMAIN, LEVELS = of_sizes([[2, 5], [3], [4, 1, 6], [2, 2]])
@@ -123,44 +117,48 @@ QUERIES = [
     ["sex"],
     [],
 ]
+SEVERAL = Workload(DOMAIN, QUERIES, weights=[1.0, 3.0, 0.5, 2.0, 1.0])
 
 
-def several_tables():
-    return Workload(DOMAIN, QUERIES, weights=[1.0, 3.0, 0.5, 2.0, 1.0])
+def merged(workload, **how):
+    """The plan with merged values, which are for attributes of many."""
+    with limited("more.searches.tree_grams", MERGED_ABOVE=4):
+        return select(workload, budget=ONE, **how)
 
 
-@pytest.mark.parametrize(("loss", "bases"), [("sum", "optimal"), ("max", "optimal"), ("sum", "orthogonal")])
-def test_plans_with_merged_values_are_as_good_as_with_matrices(loss, bases, monkeypatch):
-    workload = several_tables() if loss == "sum" else Workload(DOMAIN, QUERIES[:1])
-    dense, merged = both(workload, monkeypatch, loss=loss, bases=bases)
-    assert isinstance(merged.strategy.of_attributes[0], NestedBasis)
-    assert merged.loss_value == pytest.approx(dense.loss_value, rel=1e-4)
+@pytest.mark.parametrize(
+    ("workload", "how", "near"),
+    [
+        (SEVERAL, {}, 1e-4),
+        (SEVERAL, {"bases": "orthogonal"}, 1e-4),
+        (SEVERAL, {"neighbors": "replace"}, 1e-3),
+        (Workload(DOMAIN, QUERIES[:1]), {"loss": "max"}, 1e-4),
+    ],
+)
+def test_plans_with_merged_values_are_as_good_as_with_matrices(workload, how, near):
+    plan = merged(workload, **how)
+    assert plan.strategy.of_attributes[0].multipliers == ()  # nested
+    assert plan.loss_value == pytest.approx(select(workload, budget=ONE, **how).loss_value, rel=near)
 
 
-def test_plans_with_blocks_are_near_those_with_matrices(monkeypatch):
-    monkeypatch.setattr(tree_grams, "_MOST_FOR_SUM", 2)
-    monkeypatch.setattr(tree, "MOST_MEMBERS", 4)
-    dense, merged = both(several_tables(), monkeypatch)
-    assert isinstance(merged.strategy.of_attributes[0], NestedBasis)
-    assert dense.loss_value * (1 - 1e-5) <= merged.loss_value <= dense.loss_value * 1.002
-    assert 0 < merged.strategy.of_attributes[0].gap < 0.05
+def test_plans_with_blocks_are_near_those_with_matrices():
+    with limited("more.searches.tree_grams", _MOST_FOR_SUM=2, _MOST_MEMBERS=4):
+        plan = merged(SEVERAL)
+    basis, least = plan.strategy.of_attributes[0], select(SEVERAL, budget=ONE).loss_value
+    assert basis.multipliers == ()
+    assert least * (1 - 1e-5) <= plan.loss_value <= least * 1.002
+    assert 0 < basis.gap < 0.05
 
 
-def test_replaced_records_are_paid_for(monkeypatch):
-    dense, merged = both(several_tables(), monkeypatch, neighbors="replace")
-    assert merged.loss_value == pytest.approx(dense.loss_value, rel=1e-3)
-
-
-def test_a_release_is_that_of_the_matrix_written_out(monkeypatch, tmp_path):
-    workload = several_tables()
-    nested = both(workload, monkeypatch)[1]
+def test_a_release_is_that_of_the_matrix_written_out(tmp_path):
+    nested = merged(SEVERAL)
     nested.save(tmp_path / "plan")
-    again = load_plan(tmp_path / "plan")
+    again = rp.load_plan(tmp_path / "plan")
     basis = nested.strategy.of_attributes[0]
     assert again.strategy.of_attributes[0].key == basis.key
     assert again.rmse == nested.rmse
-    dense = select(workload, budget=ONE, bases={"place": integer_basis(basis.matrix, "given")})
-    data = np.random.default_rng(0).integers(0, (workload.domain["place"].size, 2), (500, 2))
+    dense = select(SEVERAL, budget=ONE, bases={"place": basis_of(basis.size, basis.matrix)})
+    data = np.random.default_rng(0).integers(0, (DOMAIN["place"].size, 2), (500, 2))
     releases = [reconstruct(measure(plan, data, noise="gaussian", seed=3)) for plan in (nested, again, dense)]
     for query in QUERIES:
         first, second, third = (release[query] for release in releases)
@@ -170,19 +168,14 @@ def test_a_release_is_that_of_the_matrix_written_out(monkeypatch, tmp_path):
         assert np.allclose(nested.covariance(query), dense.covariance(query), rtol=1e-8, atol=1e-9)
 
 
-def test_exact_noise_has_the_variance_that_the_plan_says(monkeypatch):
-    workload = several_tables()
-    plan = both(workload, monkeypatch)[1]
-    data = np.random.default_rng(1).integers(0, (workload.domain["place"].size, 2), (900, 2))
-    query = QUERIES[0]
+def test_exact_noise_has_the_variance_that_the_plan_says():
+    plan = merged(SEVERAL)
+    data = np.random.default_rng(1).integers(0, (DOMAIN["place"].size, 2), (900, 2))
     counts = np.zeros((DOMAIN["place"].size, 2))
     np.add.at(counts, tuple(data.T), 1)
     true = WHOLE.matrix(DOMAIN["place"].size) @ counts
-    ratios = [
-        ((reconstruct(measure(plan, data))[query].estimate - true) ** 2 / plan.variance(query)).mean()
-        for _ in range(60)
-    ]
-    assert 0.8 < np.mean(ratios) < 1.2
+    errors = [reconstruct(measure(plan, data))[QUERIES[0]].estimate - true for _ in range(60)]
+    assert 0.8 < np.mean([error**2 / plan.variance(QUERIES[0]) for error in errors]) < 1.2
 
 
 def test_bases_by_set_stay_matrices():
@@ -193,18 +186,15 @@ def test_bases_by_set_stay_matrices():
 
 @pytest.mark.slow
 def test_groups_that_overlap_are_refused_where_matrices_would_be_too_large():
-    domain = Domain({"place": 10_080})
-    workload = Workload(domain, [{"place": Hierarchy([7])}, {"place": Hierarchy([5])}])
+    workload = Workload(Domain({"place": 10_080}), [{"place": Hierarchy([7])}, {"place": Hierarchy([5])}])
     with pytest.raises(rp.errors.WorkloadError, match="inside one another"):
         select(workload, budget=ONE)
 
 
 @pytest.mark.slow
 def test_a_hierarchy_of_many_values_is_planned_measured_and_published():
-    domain = Domain({"place": 10_080, "sex": 2})
-    tree = Hierarchy([840, 84, 4])
-    query = {"place": tree, "sex": Identity()}
-    plan = select(Workload(domain, [query]), budget=ONE)
+    query = {"place": Hierarchy([840, 84, 4]), "sex": Identity()}
+    plan = select(Workload(Domain({"place": 10_080, "sex": 2}), [query]), budget=ONE)
     basis = plan.strategy.of_attributes[0]
     assert basis.answers == 10_079
     assert basis.gap < 1e-4  # it is regular
