@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.domains.python import PyObject
 
-from residualplanner.ground.completion import hidden_names
+from residualplanner.ground.notebooks import hidden_names
 
 if TYPE_CHECKING:
     from docutils import nodes

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from residualplanner.ground.checks import IntArray, frozen
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.workload.workload import Workload
 
 #: The folder of the parts within that of the release, and the files that say which tables there are.

@@ -13,8 +13,8 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.kron import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen, is_unicode
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.plan.plan import Plan
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, require_type
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.html import frame_html
+from residualplanner.ground.notebooks import frame_html
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import require_words, words_of
 
 #: What is said of an estimate, from the least noisy to the noisiest.

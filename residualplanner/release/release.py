@@ -13,8 +13,8 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import Array
 from residualplanner.method.plan.plan import Plan

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.html import frame_html
 from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.notebooks import frame_html, hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance

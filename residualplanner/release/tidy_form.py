@@ -9,7 +9,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import MissingExtraError
-from residualplanner.ground.html import ROWS, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, html_table, rest_note
 from residualplanner.ground.words import AMONG, COUNTS, TOTAL, count_text, number_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind

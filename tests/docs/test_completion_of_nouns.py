@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.ground.completion import hidden_names
+from residualplanner.ground.notebooks import hidden_names
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api"
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|autoclass):: (\w[\w.]*)(?:\(\))?\n((?:   :.*\n)*)", re.MULTILINE)

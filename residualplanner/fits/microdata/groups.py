@@ -13,8 +13,8 @@ from residualplanner.fits.microdata.laws import Gaussian, NoiseLaw
 from residualplanner.fits.microdata.sums import MarginalSums, MatrixSums, Sums, centered
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers, require_type, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.domain import Domain
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release

@@ -16,8 +16,8 @@ from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError
+from residualplanner.ground.notebooks import hides
 
 #: After how many steps it is looked anew which slopes noise explains.
 _EVERY = 10

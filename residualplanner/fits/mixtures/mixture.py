@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.ground.completion import hides
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 
 #: Rounds over all tables, at most, and the largest error of a probability at which they end.

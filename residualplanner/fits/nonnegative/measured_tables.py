@@ -20,7 +20,7 @@ from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.problem import fix_known
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.ground.html import frame_html
+from residualplanner.ground.notebooks import frame_html
 from residualplanner.ground.words import count_text
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import ProductMap

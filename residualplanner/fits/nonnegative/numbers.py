@@ -17,8 +17,8 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, frozen, is_integer, require_type, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery

@@ -21,7 +21,7 @@ from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arra
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
-from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import decimal_text_up
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.method.workload.workload import Workload

@@ -19,8 +19,8 @@ from residualplanner.fits.rap.relaxed_records import RELAXATIONS, Relaxation, Re
 from residualplanner.fits.rap.targets import CellAnswers, ListedCells, NoisyTargets, WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, float_of, require_integer, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 
 #: What Adam adds to the roots of mean squares.
 _SMALL = 1e-8

@@ -23,7 +23,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
-from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.files import plan_hash

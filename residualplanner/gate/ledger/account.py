@@ -19,9 +19,8 @@ from residualplanner.gate.ledger.lines import (
     text_of_line,
 )
 from residualplanner.ground.checks import Number, require_fraction
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.ground.html import html_table
+from residualplanner.ground.notebooks import hides, html_table
 from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
 from residualplanner.method.privacy import (
     Budget,

@@ -21,9 +21,8 @@ from residualplanner.gate.ledger.lines import (
 )
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError
-from residualplanner.ground.html import caption_of, html_table
+from residualplanner.ground.notebooks import caption_of, hides, html_table
 from residualplanner.ground.words import decimal_text_up
 from residualplanner.method.privacy import Budget, Neighbors, Notion, require_discrete
 

@@ -16,9 +16,8 @@ from residualplanner.gate.measurement.precision import lattice_divisors, precisi
 from residualplanner.ground.archive import archive_pieces, open_archive, write_archive
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.html import caption_of, html_table
+from residualplanner.ground.notebooks import caption_of, hides, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from residualplanner.method.plan.plan import Plan

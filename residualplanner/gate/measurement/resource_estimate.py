@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import DataError
-from residualplanner.ground.html import html_table
+from residualplanner.ground.notebooks import html_table
 from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.strategy.basis_groups import basis_groups

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from residualplanner.ground.checks import IntArray, frozen, is_integer, is_unicode, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan

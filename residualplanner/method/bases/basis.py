@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.ground.completion import hides
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity

@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.html import ROWS, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, hides, html_table, rest_note
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, Values, values_of_labels
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label

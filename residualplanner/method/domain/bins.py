@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray, is_unicode, spelling, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.entries import bounds_in, date_of_day, day_of, is_narrow, number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import plain_label

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from residualplanner.ground.checks import is_frame, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.html import html_table, rest_note
+from residualplanner.ground.notebooks import hides, html_table, rest_note
 from residualplanner.ground.words import COUNTS, count_text, listed, names_text, suggestion
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_positive
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.losses.loss import Loss
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from residualplanner.ground.checks import FloatArray, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
 from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError, memory_for
-from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import JOIN, TOTAL, count_text, number_text
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Self
 
 from residualplanner.ground.checks import Number
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
 from residualplanner.method.privacy.curves import Noise, law_of, mu_of_cost

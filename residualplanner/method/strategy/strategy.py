@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.bases.subtraction import subtraction_basis

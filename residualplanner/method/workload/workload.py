@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.html import ROWS, caption_of, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, caption_of, hides, html_table, rest_note
 from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity

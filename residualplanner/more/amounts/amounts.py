@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.kron import SameArray, namespace

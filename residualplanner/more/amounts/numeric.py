@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import IntArray, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins

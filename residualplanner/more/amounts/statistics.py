@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
 from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind

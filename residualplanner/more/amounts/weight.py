@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import BudgetError, DomainError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text, suggestion
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from residualplanner.ground.checks import is_unicode
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.more.classifications.text_table import TableOrigin
 
 #: The level of the row for all values.

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind

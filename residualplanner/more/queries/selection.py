@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.ground.checks import IntArray, value_text
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import DomainError, WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.ground.html import ROWS
 from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.notebooks import ROWS
 from residualplanner.ground.words import COUNTS, RECORDS, count_text, number_text, percent_text, short_text
 from residualplanner.publish.pictures.drawing import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, QUIET, RED, SKY
 

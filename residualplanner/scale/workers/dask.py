@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, final
 from urllib.parse import urlsplit
 
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers.workers import (
     Answer,

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar, final
 
-from residualplanner.ground.completion import hides
 from residualplanner.ground.errors import ResourceError
+from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers.workers import (
     Answer,

@@ -11,8 +11,8 @@ import numpy as np
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import BudgetError, WorkloadError
-from residualplanner.ground.html import ROWS
 from residualplanner.ground.margins import margin_factor, require_level
+from residualplanner.ground.notebooks import ROWS
 from residualplanner.method.losses import DescribedLoss, LossLike, read_loss
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases, select, spendable
