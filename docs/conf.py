@@ -29,6 +29,7 @@ nitpicky = True
 #: What the package keeps to itself, though an attribute or a signature may name it.
 INTERNAL = [
     "Accuracy",
+    "AnyPath",
     "AxisMap",
     "Blocks",
     "BucketPath",
