@@ -201,7 +201,7 @@ class Rounded(Numbers):
 
 
 def _hash_of(values: FloatArray) -> str:
-    return hashlib.sha256(values.view(np.uint8).data).hexdigest()
+    return hashlib.sha256(values.view(np.uint8).data).hexdigest()  # tobytes() would copy what is mapped
 
 
 def unbiased_simulation(measurement: NoisyAnswers) -> Simulation:
@@ -276,7 +276,7 @@ def require_roundable(plan: Plan) -> None:
     """
     plan.domain.require_no_amounts("rounded tables are of integers")
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
-    # Cells are counts of groups of values that do not overlap where there is one more than answers, of one value each.
+    # With the total, q answers determine q + 1 cells, which are counts of groups if each value is in just one of them.
     vague = [
         name
         for name, basis, kind in pairs

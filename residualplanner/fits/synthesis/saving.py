@@ -36,7 +36,7 @@ STATEMENT = (
 )
 #: What the JSON file is about.
 _KIND = "synthetic records"
-#: The most bytes that are read of it.
+#: The most bytes of it that are parsed; a longer file is taken for one of another kind.
 _LONGEST = 1 << 24
 
 
@@ -81,7 +81,7 @@ def _is_infinite(edge: object) -> bool:
 
 
 def _entries(values: Sequence[object]) -> NDArray[Any]:
-    """Values of one type as an array: integers as such, all others as objects."""
+    """Values of one type as an array: integers and floats as such, all others, truth values among them, as objects."""
     if all(type(value) in (int, float) for value in values):
         return np.array(values)
     found = np.empty(len(values), dtype=object)
@@ -96,6 +96,7 @@ def save_frame(
     path = require_records_file(file)
     content = _bytes(make(), path.suffix, guarantee)
     described = {"kind": _KIND} | describe(path.name, hashlib.sha256(content).hexdigest())
+    # First, so that a run that is killed between the two leaves no records without what is said of them.
     with write_atomically(sidecar_path(path)) as sidecar:
         sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
     with write_atomically(path) as target:

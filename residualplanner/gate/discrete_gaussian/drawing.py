@@ -47,16 +47,18 @@ def require_sound_platform() -> None:
 
 def largest_exp_error() -> Fraction:
     """Return the largest relative error of ``np.exp`` seen at 64 points from 0 down to -64."""
+    # Squares over a prime give the points fractions of many digits; without them all would be integers.
     points = -np.arange(_POINTS) * (64 / _POINTS) - np.arange(_POINTS) ** 2 / 8191
     errors = []
     for point, value in zip(points.tolist(), np.exp(points).tolist(), strict=True):
-        low, high = exp_bounds(*Fraction(-point).as_integer_ratio(), 25)
+        low, high = exp_bounds(*Fraction(-point).as_integer_ratio(), 25)  # to 25 digits: 2**-44 is above 1e-14
         errors.append(max(abs(Fraction(value) - low), abs(Fraction(value) - high)) / low)
     return max(errors)
 
 
 def golden_digest() -> str:
     """Return the SHA-256 of draws of two scales from known bytes."""
+    # One scale is below 32, where integers are not cut into blocks, the other far above.
     batch = Batch(Scales.of_ratios([1, 3 * 10**18 + 1], [1, 3]), np.array([64, 64]))
     batch.fill(CheckedBits(InsecureTestBits(0)))
     return hashlib.sha256(batch.values.astype("<i8").tobytes()).hexdigest()
@@ -114,6 +116,7 @@ def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[ND
     bits = CheckedBits(source)
     fits = scales.fits_int64
     flat = _fill(scales, np.where(fits, counts, 0), bits)
+    # Large scales get an empty part, to be replaced; without any scale NumPy would make one part of nothing.
     arrays: list[NDArray[Any]] = np.split(flat, np.cumsum(np.where(fits, counts, 0))[:-1]) if len(scales) else []
     for number in np.flatnonzero(~fits).tolist():
         scale = LargeScale(scales.numerators[number], scales.denominators[number])
@@ -136,7 +139,7 @@ def _fill(scales: Scales, counts: IntArray, bits: CheckedBits) -> IntArray:
 
 def _require_sizes(sizes: ArrayLike, scales: int) -> IntArray:
     counts = np.asarray(sizes)
-    if counts.size == 0:
+    if counts.size == 0:  # an empty list becomes floats
         counts = counts.astype(np.int64)
     if counts.shape != (scales,) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
         raise ValueError(f"sizes must be {scales} integers of at least 0, one for each scale")
@@ -244,7 +247,7 @@ class _Groups:
         total = int(counts.sum())
         if not max(total, scores.size) <= CANDIDATE_LIMIT:
             raise ValueError(f"there may be at most {CANDIDATE_LIMIT:,} candidates")
-        shift = BOUND_BITS - 1 - total.bit_length()
+        shift = BOUND_BITS - 1 - total.bit_length()  # weights use one bit less: bounds exceed them
         groups = cls(scores.astype(np.int64), counts, counts.copy(), rate, shift, 0, np.zeros_like(counts))
         groups._bound_all()
         return groups
@@ -261,6 +264,7 @@ class _Groups:
 
     def remove_one(self, group: int) -> None:
         self.left[group] -= 1
+        # From a lower top the bounds of all groups are larger, and stay near the weights: few proposals are refused.
         if not self.left[group] and self.scores[group] == self.top and self.left.any():
             self._bound_all()
         else:
@@ -272,9 +276,9 @@ class _Groups:
         self.bounds = self._bounds(self.scores, self.left)
 
     def _bounds(self, scores: IntArray, left: IntArray) -> IntArray:
-        """Integers at least ``2**shift`` times the weights, which exceed them by less than ``2**-30`` and 1."""
-        distance = np.maximum(self.top - scores, 0).astype(np.float64)
-        least_rate = np.nextafter(float(self.rate), 0.0)
+        """Integers at least ``2**shift`` times the weights: larger by about ``2**-30`` of them, and by 1 at most."""
+        distance = np.maximum(self.top - scores, 0).astype(np.float64)  # above the top no member is left
+        least_rate = np.nextafter(float(self.rate), 0.0)  # at most the rate, so that weights come out no smaller
         with np.errstate(under="ignore"):
             weights: FloatArray = left * np.exp(-least_rate * distance)
             found = np.ldexp(weights, self.shift) * _MARGIN

@@ -87,11 +87,11 @@ class ArrowColumn:
             return self._codes_of_dictionary(array)
         entries = entries_of_type(array.type)
         codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
-        if codes_of is not None and not types.is_decimal(array.type):
+        if codes_of is not None and not types.is_decimal(array.type):  # NumPy has no decimals
             codes = codes_of(_plain_numbers(array))
         elif entries in ("numbers", "truth values") or is_string(array.type):
             return _codes_of_distinct(self._attribute, array)
-        else:
+        else:  # dates where none are declared, bytes, lists
             codes = np.full(len(array), UNKNOWN, dtype=np.int64)
         return np.where(_nulls(array), MISSING, codes)
 
@@ -269,7 +269,7 @@ def _plain_numbers(array: Any) -> NDArray[Any]:
     elif types.is_date64(array.type) or types.is_timestamp(array.type):
         unit = "ms" if types.is_date64(array.type) else array.type.unit
         moments = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return np.asarray(moments // _PER_DAY[unit])
+        return np.asarray(moments // _PER_DAY[unit])  # rounds down, before 1970 too
     return np.asarray(array.fill_null(0).to_numpy(zero_copy_only=False))
 
 
@@ -297,6 +297,7 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         kind = type_of_series(pd.Series(column.cat.categories))
+        # Ordered ones stay categories: a person's records may be sorted by them.
         return pa.dictionary(pa.int64(), kind or pa.null(), ordered=True) if column.dtype.ordered else kind
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":
         return None if column.dtype.kind == "O" else pa.struct([])  # Arrow has no complex numbers
@@ -335,7 +336,7 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
         or is_string(kind)
         or (isinstance(kind, pa.BaseExtensionType) and is_string(kind.storage_type))
     ):
-        return
+        return  # no entries at all, or text, which can spell every value
     entries = entries_of_type(kind)
     if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
         raise _zone_error(attribute)

@@ -77,6 +77,7 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
 def _kind(value: object) -> Kind:
     """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
     fields = value if isinstance(value, Mapping) else {}
+    # A classification stands in place of levels and has no bands: only its values can be missing.
     levels, values = fields.get("levels", [] if "classification" in fields else None), fields.get("values")
     if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
         raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
@@ -89,6 +90,7 @@ def _block(
     if not stored:
         empty = np.empty((0, order))
         return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
+    # A single number has no length; its shape is refused below.
     count = len(arrays[f"{QUERIES}weights_{order}"]) if arrays[f"{QUERIES}weights_{order}"].ndim else 0
     attributes = array_of(arrays, f"{QUERIES}attributes_{order}", np.dtype("<i4"), (count, order))
     kinds = array_of(arrays, f"{QUERIES}kinds_{order}", np.dtype("<i2"), (count, order))
@@ -114,6 +116,7 @@ def _axes(arrays: Mapping[str, NDArray[Any]], order: int, count: int) -> NDArray
         return None
     axes = array_of(arrays, _axes_name(order), np.dtype("<i4"), (count, order))
     is_ascending = axes == np.arange(order)
+    # Where all are in domain order the array is left out, so that a workload has one form in files.
     if is_ascending.all() or not (np.sort(axes, axis=1) == np.arange(order)).all():
         raise FileFormatError(f"queries of order {order} must name each of their axes once, some not in domain order")
     return axes
@@ -173,11 +176,13 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     """
     number = np.empty(0, dtype=np.int32)
     none: dict[str, NDArray[Any]] = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0)}
+    # An empty array of varying attributes is one too many: a strategy, too, has one form.
     others = _OF_VARYING if arrays.get(_VARYING, none[_VARYING]).size else ()
     stored = _matrices_from_arrays(families, arrays, {_ATTRIBUTES, *others})
     arrays = none | dict(arrays)
     sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
     positions, messages = arrays[_VARYING], arrays[_MESSAGES]
+    # Steps of at least 1 from -1 up to d: positions ascend, and are in the domain.
     if (
         positions.dtype != np.dtype("<i4")
         or positions.ndim != 1
@@ -191,6 +196,7 @@ def strategy_from_arrays(workload: Workload, families: object, arrays: Mapping[s
     of_attribute, of_factor = index[: len(sizes)], index[len(sizes) :]
     if (of_factor < 0).any():
         raise FileFormatError(f"{_FACTORS} must name a basis that is stored for every factor")
+    # Subtraction bases are not stored: one is made for each size that occurs.
     plain, rank = np.unique(sizes[of_attribute < 0], return_inverse=True)
     of_attribute[of_attribute < 0] = len(stored) + rank
     bases = (*stored, *map(subtraction_basis, plain.tolist()))
@@ -223,7 +229,7 @@ def _matrices_from_arrays(families: object, arrays: Mapping[str, NDArray[Any]], 
             "basis every factor has, and messages"
         )
     stored = tuple(_basis(name, family, arrays[name]) for name, family in zip(names, families, strict=True))
-    if len(_matrices_to_arrays(stored)[0]) != len(families):
+    if len(_matrices_to_arrays(stored)[0]) != len(families):  # equal ones are written once
         raise FileFormatError("a plan must have each basis once")
     return stored
 

@@ -100,7 +100,7 @@ class Workload:
         require_distinct(kinds)
         for name, value in (("domain", domain), ("blocks", blocks), ("kinds", kinds)):
             object.__setattr__(self, name, value)
-        if kinds != (Identity(),):
+        if kinds != (Identity(),):  # the identity fits every attribute: no pass over the queries
             for attribute, kind in self.attribute_kinds:
                 kind.require_fit(domain.attributes[attribute])
         for block in blocks:
@@ -183,6 +183,7 @@ class Workload:
         block = self.blocks[order]
         low, high = 0, len(block)
         codes = [self.kinds.index(kind) for kind in kinds]
+        # Rows sort by attributes, then kinds: among those that agree so far, the next column ascends.
         for column, value in zip([*block.attributes.T, *block.kinds.T], [*positions, *codes], strict=True):
             part = column[low:high]
             low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
@@ -197,7 +198,7 @@ class Workload:
         """
         start = 0
         for order, block in enumerate(self.blocks):
-            step = max(1, len(block) if most is None else most >> order)
+            step = max(1, len(block) if most is None else most >> order)  # a query has 2**order subsets
             for first in range(0, len(block), step):
                 part = block.part(slice(first, first + step))
                 yield slice(start + first, start + first + len(part)), part
@@ -311,6 +312,7 @@ def require_workload(call: str, workload: object) -> None:
 def query_numbers(workload: Workload, part: Workload) -> IntArray:
     """The number of each query of ``part`` among the queries of ``workload``, (p,); -1 where it is not one of them."""
     codes = {kind: code for code, kind in enumerate(workload.kinds)}
+    # A kind that is not there gets a code that no query has.
     recode = np.array([codes.get(kind, len(codes)) for kind in part.kinds], dtype=np.int64)
     found, start = [], 0
     for order, block in enumerate(part.blocks):

@@ -78,7 +78,7 @@ class VaryingTable:
 
     def of_cells(self, most: float = math.inf) -> Iterator[Cells]:
         """The factor of the noise of each subset in the variance of cells, at most so many at a time, (2**k, cells)."""
-        for part in _parts(self.shape, most / (1 << self.order)):
+        for part in _parts(self.shape, most / (1 << self.order)):  # a cell has a factor for each subset
             lengths = [piece.stop - piece.start for piece in part]
             yield np.stack([np.broadcast_to(factor, lengths).ravel() for factor in self._cells(part)])
 
@@ -93,7 +93,7 @@ class VaryingTable:
         order, cells = len(self.axes), math.prod(self.shape)
         rests = self._rests()
         for variances, columns in zip(noise.tolist(), self.columns.tolist(), strict=True):
-            total = np.zeros(self.shape * 2)
+            total = np.zeros(self.shape * 2)  # the axes of one cell, then those of the other
             for variance, bits in zip(variances, columns, strict=True):
                 rest = rests[bits]
                 term = variance * rest.reshape(rest.shape + (1,) * order) * rest
@@ -105,7 +105,7 @@ class VaryingTable:
             yield total.reshape(cells, cells)
 
     def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells, without their covariance."""
+        """The variance of a weighted sum of cells; the matrix of their covariances is never formed."""
         rests, total = self._rests(by_value=range(len(self.axes))), 0.0
         for weights, variances, columns in zip(parts, noise.tolist(), self.columns.tolist(), strict=True):
             for variance, bits in zip(variances, columns, strict=True):
@@ -113,7 +113,7 @@ class VaryingTable:
                 rest = np.expand_dims(rests[bits], self.constant)
                 summed = (weights * rest).sum(axis=tuple(set(self.axes) - set(within)), keepdims=True)
                 for axis in within:
-                    values = np.split(summed, [1], axis=axis)[1]
+                    values = np.split(summed, [1], axis=axis)[1]  # residuals add nothing to the total, at index 0
                     summed = self.factors[bits, axis].basis.present_parts(values, axis)
                 total += variance * float(np.vdot(summed, summed))
         return total
@@ -153,6 +153,7 @@ class VaryingTable:
             if number in within:
                 mean *= self.factors[bits, self.axes[number]].mean_present
             elif number in grams:
+                # Divided by the number of answers already, as the next branch does.
                 weighed = np.moveaxis(np.tensordot(grams[number], weighed, axes=(1, number)), 0, number)
             else:
                 mean /= rest.shape[number]
@@ -174,6 +175,7 @@ class VaryingTables:
         """The tables of some queries, see `CellTables`."""
         varies = self.strategy.varying[attributes]
         numbers = self._numbers(attributes)
+        # Kinds of constant attributes make no difference to these tables; no entry is below 0, as numbering needs.
         keys = np.concatenate([np.where(varies, kinds, -1) + 1, numbers.reshape(len(attributes), -1) + 1], axis=1)
         group = row_numbers(keys)
         firsts = np.unique(group, return_index=True)[1].tolist()
@@ -202,6 +204,7 @@ class VaryingTables:
         is_in = np.arange(1 << order)[:, None] & 1 << np.arange(order) > 0
         is_factor = is_in & self.strategy.varying[attributes][:, None, :]
         starts = self.strategy.varying_starts[self.strategy.closure.subset_positions(attributes)]
+        # The varying factors of a set have successive numbers, by attribute.
         factor = starts[:, :, None] + np.cumsum(is_factor, axis=2) - 1
         numbers = np.full(factor.shape, -1, dtype=np.int64)
         numbers[is_factor] = self.strategy.of_factor[factor[is_factor]]
@@ -228,7 +231,7 @@ def along(vector: Cells, axis: int, order: int) -> Cells:
 def _parts(lengths: Sequence[int], most: float) -> Iterator[tuple[slice, ...]]:
     """Parts of an array of at most so many entries, which together are all of it."""
     pieces: list[list[slice]] = []
-    for length in reversed(lengths):
+    for length in reversed(lengths):  # the last axes whole, if they fit, so that parts are runs of cells in order
         step = int(max(1, min(length, most)))
         most = most / step
         pieces.insert(0, [slice(first, min(first + step, length)) for first in range(0, length, step)])
@@ -250,7 +253,7 @@ def _rest_tables(origins: Mapping[tuple[int, int], Cells], start: Cells, order: 
     constant = everything & ~reduce(or_, (1 << axis for axis in apart), 0)
 
     def without(outside: int, whole: int, part: int) -> Cells:
-        """The table without the attributes outside of it, times their u."""
+        """The table of ``whole`` without the attributes ``outside``, times the u that these have in ``whole``."""
         found = table(whole & ~outside, part)
         for axis in range(outside.bit_length()):
             if outside >> axis & 1 and (whole, axis) in origins:
@@ -264,7 +267,8 @@ def _rest_tables(origins: Mapping[tuple[int, int], Cells], start: Cells, order: 
         rest = whole & ~part
         factors = rest & constant
         if factors:
-            return without(factors & -factors, whole, part)
+            return without(factors & -factors, whole, part)  # the lowest bit: one attribute at a time
+        # In (39), C is the whole without these attributes: an odd number of them adds, an even one subtracts.
         terms = ((outside.bit_count(), without(outside, whole, part)) for outside in _subsets(rest) if outside)
         return np.asarray(sum(term if count % 2 else -term for count, term in terms))
 
@@ -276,5 +280,5 @@ def _subsets(bits: int) -> Iterator[int]:
     part = 0
     while part != bits:
         yield part
-        part = (part - bits) & bits
+        part = (part - bits) & bits  # counts up by 1, with carries over the bits that are not there
     yield bits

@@ -9,6 +9,7 @@ from residualplanner.more.classifications.classification import Classification, 
 from residualplanner.more.classifications.layouts import CodeLengths, checked_lengths, level_codes
 from residualplanner.more.classifications.text_table import TableOrigin, TextTable
 
+#: How many leaves a message lists.
 _LISTED = 5
 
 
@@ -54,7 +55,8 @@ def crosswalk(
         )
     named = _names_of_groups(table, columns, group_of)
     if alone and ungrouped is not None:
-        named.setdefault(ungrouped, ungrouped)
+        named.setdefault(ungrouped, ungrouped)  # it may be a group of the table, with a name
+    # The empty code is never used: where ungrouped is None, every leaf has a group by now.
     of_leaf = {item.code: group_of.get(item.code, (ungrouped or "", 0))[0] for item in leaves}
     origins = (*classification.origins, *((table.origin,) if table.origin.file else ()))
     if columns.within:

@@ -57,7 +57,7 @@ class _AsInToml(reprlib.Repr):
     def repr_date(self, value: dt.date | dt.time, _level: int) -> str:
         return value.isoformat()
 
-    repr_datetime = repr_time = repr_date
+    repr_datetime = repr_time = repr_date  # reprlib finds them by the names of types
 
 
 _shown = _AsInToml().repr
@@ -143,6 +143,7 @@ Loss = Annotated[
 def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """One line for each error: where in the file, what was expected, what was found; ``model`` is the whole file's."""
     details = error.errors(include_url=False, include_context=True)
+    # Two forms of a value may fail in the same words, once the names of the forms are left out.
     messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
     return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
 
@@ -205,11 +206,11 @@ def _is_branch(part: str | int) -> bool:
 
 def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
     if where and where[0] == "domain" and len(where) > 1:
-        where = (where[0], *where[2:])
+        where = (where[0], *where[2:])  # a column may have the name of a field
     for part in where:
         field = model.model_fields.get(part) if isinstance(part, str) else None
         tables = [] if field is None else _tables(field.annotation)
-        model = tables[0] if tables else model
+        model = tables[0] if tables else model  # no field takes one of several tables
     return list(model.model_fields)
 
 
