@@ -120,8 +120,9 @@ def sidecar_path(file: Path) -> Path:
 def is_sidecar(path: Path) -> bool:
     """Whether a file is what `save_frame` writes beside records."""
     try:
-        content = json.loads(path.read_bytes()[:_LONGEST])
-    except (OSError, ValueError):
+        with path.open("rb") as file:
+            content = json.loads(file.read(_LONGEST))
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.get("kind") == _KIND
 

@@ -19,6 +19,7 @@ from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.workload.attribute_sets import QueryBlock
+from residualplanner.method.workload.query import KIND_LIMIT
 from residualplanner.method.workload.workload import Workload
 
 #: What the names of all arrays of queries begin with.
@@ -47,7 +48,7 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     """
     domain = Domain.from_json(header["domain"])
     orders, listed = header["orders"], header["kinds"]
-    if not isinstance(listed, list) or not listed or len(listed) > 1000:
+    if not isinstance(listed, list) or not listed or len(listed) > KIND_LIMIT:
         raise FileFormatError("a plan must list its kinds of query")
     if not isinstance(orders, list) or not all(type(order) is int for order in orders) or not orders:
         raise FileFormatError("a plan must list the orders of its queries")

@@ -1,6 +1,6 @@
 """A crosswalk: from the leaves of a classification to other groups of them, such as tracts to districts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from residualplanner.ground.errors import WorkloadError
@@ -45,7 +45,8 @@ def crosswalk(
             codes may have lost their zeros; or the classification has no such level to cut groups along.
     """
     lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), (columns.leaf, columns.group))
-    group_of = _groups_of_leaves(classification, table, columns, lengths)
+    rows = _rows_with_groups(table, columns, lengths)
+    group_of = _groups_of_leaves(classification, table, columns, rows)
     leaves = classification.items[-1]
     alone = [item.code for item in leaves if item.code not in group_of]
     if alone and ungrouped is None:
@@ -53,11 +54,11 @@ def crosswalk(
             f"{table.name} has no {columns.group} for {listed(map(repr, alone), _LISTED)}; add them, or declare a "
             f'group for them, as ungrouped="none"'
         )
-    named = _names_of_groups(table, columns, group_of)
+    named = _names_of_groups(table, columns, rows)
     if alone and ungrouped is not None:
         named.setdefault(ungrouped, ungrouped)  # it may be a group of the table, with a name
     # The empty code is never used: where ungrouped is None, every leaf has a group by now.
-    of_leaf = {item.code: group_of.get(item.code, (ungrouped or "", 0))[0] for item in leaves}
+    of_leaf = {item.code: group_of.get(item.code, ungrouped or "") for item in leaves}
     origins = (*classification.origins, *((table.origin,) if table.origin.file else ()))
     if columns.within:
         return _cut_along(classification, columns, named, of_leaf, origins)
@@ -83,26 +84,38 @@ def _cut_along(
         origins: of the result.
     """
     around = classification.leaves_within(columns.within)
-    parts: dict[str, Item] = {}
+    parts: dict[tuple[str, str], Item] = {}  # codes are no keys: item 1 and group 2-3 have that of item 1-2 and group 3
     members = []
     for item in classification.items[-1]:
         group, parent = of_leaf[item.code], around[item.code]
-        part = parts.setdefault(f"{parent}-{group}", Item(f"{parent}-{group}", named[group], parent))
+        part = parts.setdefault((parent, group), Item(f"{parent}-{group}", named[group], parent))
         members.append(replace(item, parent=part.code))
+    of_code: dict[str, tuple[str, str]] = {}
+    for pair, part in parts.items():
+        other = of_code.setdefault(part.code, pair)
+        if other != pair:
+            raise WorkloadError(
+                f"{columns.group} {pair[1]!r} in {columns.within} {pair[0]!r} and {columns.group} {other[1]!r} in "
+                f"{columns.within} {other[0]!r} have one code, {part.code!r}; use codes without hyphens, or of one length"
+            )
     depth = classification.levels.index(columns.within) + 1
     levels = (*classification.levels[:depth], columns.group, classification.levels[-1])
     return Classification(levels, (*classification.items[:depth], tuple(parts.values()), tuple(members)), origins)
 
 
-def _groups_of_leaves(
-    classification: Classification, table: TextTable, columns: CrosswalkColumns, lengths: CodeLengths
-) -> dict[str, tuple[str, int]]:
-    """For each leaf that has one its group, and the row that says so."""
+def _rows_with_groups(table: TextTable, columns: CrosswalkColumns, lengths: CodeLengths) -> list[tuple[int, str, str]]:
+    """The rows that name a group, by their numbers, with the code of the leaf and that of the group."""
     rows = [row for row, text in enumerate(table.column(columns.group)) if text]
     leaves = level_codes(table, columns.leaf, columns.leaf, rows, lengths)
-    groups = level_codes(table, columns.group, columns.group, rows, lengths)
+    return list(zip(rows, leaves, level_codes(table, columns.group, columns.group, rows, lengths), strict=True))
+
+
+def _groups_of_leaves(
+    classification: Classification, table: TextTable, columns: CrosswalkColumns, rows: Iterable[tuple[int, str, str]]
+) -> dict[str, str]:
+    """The group of each leaf that has one; WorkloadError where one has two, or is no leaf."""
     known, found = {item.code for item in classification.items[-1]}, dict[str, tuple[str, int]]()
-    for row, leaf, group in zip(rows, leaves, groups, strict=True):
+    for row, leaf, group in rows:
         if leaf not in known:
             raise WorkloadError(
                 f"{table.where(row, columns.leaf)}: {leaf!r} is no {classification.levels[-1]} of the hierarchy; leave "
@@ -114,15 +127,15 @@ def _groups_of_leaves(
                 f"{table.where(row, columns.group)}: {leaf!r} lies in {group!r}, and in {first!r} in "
                 f"{table.row_text(first_row)}; a leaf has one group"
             )
-    return found
+    return {leaf: group for leaf, (group, _) in found.items()}
 
 
 def _names_of_groups(
-    table: TextTable, columns: CrosswalkColumns, group_of: Mapping[str, tuple[str, int]]
+    table: TextTable, columns: CrosswalkColumns, rows: Iterable[tuple[int, str, str]]
 ) -> dict[str, str]:
     """The names of the groups by their codes; WorkloadError where one is called two names."""
     found: dict[str, tuple[str, int]] = {}
-    for code, row in group_of.values():
+    for row, _, code in rows:
         name = (table.column(columns.name)[row] if columns.name else "") or code
         first, first_row = found.setdefault(code, (name, row))
         if name != first:

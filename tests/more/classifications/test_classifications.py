@@ -408,6 +408,14 @@ def test_groups_are_cut_along_levels_that_are_not_next_to_the_leaves():
     )  # fmt: skip
 
 
+def test_parts_that_would_have_one_code_are_refused_and_not_put_together():
+    """Of item 1 and group 2-3, and of item 1-2 and group 3: leaves of the second were those of the first."""
+    frame = pd.DataFrame({"county": ["1", "1-2"], "tract": ["a", "b"], "cd": ["2-3", "3"]})
+    tracts = Hierarchy.from_frame(frame, ["county", "tract"], code_lengths={"county": None})
+    with pytest.raises(rp.errors.WorkloadError, match="'1-2-3'"):
+        tracts.crosswalk(frame, leaf="tract", group="cd", within="county", code_lengths={"cd": None})
+
+
 def test_leaves_without_a_group_are_refused_or_declared(read):
     counties, some = read(leaf_rows()), CROSSWALK.iloc[:2]
     columns = {"leaf": "county", "group": "district"}
@@ -440,6 +448,10 @@ def test_a_crosswalk_that_is_not_many_to_one_or_gives_two_names_is_refused(read,
         rp.errors.WorkloadError, match="column 'title': district '1' is called 'Uno', and 'One' in row 2"
     ):
         read(leaf_rows()).crosswalk(named, **columns, name="title")
+    twice = pd.concat([CROSSWALK, CROSSWALK.iloc[1:2].assign(title="Uno")], ignore_index=True)
+    twice.loc[1, "title"] = "One"
+    with pytest.raises(rp.errors.WorkloadError, match="district '1' is called 'Uno', and 'One' in row 2"):
+        read(leaf_rows()).crosswalk(twice, **columns, name="title")
     with pytest.raises(rp.errors.WorkloadError, match=r"crosswalk\(\) is for a hierarchy from a file or a frame"):
         Hierarchy([2]).crosswalk(frame, **columns)
 
