@@ -95,8 +95,9 @@ def _cut_along(
         other = of_code.setdefault(part.code, pair)
         if other != pair:
             raise WorkloadError(
-                f"{columns.group} {pair[1]!r} in {columns.within} {pair[0]!r} and {columns.group} {other[1]!r} in "
-                f"{columns.within} {other[0]!r} have one code, {part.code!r}; use codes without hyphens, or of one length"
+                f"{columns.group} {pair[1]!r} in {columns.within} {pair[0]!r} has the code {part.code!r}, and so has "
+                f"{columns.group} {other[1]!r} in {columns.within} {other[0]!r}; use codes without hyphens, or of one "
+                "length"
             )
     depth = classification.levels.index(columns.within) + 1
     levels = (*classification.levels[:depth], columns.group, classification.levels[-1])
