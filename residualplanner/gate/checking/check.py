@@ -182,7 +182,7 @@ class _Reading:
         kept = {each.name: each for each in domain.attributes if each.name not in self._refused}
         weights = [each for each in _weights(domain) if each.name not in self._refused]
         self._readable = Domain(kept, weight=weights[0] if weights else None)
-        self.tally = Tally(self._readable, has_order=len(self._people) > 1)
+        self.tally = Tally(self._readable)
         self.error = self._count()
 
     def columns(self) -> Iterator[Finding]:

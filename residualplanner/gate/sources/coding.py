@@ -1,50 +1,67 @@
 """Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.columns import (
-    ArrowColumn,
-    has_categories,
-    pandas_column,
-    require_types,
-    type_of_series,
-)
+from residualplanner.gate.sources.columns import CodedColumn, require_types
 from residualplanner.gate.sources.counting import BLOCK
-from residualplanner.gate.sources.limited_records import Contributions
+from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
 from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.gate.sources.rules import CodedBlock, block_of_columns, code_type
+from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns
 from residualplanner.gate.sources.source import Source
-from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
+from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.domain.families import UNKNOWN
+from residualplanner.method.domain.families import UNKNOWN, SchemaColumn
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
-    """The records of a matrix of codes or of a pandas frame."""
-    watch = watch or NOT_WATCHED
-    if isinstance(data, np.ndarray):
-        return source_of_blocks(domain, blocks_of_matrix(data, domain, watch=watch))
-    names = names_of_columns(domain, contributions)
-    require_columns(names, tuple(data.columns))
-    is_declared = all(has_categories(data[name]) for name in contributions.columns[1:])
-    require_types_of(domain, contributions, lambda name: type_of_series(data[name]), is_order_declared=is_declared)
-    return source_of_blocks(domain, lambda: blocks_of_pandas(domain, contributions, data, watch=watch))
+    from residualplanner.gate.sources.tally import Tally
 
 
-def names_of(data: Any) -> tuple[object, ...]:
-    """The names of the columns of a pandas frame; a matrix has none."""
-    return () if isinstance(data, np.ndarray) else tuple(data.columns)
+class Codes(Protocol):
+    """What reads a column of the domain."""
+
+    def read(self, entries: Any) -> IntArray:
+        """The codes of some of its entries."""
+
+
+def coded_blocks(
+    domain: Domain,
+    contributions: Contributions,
+    parts: Iterable[Part],
+    *,
+    watch: "Tally | None" = None,
+    codes_of: Callable[[SchemaColumn], Codes] = CodedColumn,
+) -> Iterator[CodedBlock]:
+    """A coded block for each part, which has the columns that `names_of_columns` names, of the records that count."""
+    columns = [codes_of(column) for column in domain.columns]
+    names, reader = names_of_columns(domain, contributions), contributions.reader()
+    people = [names.index(name) for name in contributions.columns]
+
+    def blocks() -> Iterator[CodedBlock]:
+        for part in parts:
+            pairs = zip(columns, part.columns, strict=False)
+            codes: Iterable[IntArray] = (column.read(entries) for column, entries in pairs)
+            if unknown := part.unknown:
+                codes = (np.append(known, np.full(unknown, UNKNOWN)) for known in codes)
+            persons = NO_PERSONS
+            if reader is not None:
+                persons = reader.read([part.columns[position] for position in people], unknown=unknown)
+            if watch is not None:
+                codes = [*codes]
+                watch.note(part, codes, people, persons)
+            yield block_of_columns(domain, codes, Multiplicities(part.records), persons)
+
+    kept = blocks() if reader is None else reader.kept(blocks())
+    return kept if watch is None else watch.kept(kept)
 
 
 def blocks_of_batches(
@@ -52,103 +69,64 @@ def blocks_of_batches(
     contributions: Contributions,
     batches: Iterable[Any],
     *,
-    by_index: bool = False,
-    watch: Watch = NOT_WATCHED,
+    keys: Sequence[str | int] | None = None,
+    watch: "Tally | None" = None,
 ) -> Iterator[CodedBlock]:
-    """One coded block for each Arrow record batch, which holds the columns that `names_of_columns` gives.
-
-    With ``by_index`` columns are found by their position, in that order, and not by their names.
-    """
-    columns = [ArrowColumn(column) for column in domain.columns]
-    names, reader = names_of_columns(domain, contributions), contributions.reader()
-    keys: dict[str, int | str] = {name: index if by_index else name for index, name in enumerate(names)}
-
-    def coded_blocks() -> Iterator[CodedBlock]:
-        for batch in batches:
-            given = [batch.column(keys[column.name]) for column in columns]
-            people = [batch.column(keys[name]) for name in contributions.columns]
-            watch.begin(batch.num_rows)
-            coded = (watch.column(i, given[i], column.coded(given[i])) for i, column in enumerate(columns))
-            persons = reader.of_arrays(people)
-            block = block_of_columns(domain, coded, Multiplicities(batch.num_rows), persons)
-            watch.people(people, persons)
-            yield block
-
-    return watch.kept(reader.kept(coded_blocks()))
+    """The same for Arrow record batches or small pandas frames, whose columns have other ``keys`` than their names."""
+    chosen = names_of_columns(domain, contributions) if keys is None else keys
+    parts = (Part([batch[key] for key in chosen], len(batch)) for batch in batches)
+    return coded_blocks(domain, contributions, parts, watch=watch)
 
 
-def blocks_of_pandas(
-    domain: Domain, contributions: Contributions, frame: "pd.DataFrame", *, watch: Watch = NOT_WATCHED
-) -> Iterator[CodedBlock]:
-    """Coded blocks of at most BLOCK records of a pandas frame that has the columns that `names_of_columns` gives."""
-    columns, reader = [pandas_column(column, frame[column.name]) for column in domain.columns], contributions.reader()
-    persons_of = reader.of_series([frame[name] for name in contributions.columns])
-
-    def coded_blocks() -> Iterator[CodedBlock]:
-        for start in range(0, len(frame), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(frame)))
-            watch.begin(rows.stop - rows.start)
-            coded = (
-                watch.column(i, frame[domain.columns[i].name].iloc[rows], coded_rows(rows))
-                for i, coded_rows in enumerate(columns)
-            )
-            persons = persons_of(rows)
-            block = block_of_columns(domain, coded, Multiplicities(rows.stop - rows.start), persons)
-            watch.people([frame[name].iloc[rows] for name in contributions.columns], persons)
-            yield block
-
-    return watch.kept(reader.kept(coded_blocks()))
+def batches_of_pandas(frame: "pd.DataFrame") -> "Iterator[pd.DataFrame]":
+    """A pandas frame in frames of at most BLOCK records."""
+    return (frame.iloc[start : start + BLOCK] for start in range(0, len(frame), BLOCK))
 
 
-def blocks_of_matrix(
-    matrix: NDArray[Any], domain: Domain, *, watch: Watch = NOT_WATCHED
-) -> Callable[[], Iterator[CodedBlock]]:
-    """What starts a stream of coded blocks of a matrix (records, d); one with a mask ends it in DataError.
+def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tally | None") -> Source:
+    """The records of a matrix (records, d).
 
     Column i holds codes 0 .. n_i-1 of the domain's i-th attribute, whatever its labels are, or the amounts themselves.
-    Where the domain has weights, they follow in a last column.  DataError where it is not such a matrix of integers.
+    Where the domain has weights, they follow in a last column.  DataError where it is not such a matrix of integers;
+    whoever counts gets one where it has a mask.
     """
-    if matrix.ndim != 2 or matrix.dtype.kind not in "iu":
+    if data.ndim != 2 or data.dtype.kind not in "iu":
         raise DataError("an array of records must be a matrix of integer codes, one row per record")
-    if matrix.shape[1] != len(domain.columns):
+    if data.shape[1] != len(domain.columns):
         weights = " and the weights in a last one" if domain.weight.columns else ""
-        message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {matrix.shape[1]}"
+        message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {data.shape[1]}"
         raise DataError(message)
-    return lambda: watch.kept(_blocks(matrix, domain, watch))
+    parts = lambda: _parts_of_matrix(data)  # noqa: E731
+    return source_of_blocks(
+        domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, codes_of=_MatrixColumn)
+    )
 
 
-def _blocks(matrix: NDArray[Any], domain: Domain, watch: Watch) -> Iterator[CodedBlock]:
+def names_of(_: NDArray[Any]) -> tuple[object, ...]:
+    """The names of the columns of a matrix, which has none."""
+    return ()
+
+
+def _parts_of_matrix(matrix: NDArray[Any]) -> Iterator[Part]:
     if isinstance(matrix, np.ma.MaskedArray):  # that entries are masked may follow from what they are
         raise DataError("an array of records must be a matrix without a mask; fill what is masked, or leave it out")
     matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
-    sizes = np.array(domain.sizes, dtype=np.int64)
-    amounts = {position: numeric for position, each in enumerate(domain.attributes) if (numeric := each.numeric)}
-    is_plain = not amounts and not domain.weight.columns
     for start in range(0, len(matrix), BLOCK):
-        part, weights = np.split(matrix[start : start + BLOCK], [len(domain)], axis=1)
-        watch.begin(len(part))
-        if is_plain and (part.min(axis=0, initial=0) >= 0).all() and (part.max(axis=0, initial=0) < sizes).all():
-            yield CodedBlock(
-                np.ascontiguousarray(part.T.astype(code_type(domain))), frozenset(), Multiplicities(len(part))
-            )
-        else:
-            known = (part >= 0) & (part < sizes)
-            raw = np.where(known, part.astype(np.int64), UNKNOWN)
-            for position, numeric in amounts.items():
-                raw[:, position] = numeric.codes_of_numbers(part[:, position])
-            columns = [*raw.T, *_codes_of_weights(domain, weights)]
-            entries = matrix[start : start + BLOCK].T
-            columns = [
-                watch.column(i, given, codes) for i, (given, codes) in enumerate(zip(entries, columns, strict=True))
-            ]
-            yield block_of_columns(domain, columns, Multiplicities(len(part)))
+        part = matrix[start : start + BLOCK]
+        yield Part([*part.T], len(part))
 
 
-def _codes_of_weights(domain: Domain, weights: NDArray[Any]) -> Iterator[IntArray]:
-    for column, entries in zip(domain.weight.columns, weights.T, strict=True):
-        codes_of = column.values.codes_of_column("numbers")
-        if codes_of is not None:
-            yield codes_of(entries)
+class _MatrixColumn:
+    """Reads a column of a matrix, whose entries are codes, amounts or weights."""
+
+    def __init__(self, column: SchemaColumn) -> None:
+        self._size = column.size if isinstance(column, Attribute) and column.numeric is None else 0
+        self._codes_of = None if self._size else column.values.codes_of_column("numbers")
+
+    def read(self, entries: NDArray[Any]) -> IntArray:
+        if self._codes_of is not None:
+            return self._codes_of(entries)
+        return np.where((entries >= 0) & (entries < self._size), entries.astype(np.int64), UNKNOWN)
 
 
 def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:

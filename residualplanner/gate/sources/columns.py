@@ -21,9 +21,10 @@ no value: no entry matches it.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -60,22 +61,58 @@ T = TypeVar("T")
 _PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
-class ArrowColumn:
-    """Codes of one column that comes in Arrow arrays; it remembers the last dictionary, which seldom changes."""
+class ColumnReader(ABC):
+    """Reads one column, some of its entries at a time: an Arrow array, or a part of a pandas column.
+
+    How a pandas column is read follows from its type alone: as an Arrow array, or each Python object by itself.
+    """
+
+    nothing: NDArray[Any]  # (1,): what is read where there is no category
+
+    def __init__(self) -> None:
+        self._categories: Any = None
+        self._of_categories = self.nothing
+
+    @abstractmethod
+    def of_array(self, array: Any) -> NDArray[Any]:
+        """What is read of the entries of an Arrow array, (len(array),)."""
+
+    @abstractmethod
+    def of_objects(self, values: NDArray[np.object_]) -> NDArray[Any]:
+        """The same of Python objects."""
+
+    def read(self, entries: Any) -> NDArray[Any]:
+        """The same of any of these."""
+        import pyarrow as pa
+
+        return self.of_array(entries) if isinstance(entries, pa.Array | pa.ChunkedArray) else self._of_series(entries)
+
+    def _of_series(self, column: "pd.Series[Any]") -> NDArray[Any]:
+        import pandas as pd
+
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if self._categories is not column.dtype.categories:  # they are the same in all parts of a column
+                self._of_categories = np.append(self._of_series(pd.Series(column.dtype.categories)), self.nothing)
+                self._categories = column.dtype.categories
+            return self._of_categories[column.cat.codes.to_numpy()]  # the code -1 finds nothing, at the end
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
+            return self.of_objects(column.to_numpy())
+        return self.of_array(arrow_of_series(column))
+
+
+class CodedColumn(ColumnReader):
+    """Reads codes by the rules of ``codes_of_values``; it remembers the last dictionary, which seldom changes."""
+
+    nothing = np.array([MISSING])
 
     def __init__(self, attribute: SchemaColumn) -> None:
-        self.name = attribute.name
+        super().__init__()
         self._attribute = attribute
         self._dictionary: Any = None
-        self._codes: IntArray = np.empty(0, dtype=np.int64)
+        self._codes: IntArray = self.nothing
 
-    def coded(self, array: Any, *, unknown: int = 0) -> IntArray:
-        """The codes of an array's entries, and of so many further records whose value is unknown."""
-        codes = self.raw_codes(array)
-        return np.append(codes, np.full(unknown, UNKNOWN)) if unknown else codes
-
-    def raw_codes(self, array: Any) -> IntArray:
-        """The codes of an array's entries, (len(array),), by the rules of ``codes_of_values``."""
+    def of_array(self, array: Any) -> IntArray:
+        """The codes of an array's entries, (len(array),)."""
         import pyarrow as pa
 
         types = pa.types
@@ -89,45 +126,31 @@ class ArrowColumn:
         codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
         if codes_of is not None and not types.is_decimal(array.type):  # NumPy has no decimals
             codes = codes_of(_plain_numbers(array))
-        elif entries in ("numbers", "truth values") or is_string(array.type):
-            return _codes_of_distinct(self._attribute, array)
+        elif entries in ("numbers", "truth values") or is_string(array.type):  # by way of the few distinct ones
+            encoded = array.dictionary_encode()
+            return _look_up(codes_of_values(self._attribute, _entries(encoded.dictionary)), encoded.indices)
         else:  # dates where none are declared, bytes, lists
             codes = np.full(len(array), UNKNOWN, dtype=np.int64)
-        return np.where(_nulls(array), MISSING, codes)
+        return np.where(array.is_null().to_numpy(zero_copy_only=False), MISSING, codes)
+
+    def of_objects(self, values: NDArray[np.object_]) -> IntArray:
+        """The same of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
+        import pandas as pd
+        import pyarrow as pa
+
+        if pd.api.types.infer_dtype(values, skipna=True) == "string":
+            with suppress(pa.ArrowException, UnicodeEncodeError):  # NaN that is no Python float; half a surrogate pair
+                return self.of_array(pa.array(values, type=pa.large_string(), from_pandas=True))
+        return np.fromiter(each_object(self._code_of_object, values), dtype=np.int64, count=len(values))
+
+    def _code_of_object(self, value: object) -> int:
+        return int(codes_of_values(self._attribute, [value])[0])
 
     def _codes_of_dictionary(self, array: Any) -> IntArray:
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
-            codes = ArrowColumn(self._attribute).raw_codes(array.dictionary)
-            self._codes = np.append(codes, MISSING)
+            self._codes = CodedColumn(self._attribute).of_array(array.dictionary)
             self._dictionary = array.dictionary
         return _look_up(self._codes, array.indices)
-
-
-def pandas_column(attribute: SchemaColumn, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
-    """The codes of a pandas column by the rules of ``codes_of_values``, a slice of rows at a time."""
-    of_objects = partial(_codes_of_objects, attribute)
-    return rows_of_series(column, ArrowColumn(attribute).raw_codes, of_objects, np.array([MISSING]))
-
-
-def rows_of_series(
-    column: "pd.Series[Any]",
-    of_array: Callable[[Any], NDArray[Any]],
-    of_objects: Callable[[NDArray[np.object_]], NDArray[Any]],
-    nothing: NDArray[Any],
-) -> Callable[[slice], NDArray[Any]]:
-    """What is read of a pandas column, a slice of it at a time; how it is read follows from the column's type alone.
-
-    It is read as an Arrow array, or each Python object by itself; ``nothing`` (1,) is read where there is no category.
-    """
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        categories = pd.Series(column.cat.categories)
-        found = np.append(rows_of_series(categories, of_array, of_objects, nothing)(slice(None)), nothing)
-        return lambda rows: found[column.iloc[rows].cat.codes.to_numpy()]  # the code -1 finds nothing, at the end
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":  # Arrow has no complex numbers
-        return lambda rows: of_objects(column.iloc[rows].to_numpy())
-    return lambda rows: of_array(arrow_of_series(column.iloc[rows]))
 
 
 def arrow_of_series(column: "pd.Series[Any]") -> Any:
@@ -184,34 +207,12 @@ def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterat
     return (read_once(value) if _is_hashable(value) else read(value) for value in values)
 
 
-def _codes_of_objects(attribute: SchemaColumn, values: NDArray[np.object_]) -> IntArray:
-    """Codes of Python objects: fast where all are strings, else one by one, with 1, True and 1.0 kept apart."""
-    import pandas as pd
-    import pyarrow as pa
-
-    if pd.api.types.infer_dtype(values, skipna=True) == "string":
-        with suppress(pa.ArrowException, UnicodeEncodeError):  # a NaN that is not a Python float; half a surrogate pair
-            return ArrowColumn(attribute).raw_codes(pa.array(values, type=pa.large_string(), from_pandas=True))
-    return np.fromiter(each_object(partial(_code_of_object, attribute), values), dtype=np.int64, count=len(values))
-
-
-def _code_of_object(attribute: SchemaColumn, value: object) -> int:
-    return int(codes_of_values(attribute, [value])[0])
-
-
 def _is_hashable(value: object) -> bool:
     try:
         hash(value)
     except TypeError:
         return False
     return True
-
-
-def _codes_of_distinct(attribute: SchemaColumn, array: Any) -> IntArray:
-    """Codes by way of the distinct values, which are few."""
-    encoded = array.dictionary_encode()
-    codes = np.append(codes_of_values(attribute, _entries(encoded.dictionary)), MISSING)
-    return _look_up(codes, encoded.indices)
 
 
 def _entries(values: Any) -> list[Any]:
@@ -232,15 +233,11 @@ def _string_or_bytes(entry: bytes | None) -> str | bytes | None:
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
-    """The codes at the indices; the last code where an index is null."""
+    """The codes at the indices; MISSING where an index is null."""
     import pyarrow as pa
 
-    slots = indices.cast(pa.int64()).fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)
-    return np.asarray(codes[slots])
-
-
-def _nulls(array: Any) -> NDArray[np.bool_]:
-    return np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+    slots = indices.cast(pa.int64()).fill_null(len(codes)).to_numpy(zero_copy_only=False)
+    return np.asarray(np.append(codes, MISSING)[slots])
 
 
 def entries_of_type(kind: Any) -> Entries | None:

@@ -9,28 +9,29 @@ allowed do quotes decide where a record ends.
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.coding import names_of_columns, require_columns
-from residualplanner.gate.sources.columns import ArrowColumn
+from residualplanner.gate.sources.coding import coded_blocks, names_of_columns, require_columns
 from residualplanner.gate.sources.frames import require_regular
-from residualplanner.gate.sources.limited_records import Contributions, PersonReader
-from residualplanner.gate.sources.multiplicities import Multiplicities
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.gate.sources.rules import CodedBlock, block_of_columns
+from residualplanner.gate.sources.rules import Part
 from residualplanner.gate.sources.source import Source
-from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import separators
 from residualplanner.method.domain.domain import Domain
+
+if TYPE_CHECKING:
+    from residualplanner.gate.sources.tally import Tally
 
 _UNCLOSED = "the file has a quote that does not close, or a record of more than 16 MiB; write it again"
 _MARK = b"\xef\xbb\xbf"
@@ -78,7 +79,7 @@ class CsvFile:
     newlines_in_values: bool = False
 
 
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
     """The records of a CSV file whose header has been checked; its lines are when they are counted.
 
     Raises:
@@ -94,7 +95,9 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Wa
             "file with commas, or read it with another library, all columns as strings, and give the frame"
         )
     require_columns(names, found)
-    return source_of_blocks(domain, lambda: _blocks(file, found, domain, contributions, watch or NOT_WATCHED))
+    is_strict = watch is None and any(attribute.unknown == "error" for attribute in domain.attributes)
+    parts = partial(_parts, file, found, names, domain, is_strict=is_strict)
+    return source_of_blocks(domain, lambda: coded_blocks(domain, contributions, parts(), watch=watch))
 
 
 def names_of(data: Any) -> tuple[str, ...]:
@@ -122,47 +125,22 @@ def _opened(data: str | Path | CsvFile) -> tuple[CsvFile, tuple[str, ...]]:
         return file, _header(stream, path.name)
 
 
-def _blocks(
-    file: CsvFile, found: tuple[str, ...], domain: Domain, contributions: Contributions, watch: Watch
-) -> Iterator[CodedBlock]:
-    """The records, piece by piece: a line that is not a record has an unknown value in each column."""
-    reader = contributions.reader()
-    return watch.kept(reader.kept(_coded(file, found, domain, contributions, reader, watch)))
-
-
-def _coded(
-    file: CsvFile,
-    found: tuple[str, ...],
-    domain: Domain,
-    contributions: Contributions,
-    reader: PersonReader,
-    watch: Watch,
-) -> Iterator[CodedBlock]:
-    columns, names = [ArrowColumn(column) for column in domain.columns], names_of_columns(domain, contributions)
+def _parts(
+    file: CsvFile, found: tuple[str, ...], names: Sequence[str], domain: Domain, *, is_strict: bool
+) -> Iterator[Part]:
+    """The records, piece by piece; DataError at the end where some line is not a record and that is an error."""
     indices = [found.index(name) for name in names]
-    with_empty = [each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels]
+    with_empty = {each.name for each in domain.attributes if each.numeric is None and "" in each.values.labels}
     has_unsound = has_unequal = False
     for text in _pieces(file):
-        forms = forms_of_records(text, newlines_in_values=file.newlines_in_values)
-        fits = forms.fitting(len(found))
-        has_unsound |= not forms.is_sound.all()
-        has_unequal |= not fits[forms.is_sound].all()
-        parsed = _parsed(_kept(text, forms.ends, fits), int(fits.sum()), len(found), indices)
-        arrays = dict(zip(names, parsed, strict=True))
-        arrays |= {name: _with_empty_text(arrays[name]) for name in with_empty}
-        others = int((~fits).sum())
-        watch.begin(len(fits))
-        watch.lines(forms.is_sound, fits)
-        coded = (
-            watch.column(i, arrays[column.name], column.coded(arrays[column.name], unknown=others))
-            for i, column in enumerate(columns)
-        )
-        people = [arrays[name] for name in contributions.columns]
-        persons = reader.of_arrays(people, unknown=others)
-        block = block_of_columns(domain, coded, Multiplicities(len(fits)), persons)
-        watch.people(people, persons)
-        yield block
-    is_strict = watch is NOT_WATCHED and any(attribute.unknown == "error" for attribute in domain.attributes)
+        ends, fields, is_sound = forms_of_records(text, newlines_in_values=file.newlines_in_values)
+        fits = is_sound & (fields == len(found))
+        has_unsound |= not is_sound.all()
+        has_unequal |= not fits[is_sound].all()
+        parsed = _parsed(_kept(text, ends, fits), int(fits.sum()), len(found), indices)
+        pairs = zip(names, parsed, strict=True)
+        columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
+        yield Part(columns, len(fits), (is_sound, fits))
     _require_records(file, has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
 
 
@@ -206,7 +184,7 @@ def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
     if not line:
         raise DataError(f"the file {name!r} is empty; its first line must hold the names of its columns")
     line = line.removeprefix(_MARK).removesuffix(b"\n") + b"\n"
-    if not forms_of_records(line, newlines_in_values=False).is_sound.all():
+    if not forms_of_records(line, newlines_in_values=False)[2].all():
         used = separators([line.decode(errors="replace")]) if b"," not in line else None
         problem = "a quote does not close or stands inside a name, or lines end with carriage returns alone"
         problem = problem if used is None else f"it is separated by {used}, not by commas; write it with commas"
@@ -267,21 +245,6 @@ def _with_empty_text(column: Any) -> Any:
     return pa.chunked_array(chunks, column.type)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Forms:
-    """The forms of the records of a piece of a file."""
-
-    ends: IntArray  # (records,): where each record's newline is
-    fields: IntArray  # (records,): how many fields each has
-    #: (records,): whether each record's quotes, if any, open and close whole fields, no carriage return stands outside
-    #: them but before the newline, and it is not too long
-    is_sound: Flags
-
-    def fitting(self, columns: int) -> Flags:
-        """Which records are sound and have a field for each column."""
-        return np.asarray(self.is_sound & (self.fields == columns))
-
-
 def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[bytes]:
     """The bytes of a file in pieces of whole records, each ended by a newline, even if the file does not end with one.
 
@@ -305,18 +268,15 @@ def pieces_of_records(file: IO[bytes], *, newlines_in_values: bool) -> Iterator[
         yield rest
 
 
-def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
-    r"""The form of each record of a piece.
+def forms_of_records(text: bytes, *, newlines_in_values: bool) -> tuple[IntArray, IntArray, Flags]:
+    r"""Of each of some whole records where its newline is, how many fields it has, and whether it is sound.
 
-    Args:
-        text: whole records, at least one, each ended by a newline.
-        newlines_in_values: whether newlines between quotes belong to values.
-
-    Cost: some ten passes over the bytes, without a Python step per record.
+    In a sound record quotes, if any, open and close whole fields, and no carriage return stands outside them but before
+    the newline; it is not too long.  It takes some ten passes over the bytes, without a Python step per record.
 
     Example:
-        >>> forms = forms_of_records(b'F,"x, y"\nM,"y\nM,5" tall\n\n', newlines_in_values=False)
-        >>> forms.fields.tolist(), forms.is_sound.tolist()
+        >>> _, fields, is_sound = forms_of_records(b'F,"x, y"\nM,"y\nM,5" tall\n\n', newlines_in_values=False)
+        >>> fields.tolist(), is_sound.tolist()
         ([2, 2, 2, 1], [True, False, False, True])
     """
     letters = np.frombuffer(text, dtype=np.uint8)
@@ -342,7 +302,7 @@ def forms_of_records(text: bytes, *, newlines_in_values: bool) -> Forms:
     returns, record = _occurrences(letters, _RETURN, ends)
     is_bare = (is_open[returns] == was_open[record]) & (letters[returns + 1] != _NEWLINE)
     is_sound[record[is_bare]] = False
-    return Forms(ends, fields, is_sound)
+    return ends, fields, is_sound
 
 
 def _is_open(letters: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -8,25 +8,28 @@ lacks as a column of nulls.  DuckDB reads a path as a pattern and "A" as "a", an
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from residualplanner.gate.sources.coding import (
+    batches_of_pandas,
     blocks_of_batches,
     names_of_columns,
     require_columns,
     require_types_of,
 )
+from residualplanner.gate.sources.columns import has_categories, type_of_series
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.source import Source
-from residualplanner.gate.sources.tally import NOT_WATCHED, Watch
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import kind_of_name
 from residualplanner.method.domain.domain import Domain
+
+if TYPE_CHECKING:
+    from residualplanner.gate.sources.tally import Tally
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,26 +37,29 @@ class Frame:
     """A table of records that has not been read yet."""
 
     columns: tuple[object, ...]  # the names of its columns
-    #: starts a stream of Arrow record batches that hold the named columns, at least one, and possibly others
-    batches: Callable[[Sequence[str]], Iterator[Any]]
+    #: starts a stream of Arrow record batches, or pandas frames, that hold the named columns, and possibly others
+    batches: Callable[[Sequence[str]], Iterable[Any]]
     #: the Arrow types of the named columns, once for each part of the table that may have types of its own
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
-    #: whether a dictionary that is ordered holds all values in the order in which they were declared, and not those
-    #: that occur
-    is_order_declared: bool = False
+    #: whether an ordered dictionary in this column holds all values in the order in which they were declared, and not
+    #: those that occur
+    is_order_declared: Callable[[str], bool] = lambda _: False
 
 
-def source_of(data: Any, domain: Domain, contributions: Contributions, watch: Watch | None) -> Source:
+def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
     """The records of a frame, a Parquet file, or a folder of them."""
     frame, names = frame_of(data), names_of_columns(domain, contributions)
     require_columns(names, frame.columns)
     if names:
+        is_declared = all(map(frame.is_order_declared, contributions.columns[1:]))
         for types in frame.types(names):
             type_of = dict(zip(names, types, strict=True)).__getitem__
-            require_types_of(domain, contributions, type_of, is_order_declared=frame.is_order_declared)
-    names = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
-    batches, watch = partial(frame.batches, names), watch or NOT_WATCHED
-    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, batches(), watch=watch))
+            require_types_of(domain, contributions, type_of, is_order_declared=is_declared)
+    read = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
+    return source_of_blocks(
+        domain,
+        lambda: blocks_of_batches(domain, contributions, frame.batches(read), watch=watch),
+    )
 
 
 def names_of(data: Any) -> tuple[object, ...]:
@@ -62,20 +68,26 @@ def names_of(data: Any) -> tuple[object, ...]:
 
 
 def frame_of(data: Any) -> Frame:
-    """Records that are read as Arrow batches."""
+    """Records that are read as Arrow batches or as pandas frames."""
     if isinstance(data, str | Path):
         return frame_of_path(data)
     names = [(cls.__module__.partition(".")[0].removeprefix("_"), cls.__name__) for cls in type(data).__mro__]
     return next(_FRAMES[name] for name in names if name in _FRAMES)(data)
 
 
-def frame_of_arrow_table(table: Any) -> Frame:
-    """The batches of a pyarrow Table or RecordBatch."""
+def _frame_of_pandas(frame: Any) -> Frame:
+    types = lambda names: [[type_of_series(frame[name]) for name in names]]  # noqa: E731
+    return Frame(
+        tuple(frame.columns), lambda _: batches_of_pandas(frame), types, lambda name: has_categories(frame[name])
+    )
+
+
+def _frame_of_arrow_table(table: Any) -> Frame:
     return Frame(tuple(table.schema.names), lambda names: _slices(table.select(names)), types_of_schema(table.schema))
 
 
-def frame_of_arrow_reader(reader: Any) -> Frame:
-    """The batches of a pyarrow RecordBatchReader, which can be read once."""
+def _frame_of_arrow_reader(reader: Any) -> Frame:
+    """The batches of a stream, which can be read once."""
     unread = [reader]
 
     def batches(_: Sequence[str]) -> Iterator[Any]:
@@ -87,25 +99,22 @@ def frame_of_arrow_reader(reader: Any) -> Frame:
     return Frame(tuple(reader.schema.names), batches, types_of_schema(reader.schema))
 
 
-def frame_of_polars(frame: Any) -> Frame:
-    """The batches of a Polars DataFrame."""
-    batches = lambda names: _polars_batches(_chosen(frame, names))  # noqa: E731
-    return Frame(tuple(frame.columns), batches, _polars_types(frame.lazy()), is_order_declared=True)
-
-
-def frame_of_lazy_polars(frame: Any) -> Frame:
-    """The batches of a Polars LazyFrame, which is run in streaming mode."""
+def _frame_of_polars(frame: Any) -> Frame:
+    """The batches of a Polars DataFrame, or of a LazyFrame, which is run in streaming mode."""
+    lazy = frame.lazy()
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        chosen = _chosen(frame, names)
-        parts = chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]
-        for part in parts:
-            yield from _polars_batches(part)
+        chosen = _chosen(lazy, names)
+        for part in chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]:
+            yield from _slices(part.to_arrow())
 
-    return Frame(tuple(frame.collect_schema().names()), batches, _polars_types(frame), is_order_declared=True)
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        yield _chosen(lazy, names).clear().collect().to_arrow().schema.types
+
+    return Frame(tuple(lazy.collect_schema().names()), batches, types, lambda _: True)
 
 
-def frame_of_duckdb(relation: Any) -> Frame:
+def _frame_of_duckdb(relation: Any) -> Frame:
     """The batches of a DuckDB relation, which DuckDB runs."""
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
@@ -119,16 +128,16 @@ def frame_of_duckdb(relation: Any) -> Frame:
     return Frame(tuple(relation.columns), batches, types)
 
 
-def frame_of_ibis(table: Any) -> Frame:
+def _frame_of_ibis(table: Any) -> Frame:
     """The batches of an Ibis table, which its backend runs."""
 
-    def batches(names: Sequence[str]) -> Iterator[Any]:
+    def batches(names: Sequence[str]) -> Iterable[Any]:
         chosen = table.select(list(names))
         backend = chosen.get_backend()
         if backend.name == "duckdb":  # Ibis 12 calls a method that DuckDB 2 has dropped
             chosen.limit(0).to_pyarrow()  # registers tables that are in memory only with DuckDB
-            return frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
-        return iter(chosen.to_pyarrow_batches(chunk_size=BLOCK))
+            return _frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
+        return chosen.to_pyarrow_batches(chunk_size=BLOCK)
 
     return Frame(tuple(table.columns), batches, lambda names: [table.select(list(names)).schema().to_pyarrow().types])
 
@@ -150,34 +159,28 @@ def _chosen(frame: Any, names: Sequence[str]) -> Any:
     return frame.select(selectors.by_name(*names)).cast(wide)
 
 
-def _polars_types(frame: Any) -> Callable[[Sequence[str]], Iterable[Sequence[Any]]]:
-    return lambda names: [_chosen(frame, names).clear().collect().to_arrow().schema.types]
-
-
 def _quoted(names: Sequence[str]) -> str:
     return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
 
 
-def _polars_batches(frame: Any) -> Iterator[Any]:
-    for part in frame.iter_slices(BLOCK):
-        yield from part.to_arrow().to_batches()
+def _slices(table: Any) -> Iterable[Any]:
+    """A table, or a batch, in batches that are not too large."""
+    import pyarrow as pa
 
-
-def _slices(table: Any) -> Iterator[Any]:
-    for start in range(0, table.num_rows, BLOCK):
-        part = table.slice(start, BLOCK)
-        yield from part.to_batches() if hasattr(part, "to_batches") else [part]
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    return whole.to_batches(max_chunksize=BLOCK)
 
 
 #: By library and class, as in `opening`.
 _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
-    ("pyarrow", "Table"): frame_of_arrow_table,
-    ("pyarrow", "RecordBatch"): frame_of_arrow_table,
-    ("pyarrow", "RecordBatchReader"): frame_of_arrow_reader,
-    ("polars", "DataFrame"): frame_of_polars,
-    ("polars", "LazyFrame"): frame_of_lazy_polars,
-    ("duckdb", "DuckDBPyRelation"): frame_of_duckdb,
-    ("ibis", "Table"): frame_of_ibis,
+    ("pandas", "DataFrame"): _frame_of_pandas,
+    ("pyarrow", "Table"): _frame_of_arrow_table,
+    ("pyarrow", "RecordBatch"): _frame_of_arrow_table,
+    ("pyarrow", "RecordBatchReader"): _frame_of_arrow_reader,
+    ("polars", "DataFrame"): _frame_of_polars,
+    ("polars", "LazyFrame"): _frame_of_polars,
+    ("duckdb", "DuckDBPyRelation"): _frame_of_duckdb,
+    ("ibis", "Table"): _frame_of_ibis,
 }
 
 #: How much of each column is read at a time, in bytes.

@@ -1,7 +1,7 @@
 """Records of which at most some of each person count: what users give, and what is said of it in files."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Neighbors
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from residualplanner.gate.sources.persons import PersonReader
 
 _KEY_BYTES = 32
 #: What `CodedBlock.persons` is where persons play no part.
@@ -123,24 +123,6 @@ def unlimited(data: object) -> object:
     return data.data if isinstance(data, LimitedRecords) else data
 
 
-class PersonReader:
-    """Reads whose records are, and leaves out those that do not count: here nobody's."""
-
-    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        """Persons and order of a block's records as `CodedBlock.persons`, and of so many records without entries."""
-        del arrays, unknown
-        return NO_PERSONS
-
-    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
-        """The same for pandas columns, one of each column, a slice of them at a time."""
-        del columns
-        return lambda _: NO_PERSONS
-
-    def kept(self, blocks: Iterator[Any]) -> Iterator[Any]:
-        """Those of a stream's records, in a `CodedBlock` each time, that count."""
-        return blocks
-
-
 @dataclass(frozen=True, slots=True)
 class Contributions:
     """Which records of a person count: here all."""
@@ -150,9 +132,9 @@ class Contributions:
         """The column of persons, and that of the order, if there is one."""
         return ()
 
-    def reader(self) -> PersonReader:
-        """What reads these columns, block by block of one stream."""
-        return PersonReader()
+    def reader(self) -> "PersonReader | None":
+        """What reads these columns, part by part of one stream; None where there are none."""
+        return None
 
     def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
         """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""

@@ -14,15 +14,17 @@ from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
-    from residualplanner.gate.sources.tally import Watch
+    from residualplanner.gate.sources.tally import Tally
 
-_COUNTS, _CSV, _FRAMES, _TABLES = (f"gate.sources.{name}" for name in ("ready_counts", "csv_files", "frames", "coding"))
+_COUNTS, _CSV, _FRAMES, _MATRICES = (
+    f"gate.sources.{name}" for name in ("ready_counts", "csv_files", "frames", "coding")
+)
 _PERSONS, _ENGINES = "gate.sources.persons", "scale.engines.engines"
 #: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
 #: is imported that nobody uses.  Paths and mappings are told by what they are, and all others are an engine's or none.
 _FORMS: dict[tuple[str, str], str] = {
-    ("numpy", "ndarray"): _TABLES,
-    ("pandas", "DataFrame"): _TABLES,
+    ("numpy", "ndarray"): _MATRICES,
+    ("pandas", "DataFrame"): _FRAMES,
     ("residualplanner", "CsvFile"): _CSV,
     ("pyarrow", "Table"): _FRAMES,
     ("pyarrow", "RecordBatch"): _FRAMES,
@@ -82,7 +84,7 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
 
 
 def watched_source(
-    data: object, domain: Domain, watch: "Watch", *, records_per_person: int = 1, with_people: bool = True
+    data: object, domain: Domain, watch: "Tally", *, records_per_person: int = 1, with_people: bool = True
 ) -> Source:
     """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
 
@@ -126,7 +128,7 @@ def _open_limited(data: object, domain: Domain, records_per_person: int) -> Sour
     return _open(unlimited(data), domain, contributions_of(data, domain, records_per_person))
 
 
-def _open(data: object, domain: Domain, contributions: Contributions, watch: "Watch | None" = None) -> Source:
+def _open(data: object, domain: Domain, contributions: Contributions, watch: "Tally | None" = None) -> Source:
     if contributions.columns and isinstance(data, np.ndarray | Mapping):
         raise DataError(
             "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"

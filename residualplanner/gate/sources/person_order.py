@@ -12,14 +12,13 @@ the same in every source:
 """
 
 import datetime as dt
-from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.columns import each_object, is_string, plain_array, rows_of_series, texts_of_array
+from residualplanner.gate.sources.columns import ColumnReader, each_object, is_string, plain_array, texts_of_array
 from residualplanner.ground.checks import IntArray, spelling
 from residualplanner.method.domain.entries import day_of, integer_of, is_missing, is_narrow, number_of
 
@@ -38,28 +37,33 @@ _HALF, _DAY = 2**63, 86_400 * 10**6
 _MICROSECONDS = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
-class OrderColumn:
-    """Remembers the keys of the entries that it has read, and ranks them when all have been."""
+class OrderColumn(ColumnReader):
+    """Numbers entries, remembers their keys, and ranks them when all have been read."""
+
+    nothing = np.array([NOTHING], dtype=KEY)
 
     def __init__(self) -> None:
-        self._read: list[Keys] = [_keys([NOTHING])]
+        super().__init__()
+        self._read: list[Keys] = [self.nothing]
         self._count = 1
         self._texts: dict[bytes, Key] = {}
         self._others: list[bytes] = []
 
-    def of_array(self, array: Any) -> IntArray:
-        """A number for each entry of an Arrow array, by which `ranks` knows it; 0 is that of no entry."""
-        return self._numbered(self._keys_of_array(array))
+    def read(self, entries: Any) -> IntArray:
+        """A number for each entry, by which `ranks` knows it; 0 is that of no entry."""
+        keys = super().read(entries)
+        self._read.append(keys)
+        self._count += len(keys)
+        return np.where(keys["kind"] == _NOTHING, 0, np.arange(self._count - len(keys), self._count))
 
-    def of_series(self, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
-        """The same for a pandas column, a slice of it at a time; ordered categories are in the order declared."""
+    def _of_series(self, column: "pd.Series[Any]") -> Keys:
+        """The keys of a pandas column; ordered categories are in the order declared."""
         import pandas as pd
 
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
-            ranks = np.append(_keys_of_integers(np.arange(len(column.dtype.categories))), _keys([NOTHING]))
-            return lambda rows: self._numbered(ranks[column.iloc[rows].cat.codes.to_numpy()])
-        keys = rows_of_series(column, self._keys_of_array, self._keys_of_objects, _keys([NOTHING]))
-        return lambda rows: self._numbered(keys(rows))
+            ranks = np.append(_keys_of_integers(np.arange(len(column.dtype.categories))), self.nothing)
+            return ranks[column.cat.codes.to_numpy()]
+        return super()._of_series(column)
 
     def ranks(self, numbers: IntArray) -> IntArray:
         """Integers in the order of the entries with these numbers, the same for the same entries."""
@@ -76,12 +80,8 @@ class OrderColumn:
         found[order] = np.cumsum(differs)
         return found
 
-    def _numbered(self, keys: Keys) -> IntArray:
-        self._read.append(keys)
-        self._count += len(keys)
-        return np.where(keys["kind"] == _NOTHING, 0, np.arange(self._count - len(keys), self._count))
-
-    def _keys_of_array(self, array: Any) -> Keys:
+    def of_array(self, array: Any) -> Keys:
+        """The keys of the entries of an Arrow array."""
         import pyarrow as pa
 
         if pa.types.is_dictionary(array.type) and array.type.ordered:
@@ -111,7 +111,8 @@ class OrderColumn:
             return _keys_of_moments(plain)
         return _keys([NOTHING] * len(plain))
 
-    def _keys_of_objects(self, values: NDArray[np.object_]) -> Keys:
+    def of_objects(self, values: NDArray[np.object_]) -> Keys:
+        """The same of Python objects."""
         return _keys([*each_object(self._key_of_entry, values)])
 
     def _key_of_entry(self, entry: object) -> Key:

@@ -5,23 +5,23 @@ else, not even from where the records stand.  So they are the same in every pass
 and go without changing them.  All records of a person must be there together; codes are in memory until all are read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import shake_128
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.columns import (
+    ColumnReader,
     each_object,
     entries_of_type,
     is_string,
     plain_array,
-    rows_of_series,
     texts_of_array,
 )
-from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions, LimitedRecords, PersonReader
+from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions, LimitedRecords
 from residualplanner.gate.sources.person_order import OrderColumn
 from residualplanner.gate.sources.rules import CodedBlock, of_records
 from residualplanner.ground.checks import IntArray
@@ -29,17 +29,17 @@ from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import memory_left
 from residualplanner.method.domain.domain import Domain
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 #: The number of a person where there is no entry, or one that is no integer and no text.
 NOBODY: Final = -1
 
 
-class PersonColumn:
+class PersonColumn(ColumnReader):
     """Numbers the persons of a column of integers or text: 7 and "7" are the same person, "07" is another."""
 
+    nothing = np.array([NOBODY])
+
     def __init__(self) -> None:
+        super().__init__()
         self._known: dict[bytes, int] = {}
 
     @property
@@ -59,11 +59,8 @@ class PersonColumn:
         texts, slots = texts_of_array(plain)
         return np.array([*map(self._number, texts), NOBODY], dtype=np.int64)[slots]
 
-    def of_series(self, column: "pd.Series[Any]") -> Callable[[slice], IntArray]:
-        """The same for a pandas column, a slice of it at a time."""
-        return rows_of_series(column, self.of_array, self._of_objects, np.array([NOBODY]))
-
-    def _of_objects(self, values: NDArray[np.object_]) -> IntArray:
+    def of_objects(self, values: NDArray[np.object_]) -> IntArray:
+        """The same of Python objects."""
         return np.fromiter(each_object(self._number_of_entry, values), dtype=np.int64, count=len(values))
 
     def _number_of_entry(self, entry: object) -> int:
@@ -107,34 +104,6 @@ def first_records(limited: LimitedRecords, domain: Domain, records_per_person: i
 
 #: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
 _BYTES = 8
-
-
-def kept_blocks(
-    blocks: Iterator[CodedBlock], persons: PersonColumn, order: OrderColumn, *, keep: int, key: bytes
-) -> Iterator[CodedBlock]:
-    """The blocks of the records that count; DataError where memory cannot hold all.  Source: eq. (103)."""
-    read: list[CodedBlock] = []
-    held = checked = 0
-    for block in blocks:
-        read.append(block)
-        held += block.codes.nbytes + 3 * block.persons.nbytes
-        if held > 2 * checked:
-            _require_memory(held)
-            checked = held
-    if any(block.breaches for block in read) or not read:
-        yield from read
-        return
-    numbers = np.concatenate([block.persons for block in read], axis=1)
-    crowded = np.bincount(numbers[0], minlength=1) > keep
-    stay = np.ones(numbers.shape[1], dtype=bool)
-    chosen = np.flatnonzero(crowded[numbers[0]])
-    numbers = np.stack([numbers[0, chosen], order.ranks(numbers[1, chosen])])
-    stay[chosen] = _first(numbers, _contents(read, chosen), persons.texts, keep=keep, key=key)
-    start = 0
-    for block in read:
-        end = start + block.persons.shape[1]
-        yield replace(of_records(block, stay[start:end]), persons=NO_PERSONS)
-        start = end
 
 
 def _require_memory(held: int) -> None:
@@ -208,9 +177,9 @@ class FirstRecords(Contributions):
         """The column of persons, and that of the order, if there is one."""
         return (self.person,) if self.order is None else (self.person, self.order)
 
-    def reader(self) -> PersonReader:
+    def reader(self) -> "PersonReader":
         """What reads these columns, block by block of one stream."""
-        return _FirstReader(self)
+        return PersonReader(self)
 
     def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
         """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
@@ -240,25 +209,41 @@ class FirstRecords(Contributions):
             )
 
 
-class _FirstReader(PersonReader):
-    """Numbers persons."""
+class PersonReader:
+    """Numbers the persons of one stream of records, and leaves out those records of theirs that do not count."""
 
     def __init__(self, limit: FirstRecords) -> None:
         self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
 
-    def of_arrays(self, arrays: Sequence[Any], *, unknown: int = 0) -> IntArray:
-        person, *order = arrays
-        persons = self._persons.of_array(person)
-        positions = self._order.of_array(order[0]) if order else np.zeros_like(persons)
+    def read(self, columns: Sequence[Any], *, unknown: int) -> IntArray:
+        """Persons and order of some records as `CodedBlock.persons`, and of so many further ones without entries."""
+        persons = self._persons.read(columns[0])
+        positions = self._order.read(columns[1]) if len(columns) > 1 else np.zeros_like(persons)
         of_unknown = np.array([[NOBODY], [0]]).repeat(unknown, axis=1)
         return np.concatenate([np.stack([persons, positions]), of_unknown], axis=1)
 
-    def of_series(self, columns: "Sequence[pd.Series[Any]]") -> Callable[[slice], IntArray]:
-        persons_of = self._persons.of_series(columns[0])
-        if len(columns) == 1:
-            return lambda rows: np.stack([persons := persons_of(rows), np.zeros_like(persons)])
-        positions_of = self._order.of_series(columns[1])
-        return lambda rows: np.stack([persons_of(rows), positions_of(rows)])
-
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
-        return kept_blocks(blocks, self._persons, self._order, keep=self._limit.keep, key=self._limit.key)
+        """The blocks of the records that count; DataError where memory cannot hold all.  Source: eq. (103)."""
+        keep, key = self._limit.keep, self._limit.key
+        read: list[CodedBlock] = []
+        held = checked = 0
+        for block in blocks:
+            read.append(block)
+            held += block.codes.nbytes + 3 * block.persons.nbytes
+            if held > 2 * checked:
+                _require_memory(held)
+                checked = held
+        if any(block.breaches for block in read) or not read:
+            yield from read
+            return
+        numbers = np.concatenate([block.persons for block in read], axis=1)
+        crowded = np.bincount(numbers[0], minlength=1) > keep
+        stay = np.ones(numbers.shape[1], dtype=bool)
+        chosen = np.flatnonzero(crowded[numbers[0]])
+        numbers = np.stack([numbers[0, chosen], self._order.ranks(numbers[1, chosen])])
+        stay[chosen] = _first(numbers, _contents(read, chosen), self._persons.texts, keep=keep, key=key)
+        start = 0
+        for block in read:
+            end = start + block.persons.shape[1]
+            yield replace(of_records(block, stay[start:end]), persons=NO_PERSONS)
+            start = end

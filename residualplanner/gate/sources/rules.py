@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,21 @@ def words_of_code(code: int, *, is_weight: bool) -> str:
 
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
 Numerators = Mapping[int, IntArray]
+
+
+class Part(NamedTuple):
+    """Some consecutive records of a stream, as they are given."""
+
+    columns: Sequence[Any]  # the entries of each column that is read, in Arrow arrays or pandas columns
+    records: int  # how many there are
+    #: of lines of a CSV file, (records,): which have quotes as they should be, and which are records; there are entries
+    #: of these alone
+    lines: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+    @property
+    def unknown(self) -> int:
+        """How many more records there are than entries: lines of which no value is known."""
+        return 0 if self.lines is None else int((~self.lines[1]).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.sources.coding import blocks_of_batches, blocks_of_pandas
+from residualplanner.gate.sources.coding import batches_of_pandas, blocks_of_batches, names_of_columns
 from residualplanner.gate.sources.counting import shape_of_group
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
@@ -97,12 +97,13 @@ class Work:
 
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[PartitionRow]:
     """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
-    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, by_index=True))
+    keys = range(len(names_of_columns(work.domain, work.contributions)))
+    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, keys=keys))
 
 
 def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[PartitionRow]:
     """The rows of a partition that is a pandas frame."""
-    return _rows(work, lambda: blocks_of_pandas(work.domain, work.contributions, frame))
+    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches_of_pandas(frame)))
 
 
 def sums_of_rows(work: Work, rows: Iterable[PartitionRow]) -> "Iterator[tuple[int, PartialSum]]":

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from forms_of_records import FORMS, counts, opened
 from residualplanner import Attribute, Bins, Domain
-from residualplanner.gate.sources.columns import ArrowColumn
+from residualplanner.gate.sources.columns import CodedColumn
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 #: Half-years, with a label for all other dates and one for none.
@@ -112,4 +112,4 @@ def test_an_entry_outside_the_declared_dates_breaks_the_rule_and_is_not_shown(en
 def test_moments_with_a_time_zone_are_unknown_wherever_they_turn_up_later():
     zoned = pa.array([0, None], pa.timestamp("us", tz="UTC"))
     for array in (zoned, zoned.dictionary_encode()):
-        assert ArrowColumn(WHEN).raw_codes(array).tolist() == [UNKNOWN, MISSING]
+        assert CodedColumn(WHEN).of_array(array).tolist() == [UNKNOWN, MISSING]
