@@ -44,7 +44,7 @@ from benchmarks.auditing import (
     table_scores,
 )
 from benchmarks.coverage import is_right, total_missed
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, discrete_gaussian_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
 
 #: Of the time of a draw and its size, at most; above it a warning is printed.
 RANK_CORRELATION = 0.02
@@ -179,7 +179,7 @@ def time_and_size(draws: int) -> Iterator[tuple[float, float]]:
         times, sizes = np.empty(draws), np.empty(draws)
         for number in range(draws):
             start = time.perf_counter_ns()
-            drawn = discrete_gaussian_flat(scales, [1])
+            drawn = draw_flat(scales, [1], OperatingSystemBits())
             times[number] = time.perf_counter_ns() - start
             sizes[number] = abs(int(drawn[0]))
         yield gamma, float(spearmanr(times, sizes).statistic)

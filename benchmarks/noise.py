@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import Scales, discrete_gaussian_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
 
 SIZES = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 RECORDS = 48_842
@@ -56,7 +56,7 @@ def drawing(plan: rp.Plan) -> float:
     start = time.perf_counter()
     for part in parts:
         scales = Scales.of_ratios([ratios[i][0] for i in part], [ratios[i][1] for i in part])
-        discrete_gaussian_flat(scales, cells[part])
+        draw_flat(scales, cells[part], OperatingSystemBits())
     return time.perf_counter() - start
 
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.discrete_gaussian import Scales, discrete_gaussian, discrete_gaussian_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_arrays, draw_flat
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)
 TESTS = Path(__file__).parents[1] / "tests" / "gate" / "discrete_gaussian"
@@ -91,7 +91,7 @@ def canonne_kamath_steinke(gamma2: Fraction, random: Random) -> int:
 
 def ours() -> list[Contest]:
     def one_scale(gamma: int) -> Callable[[], object]:
-        return lambda: discrete_gaussian([Fraction(gamma**2)], [MILLION])
+        return lambda: draw_arrays(Scales.of_fractions([Fraction(gamma**2)]), [MILLION], OperatingSystemBits())
 
     random = Random(0)
     numerators = [int(2**60 * 10 ** random.uniform(0, 9)) ** 2 for _ in range(10_000)]
@@ -99,10 +99,19 @@ def ours() -> list[Contest]:
     scales, sizes = Scales.of_fractions(gamma2), np.full(10_000, 100)
     contests = [Contest(f"ours, gamma = {gamma:g}", MILLION, one_scale(gamma), 5e6) for gamma in GAMMAS]
     contests += [
-        Contest("ours, 10,000 scales, 100 draws each", MILLION, lambda: discrete_gaussian_flat(scales, sizes), 4e6),
-        Contest("ours, the same from fractions", MILLION, lambda: discrete_gaussian_flat(gamma2, sizes), 4e6),
         Contest(
-            "ours, gamma = 1e20 (Python integers)", 20_000, lambda: discrete_gaussian([Fraction(10**40)], [20_000])
+            "ours, 10,000 scales, 100 draws each", MILLION, lambda: draw_flat(scales, sizes, OperatingSystemBits()), 4e6
+        ),
+        Contest(
+            "ours, the same from fractions",
+            MILLION,
+            lambda: draw_flat(Scales.of_fractions(gamma2), sizes, OperatingSystemBits()),
+            4e6,
+        ),
+        Contest(
+            "ours, gamma = 1e20 (Python integers)",
+            20_000,
+            lambda: draw_arrays(Scales.of_fractions([Fraction(10**40)]), [20_000], OperatingSystemBits()),
         ),
     ]
     return contests

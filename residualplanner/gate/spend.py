@@ -115,15 +115,8 @@ def spend(
 ) -> Result:
     """Do all steps; called by functions that are an `entrance`.
 
-    Args:
-        steps: of the measurement.
-        ledger: that ``steps.charge`` charges, if any.
-        charge: "counted", or "first" for the charge before the count.
-        progress: its errors pass.
-
-    Raises:
-        BaseException: whatever ends a step, without what it said if that may quote a record.  Where there is a ledger,
-            a note says whether it was charged.
+    It raises whatever ends a step, without what it said if that may quote a record; errors of ``progress`` pass.  Where
+    there is a ledger, a note says whether it was charged.
     """
     account = _Account(ledger)
     try:

@@ -7,8 +7,6 @@ the method and its proof.
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.gate.discrete_gaussian.drawing import (
     Choice,
-    discrete_gaussian,
-    discrete_gaussian_flat,
     draw_arrays,
     draw_flat,
     exponential_choices,
@@ -22,8 +20,6 @@ __all__ = [
     "NoiseError",
     "OperatingSystemBits",
     "Scales",
-    "discrete_gaussian",
-    "discrete_gaussian_flat",
     "draw_arrays",
     "draw_flat",
     "exponential_choices",

@@ -1,7 +1,6 @@
 """Discrete Gaussian noise and the exponential mechanism, exact in distribution; before them a test of the machine."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,7 +16,6 @@ from residualplanner.gate.discrete_gaussian.bits import (
     CheckedBits,
     InsecureTestBits,
     NoiseError,
-    OperatingSystemBits,
 )
 from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
 from residualplanner.gate.discrete_gaussian.scales import Scales
@@ -64,53 +62,42 @@ def golden_digest() -> str:
     return hashlib.sha256(batch.values.astype("<i8").tobytes()).hexdigest()
 
 
-def discrete_gaussian(gamma2: Sequence[Fraction], sizes: Sequence[int]) -> list[NDArray[Any]]:
-    """Draw integers i with probability in proportion to ``exp(-i**2 / (2 gamma2))``, exactly: N_Z(0, gamma2).
-
-    Each gamma2 is a fraction of any size, at least ``2**-60``, and gets one array (size,): int64 where
-    ``64 * gamma < 2**61``, Python integers above.
-
-    Raises:
-        BudgetError: a scale is not an exact positive fraction, or too small.
-        ValueError: the sizes do not fit.
-        NoiseError: the random bytes or the machine's arithmetic failed a check.
-
-    Guarantees: draws are independent and exactly distributed as long as the operating system's bits are uniform: no
-        rounding decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that
-        one attempt in a million takes 50 microseconds more.
-    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
-    Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
-
-    Example:
-        >>> large, small = discrete_gaussian([Fraction(10**18 + 1, 3), Fraction(1, 100)], [3, 2])
-        >>> large.dtype, small
-        (dtype('int64'), array([0, 0]))
-    """
-    return draw_arrays(Scales.of_fractions(gamma2), sizes, OperatingSystemBits())
-
-
-def discrete_gaussian_flat(scales: Scales | Sequence[Fraction], sizes: ArrayLike) -> IntArray:
-    """Draw from N_Z(0, gamma**2) for many scales with ``64 * gamma < 2**61`` in one pass: (sum of sizes,), all int64.
-
-    Should a draw not fit int64 (probability below exp(-30000)), all are Python integers: nothing wraps.  Errors and
-    guarantees are those of `discrete_gaussian`; it takes 40 to 70 nanoseconds a draw and a microsecond a scale.
-    """
-    read = scales if isinstance(scales, Scales) else Scales.of_fractions(scales)
-    return draw_flat(read, sizes, OperatingSystemBits())
-
-
 def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> IntArray:
-    """As `discrete_gaussian_flat`, from any source of bytes; the caller keeps its ``mark`` with the draws."""
+    """As `draw_arrays`, for scales with ``64 * gamma < 2**61``, in one pass: (sum of sizes,), all int64.
+
+    Should a draw not fit int64 (probability below exp(-30000)), all are Python integers: nothing wraps.  It takes 40 to
+    70 nanoseconds a draw and a microsecond a scale.
+    """
     if not scales.fits_int64.all():
-        message = "a scale has 64 * gamma of 2**61 or more and is not drawn as int64; use discrete_gaussian"
-        raise BudgetError(message)
+        raise BudgetError("a scale has 64 * gamma of 2**61 or more and is not drawn as int64; use draw_arrays")
     counts = _require_sizes(sizes, len(scales))
     require_sound_platform()
     return _fill(scales, counts, CheckedBits(source))
 
 
 def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[NDArray[Any]]:
-    """As `discrete_gaussian`, from any source of bytes; the caller keeps its ``mark`` with the draws."""
+    """Draw integers i with probability in proportion to ``exp(-i**2 / (2 gamma**2))``, exactly: N_Z(0, gamma**2).
+
+    Each scale gets one array (size,): int64 where ``64 * gamma < 2**61``, Python integers above.  The caller keeps the
+    ``mark`` of the source with the draws.
+
+    Raises:
+        ValueError: the sizes do not fit.
+        NoiseError: the random bytes or the machine's arithmetic failed a check.
+
+    Guarantees: draws are independent and exactly distributed as long as the source's bits are uniform: no rounding
+        decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that one
+        attempt in a million takes 50 microseconds more.
+    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
+    Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
+
+    Example:
+        >>> from residualplanner.gate.discrete_gaussian import OperatingSystemBits
+        >>> scales = Scales.of_fractions([Fraction(10**18 + 1, 3), Fraction(1, 100)])
+        >>> large, small = draw_arrays(scales, [3, 2], OperatingSystemBits())
+        >>> large.dtype, small
+        (dtype('int64'), array([0, 0]))
+    """
     counts = _require_sizes(sizes, len(scales))
     require_sound_platform()
     bits = CheckedBits(source)

@@ -258,29 +258,14 @@ class Ledger:
         self._charging(cost, plan_sha256, label, protected, again=again)(self._store.account())
 
     def require_stages(self, release: str, *, known: Mapping[str, str]) -> None:
-        """Raise BudgetError if the store of a release is a copy, and the ledger knows the other one by its stages.
-
-        Args:
-            release: the identifier of the release.
-            known: the digest of each stage that the store holds.
-
-        Raises:
-            BudgetError: a stage is recorded that the store does not hold.
-            FileFormatError, OSError: as `charge`.
-        """
+        """BudgetError if a stage of a release is recorded that its store does not hold, by digest: it is a copy."""
         self._store.account().require_stages(release, known)
 
     def record_stage(self, release: str, stage: str, digest: str, *, known: Mapping[str, str]) -> LedgerStage:
         """Record, at no cost, that a release in a store has reached a stage: before noise is drawn, or can be read.
 
-        Args:
-            release: the identifier of the release.
-            stage: "generation 0" and so on, or "answers" when all are there.
-            digest: the SHA-256 of what the store holds of it.
-            known: the digest of each stage that the store holds, this one included.
-
-        Raises:
-            BudgetError, FileFormatError, OSError: as `require_stages` and `charge`.
+        ``known`` has the digest of each stage that the store holds, this one included; errors are those of
+        `require_stages` and `charge`.
 
         Guarantees: of all copies of a store, one alone gets a stage that the others do not hold.
         """

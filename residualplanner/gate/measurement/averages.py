@@ -41,24 +41,13 @@ _LOSS_ROUNDING = 1e-9
 
 
 def combined_plan(plans: Sequence[Plan]) -> Plan:
-    """The plan whose noise is what remains when the answers of several measurements are averaged.
+    """The plan for all queries whose noise is what remains when the answers of several measurements are averaged.
 
     A residual that several of them measure gets the average of its answers, weighted by their precisions, which is the
-    best linear unbiased estimate: its precision is the sum of theirs.  A residual that only one measures keeps its
-    noise.
-
-    Args:
-        plans: of measurements of the same records, each with noise of its own.
-
-    Returns:
-        A plan for the queries of all, whose cost is the sum of their costs, up to rounding, and whose budget is the
-        sum of their budgets.  How far its sum of variances is above the least one is not known: its ``gap`` is
-        infinite.
-
-    Raises:
-        WorkloadError: they are over different domains, or measure an attribute in different bases.
-        BudgetError: they protect different changes of the records, cost more together than any budget can allow, or
-            have noise so large that the sum of variances is not finite.
+    best linear unbiased estimate: its precision is the sum of theirs.  The cost is the sum of the costs up to rounding,
+    and the budget that of the budgets.  How far the sum of variances is above the least one is not known: the ``gap``
+    is infinite.  WorkloadError for different domains or bases; BudgetError for different neighbors, too high a cost, or
+    noise whose variances have no finite sum.
 
     Source: eq. (8), and docs/mathematics.md section 7 on several measurements.
 
@@ -195,17 +184,9 @@ class CombinedMeasurement:
 
 @memory_for("to combine these measurements; use a machine with more memory")
 def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
-    """Several measurements of the same records as one.
+    """Two or more measurements of the same records, each with noise of its own, as one; errors as of `combined_plan`.
 
     That they are of the same records is for the caller to know; nothing in a measurement tells.
-
-    Args:
-        measurements: two or more, each with noise of its own.
-
-    Raises:
-        ArgumentError: there are fewer than two, or one of them is not a measurement.
-        BudgetError: one is there twice, or they protect different changes of the records.
-        WorkloadError: they are over different domains, or measure an attribute in different bases.
 
     Guarantees: post-processing; the cost is what all of them have cost together.
     Source: docs/mathematics.md section 7, on several measurements.
@@ -237,11 +218,7 @@ def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
     """Undo ``published``, if every word is true of a release's plan, and of those of its measurements.
 
-    Raises:
-        FileFormatError: a field is missing, superfluous or contradicts the plans; or the plan is not that of all
-            measurements together.
-        BudgetError: an exact cost is another than the stated one, or more than the budget of its plan.
-        WorkloadError: the plans do not fit together.
+    Errors are those of `noise_from_json`, and WorkloadError where the plans do not fit together.
     """
     if not isinstance(stated, Mapping) or "measurements" not in stated:
         return _record_of_release(stated, plan)

@@ -258,13 +258,10 @@ class ExactNoise:
 
 
 def exact_noise(plan: Plan) -> ExactNoise:
-    """The exact noise of a plan, which may be drawn and is within the plan's budget.
+    """The exact noise of a plan.
 
-    Raises:
-        BudgetError: the budget does not hold for discrete noise, the noise is too small to be drawn, or its exact cost
-            exceeds the budget.
-        WorkloadError: the tables are too large to hold.
-
+    BudgetError where the budget does not hold for discrete noise, the noise is too small to be drawn, or its exact cost
+    exceeds the budget; WorkloadError where the tables are too large to hold.
     Source: eqs. (34) to (36) and (44).
     """
     require_discrete(plan.budget)

@@ -114,7 +114,8 @@ def measure(  # noqa: PLR0913
     require_charge_time(charge)
     watched = WatchedProgress(progress)
     require_room_given(memory, scratch)
-    job = _job_of(plan, noise, seed, (memory, scratch), watched.report)
+    source = OperatingSystemBits() if noise == "discrete" else None
+    job = _job_of(plan, source, (memory, scratch), watched.report, seed=None if seed is None else int(seed))
     job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -123,11 +124,7 @@ def measure(  # noqa: PLR0913
 
 
 def require_countable(plan: Plan, records: object) -> None:
-    """Check what `measure` checks of the records before it counts them (DataError): names and types of columns.
-
-    Of a Parquet file or a folder of them nothing but footers is read; a CSV file is searched for lines that are no
-    records.
-    """
+    """Check what `measure` checks of the records before it counts them (DataError): names and types of columns."""
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 
@@ -139,10 +136,7 @@ def require_measurable(
     memory: int | None = None,
     scratch: PathLike | None = None,
 ) -> Fraction:
-    """Check what `measure` checks, and would raise, before it opens the records; nothing is charged or read.
-
-    Returns:
-        The exact pcost that measuring with discrete noise will have.
+    """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records.
 
     Example:
         >>> from residualplanner import Domain, Ledger, marginals, pcost, select
@@ -152,7 +146,7 @@ def require_measurable(
         True
     """
     require_room_given(memory, scratch)
-    job = _discrete_job(plan, OperatingSystemBits(), (memory, scratch), None)
+    job = _job_of(plan, OperatingSystemBits(), (memory, scratch), None)
     job.require_room(ledger, again=again)
     return job.noise.cost
 
@@ -161,7 +155,7 @@ def require_measurable(
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _discrete_job(plan, source, (None, None), watched.report)
+    job = _job_of(plan, source, (None, None), watched.report)
     return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
@@ -194,8 +188,8 @@ class _Measuring(NamedTuple):
         """How many cells the tables have that the records are counted in at a time."""
         return max(
             sum(
-                math.prod(shape) * int(self.family.is_maximal[members].sum())
-                for shape, members in zip(block.groups.shapes, block.groups.members, strict=True)
+                math.prod(shape) * number
+                for shape, number in zip(block.groups.shapes, self._counted(block), strict=True)
             )
             for block in self.blocks
         )
@@ -246,21 +240,24 @@ class _Measuring(NamedTuple):
         if self.collector is None:  # there is one block
             return self._drawn(block, tables, 0)
         self.collector.put(block, self._drawn(block, tables, 0))
-        done = self._counted(block) + sum(map(len, block.groups.members))
+        done = self._steps_of(block)
         for another in others:
             progress = self._progress(done)
             tables = count_tables(source, self.plan.closure, another.groups, self.family, progress=progress)
             self.collector.put(another, self._drawn(another, tables, done))
-            done += self._counted(another) + sum(map(len, another.groups.members))
+            done += self._steps_of(another)
         return self.collector.answers()
 
     def _drawn(self, block: SetBlock, tables: list[IntArray], before: int) -> Residuals:
         """The answers to a block that has been counted; its steps follow so many of other blocks."""
-        return self.answer(block, tables, progress=self._progress(before + self._counted(block)))
+        return self.answer(block, tables, progress=self._progress(before + sum(self._counted(block))))
 
-    def _counted(self, block: SetBlock) -> int:
-        """How many tables of a block the records are counted in."""
-        return sum(int(self.family.is_maximal[members].sum()) for members in block.groups.members)
+    def _counted(self, block: SetBlock) -> list[int]:
+        """How many tables of each group of a block the records are counted in."""
+        return [int(self.family.is_maximal[members].sum()) for members in block.groups.members]
+
+    def _steps_of(self, block: SetBlock) -> int:
+        return sum(self._counted(block)) + sum(map(len, block.groups.members))
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
@@ -268,25 +265,17 @@ class _Measuring(NamedTuple):
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _job_of(plan: Plan, noise: str, seed: int | None, room: _Room, progress: Progress | None) -> _Measuring:
-    if noise == "discrete":
-        return _discrete_job(plan, OperatingSystemBits(), room, progress)
-    continuous = continuous_noise(plan, None if seed is None else int(seed))
-    return _job(continuous, continuous.record, continuous.answers, room, progress)
-
-
-def _discrete_job(plan: Plan, source: ByteSource, room: _Room, progress: Progress | None) -> _Measuring:
-    noise = exact_noise(plan)
-    return _job(noise, noise.record(source.mark), partial(noise.answers, source=source), room, progress)
-
-
-def _job(
-    noise: ExactNoise | ContinuousNoise,
-    record: NoiseRecord,
-    answer: Callable[..., Residuals],
-    room: _Room,
-    progress: Progress | None,
+def _job_of(
+    plan: Plan, source: ByteSource | None, room: _Room, progress: Progress | None, *, seed: int | None = None
 ) -> _Measuring:
+    """Measuring with discrete noise from a source of bytes, or with continuous noise where there is none."""
+    noise: ExactNoise | ContinuousNoise
+    if source is None:
+        noise = continuous_noise(plan, seed)
+        record, answer = noise.record, noise.answers
+    else:
+        noise = exact_noise(plan)
+        record, answer = noise.record(source.mark), partial(noise.answers, source=source)
     memory, scratch = room
     blocks = blocks_held(noise.groups, noise.family, memory)
     collector = None if memory is None else AnswersOnDisk(noise.groups, noise.dtype, noise.join, scratch)

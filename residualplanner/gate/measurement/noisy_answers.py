@@ -57,17 +57,11 @@ def noisy_answers(
     are the integers that ``n I - 1 1^T`` in place of ``n I`` gives, which is the mechanism of eq. (35) and what
     the cost is about.
 
-    Args:
-        counts (b, n_1, .., n_k): the tables v, times the denominators of the bases.
-        noise (b, ..): z, a number per value for the subtraction basis, per answer for the others; of Python integers
-            where int64 cannot hold it, which are then used throughout.
-        bases (k,): of the attributes.
-        divisor: f times these denominators, times the n_i of the attributes that have the subtraction basis; the
-            answers (b, m_1, .., m_k) are multiplied by it.
-        records: no table has more.
-        width: from `width_of`.
-        scratch: memory to work in.
-        out (b, m_1, .., m_k): where the answers go if they are of its type; if not, what is there is undefined.
+    The counts (b, n_1, .., n_k) of at most so many records have been multiplied by the denominators of the bases (k,).
+    The noise (b, ..) has a number per value for the subtraction basis, per answer for the others: Python integers where
+    int64 cannot hold it, which are then used throughout.  The answers (b, m_1, .., m_k) have been multiplied by the
+    divisor: f times these denominators, times the n_i of the attributes that have the subtraction basis.  They are in
+    ``out`` if they are of its type; if not, what is there is undefined.
 
     Guarantees: exact.  The steps depend on the bases, ``records``, ``width`` and the answers alone.
     Source: eqs. (35), (36) and (44).

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.blocks import measuring_bytes
+from residualplanner.gate.measurement.counting import parents
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.notebooks import html_table
@@ -30,16 +31,12 @@ _BASIS_BYTES = 210.0
 _BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
 #: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
 _COUNTING, _DRAWING, _MEASURING = 2e-9, 1e-7, 1e-5
-#: Seconds for each cell and table; bytes of memory for each answer, cell of the largest table and set.
-_CELL, _TABLE = 2.5e-7, 6e-4
+#: Bytes of memory for each answer, cell of the largest table and set.
 _ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
-#: Bytes on disk for each cell, where cells have one standard error, or one each; and for each table; as Parquet.
-_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE = 24.0, 38.0, 2200.0
-#: More tables than these are written in parts where no format is given; then the seconds for each cell and table, and
-#: the bytes on disk as above.
+#: Seconds for each cell and table, then bytes on disk for each cell, where cells have one standard error, or one each,
+#: and for each table; as Parquet, and in parts, in which more tables than so many are written where no format is given.
+_IN_FILES, _IN_PARTS = (2.5e-7, 6e-4, 24.0, 38.0, 2200.0), (6e-8, 2e-5, 8.5, 16.5, 60.0)
 _MOST_FILES = 5_000
-_PART_CELL, _PART_TABLE = 6e-8, 2e-5
-_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE = 8.5, 16.5, 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -160,7 +157,8 @@ def resource_estimate(
     bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
     if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
         bases += problem.size.seconds
-    counting = 0.0 if records is None else records * float(_maximal_sets(workload)) * _COUNTING
+    seconds, disk = _written(workload)
+    counting = 0.0 if records is None else records * float(parents(closure).is_maximal.sum()) * _COUNTING
     return ResourceEstimate(
         tables=len(workload),
         cells=cells,
@@ -173,9 +171,9 @@ def resource_estimate(
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=float(measuring_bytes(groups, memory)),
         measurement_bytes=answers * _ANSWER_BYTES,
-        writing_seconds=_writing_seconds(workload),
+        writing_seconds=seconds,
         writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
-        disk_bytes=_disk(workload),
+        disk_bytes=disk,
     )
 
 
@@ -204,29 +202,10 @@ def seconds_text(seconds: float) -> str:
     return f"some {seconds / 60:.0f} minutes" if seconds < 7200 else f"some {seconds / 3600:.1f} hours"
 
 
-def _is_in_parts(workload: Workload) -> bool:
-    return len(workload) > _MOST_FILES
-
-
-def _writing_seconds(workload: Workload) -> float:
-    per_cell, per_table = (_PART_CELL, _PART_TABLE) if _is_in_parts(workload) else (_CELL, _TABLE)
-    return float(workload.cells.sum()) * per_cell + len(workload) * per_table
-
-
-def _disk(workload: Workload) -> float:
-    """The bytes of all tables: those with other kinds than identity have a standard error for each cell."""
-    files, parts = (_DISK_EQUAL, _DISK_OTHER, _DISK_TABLE), (_PART_EQUAL, _PART_OTHER, _PART_DISK_TABLE)
-    equal, other, table = parts if _is_in_parts(workload) else files
+def _written(workload: Workload) -> tuple[float, float]:
+    """The seconds and the bytes of all tables: those with other kinds than identity have an error for each cell."""
+    per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > _MOST_FILES else _IN_FILES
     is_other = _is_other(workload)
     others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
-    return float(workload.cells @ np.where(others, other, equal)) + len(workload) * table
-
-
-def _maximal_sets(workload: Workload) -> int:
-    """How many sets of the closure are part of no other: those that are counted."""
-    closure = workload.closure
-    is_maximal = np.ones(len(closure), dtype=np.bool_)
-    for block in closure.blocks[1:]:
-        for column in range(block.shape[1]):
-            is_maximal[closure.positions_of(np.delete(block, column, axis=1))] = False
-    return int(is_maximal.sum())
+    seconds = float(workload.cells.sum()) * per_cell + len(workload) * per_table
+    return seconds, float(workload.cells @ np.where(others, other, equal)) + len(workload) * table

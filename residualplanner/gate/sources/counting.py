@@ -49,17 +49,7 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
 def count_groups(
     codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
 ) -> list[IntArray]:
-    """Count coded records in each cell of each table: one int64 array (g, n1, .., nk) per group.
-
-    Args:
-        codes (d, records): one row per attribute; entries of row i lie in 0 .. sizes[i]-1, as the caller has checked.
-        sizes (d,): how many values each attribute can take.
-        groups: each (g, k): g sets of k attribute positions, all of the same shape (n1, .., nk), which is checked.
-        multiplicities: how often each record counts; once if not given.
-
-    Cost: one addition and one count per record and table where neighboring rows of a group differ in their last
-        position only; memory is that of the tables.
-    Source: eq. (1).
+    """Count checked codes (d, records) in each cell of the tables of some groups, as `CountedTables`.  Source: eq. (1).
 
     Example:
         >>> codes = np.array([[0, 1, 1], [2, 0, 0]])

@@ -210,7 +210,7 @@ def _parsed(text: bytes, records: int, columns: int, indices: list[int]) -> list
 
     names, kind = list(map(str, indices)), pa.dictionary(pa.int32(), pa.string())
     if not names or records == 0:
-        return [pa.array([], kind) for _ in names]
+        return [pa.chunked_array([], kind) for _ in names]
     if text.startswith(_MARK):  # part of a value, wherever a piece begins; PyArrow leaves out the first one
         text = _MARK + text
     table = reader.read_csv(

@@ -79,13 +79,9 @@ class LimitedRecords:
         return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
 
     def require_public_number(self, neighbors: Neighbors) -> None:
-        """Refuse to leave records out where their number is assumed to be public.
+        """BudgetError where the number of records is assumed to be public, as they are replaced.
 
         How many records count follows from how many each person has, and would be told nearly exactly.
-
-        Raises:
-            BudgetError: records are replaced.
-
         Source: docs/mathematics.md section 15.
         """
         if neighbors.has_public_total:
@@ -96,11 +92,7 @@ class LimitedRecords:
             )
 
     def number(self, domain: Domain, records_per_person: int) -> int:
-        """How many records of each person count, for a plan that protects so many.
-
-        Raises:
-            DataError: they are more, or a column is that of weights.
-        """
+        """How many records of each person count; DataError where a plan protects fewer, or it names the weights."""
         keep = records_per_person if self.keep is None else self.keep
         if keep > records_per_person:
             raise DataError(
@@ -149,11 +141,6 @@ PERSON_CHANGES = "  What the privacy statement is about is a person who comes or
 class KeptRecords:
     """The rule by which some records of each person are counted.
 
-    Attributes:
-        person: the column that says whose each record is.
-        keep: how many records of each person are counted, at most.
-        order: the column by which a person's records are ordered, the first of which are counted; None: at random.
-
     Source: eq. (103).
 
     Example:
@@ -163,9 +150,9 @@ class KeptRecords:
         What the privacy statement is about is a person who comes or goes, with all of their records.
     """
 
-    person: str
-    keep: int
-    order: str | None = None
+    person: str  # the column that says whose each record is
+    keep: int  # how many records of each person are counted, at most
+    order: str | None = None  # the column by which they are ordered, the first of which are counted; None: at random
 
     @property
     def sentence(self) -> str:

@@ -58,17 +58,9 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
     Columns are matched by name; other columns and the order of columns do not matter.  All the domain's columns are
     read and checked, whatever the tables, so a table is the same in every workload.
 
-    Args:
-        data: a frame, a path, a matrix of codes (records, d), or counts; the error's message lists them all.
-        domain: the schema the data must fit.
-        records_per_person: how many records of a person are protected: of `LimitedRecords` at most so many count.
-
-    Returns:
-        A source that counts.
-
-    Raises:
-        DataError: data of an unknown kind; a column that is missing, occurs twice, or is of a type that holds no value
-            of its attribute; a missing file; counts of another shape or type.
+    Of `LimitedRecords` at most so many count as are protected, ``records_per_person``.  DataError for data of an
+    unknown kind; a column that is missing, occurs twice, or is of a type that holds no value of its attribute; a
+    missing file; counts of another shape or type.
 
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])

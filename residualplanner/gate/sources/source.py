@@ -86,14 +86,9 @@ class Source:
     ) -> list[IntArray]:
         """Count the records of each cell of each table.
 
-        Args:
-            groups: each (g, k): g sets of k ascending attribute positions, all of the same shape (n1, .., nk).
-            merged: which values share a cell; the shapes (n1, .., nk) are those of the domain with merged values.
-            progress: called with the number of tables done and their total.
-            later: groups that will be counted of the same records later, and must be countable, too.
-
-        Returns:
-            One int64 array (g, n1, .., nk) per group; shapes depend on the arguments and the domain only.
+        Each group (g, k) holds g sets of k ascending attribute positions, all of the same shape in the domain with
+        merged values; it gives one int64 array (g, n1, .., nk).  The groups that will be counted of the same records
+        ``later`` must be countable, too.
 
         Raises:
             ResourceError: workers of an engine were lost.

@@ -15,7 +15,14 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, bits, draw_arrays
+from residualplanner.gate.discrete_gaussian import (
+    InsecureTestBits,
+    OperatingSystemBits,
+    Scales,
+    attempts,
+    bits,
+    draw_arrays,
+)
 
 P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"
@@ -48,6 +55,11 @@ def checked(seed):
 def drawn(gamma2, size, seed):
     """Draws of one scale of any size from known bits."""
     return draw_arrays(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))[0]
+
+
+def drawn_by_the_system(gamma2, sizes):
+    """Draws of several scales from the operating system's bits."""
+    return draw_arrays(Scales.of_fractions(gamma2), sizes, OperatingSystemBits())
 
 
 def assert_follows(law, values, *, mean=True):

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sampler_oracles import drawn_by_the_system
 
 import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import (
@@ -17,7 +18,6 @@ from residualplanner.gate.discrete_gaussian import (
     NoiseError,
     OperatingSystemBits,
     Scales,
-    discrete_gaussian_flat,
     draw_flat,
 )
 from residualplanner.gate.discrete_gaussian import envelope as envelopes
@@ -91,13 +91,13 @@ def test_blocks_that_only_resemble_each_other_pass():
 def test_bytes_are_asked_for_in_bulk_and_none_are_kept_for_the_next_call(monkeypatch):
     requests, system = [], os.urandom
     monkeypatch.setattr(os, "urandom", lambda count: (requests.append(count), system(count))[1])
-    discrete_gaussian_flat([Fraction(10**6)], [1_000_000])
+    drawn_by_the_system([Fraction(10**6)], [1_000_000])
     assert max(requests) == 2**20
     assert sum(requests) < 1.1 * 8e6
     assert len(requests) < 40
     requests.clear()
     for _ in range(2):
-        discrete_gaussian_flat([Fraction(1)], [1])
+        drawn_by_the_system([Fraction(1)], [1])
     assert len(requests) >= 2
 
 
@@ -106,7 +106,7 @@ def test_seeding_anything_changes_nothing():
     for _ in range(4):
         np.random.seed(0)  # noqa: NPY002
         random.seed(0)
-        seen.add(discrete_gaussian_flat([Fraction(10**20)], [8]).tobytes())
+        seen.add(drawn_by_the_system([Fraction(10**20)], [8])[0].tobytes())
     assert len(seen) == 4
 
 
@@ -114,8 +114,9 @@ def test_forked_processes_draw_different_noise():
     program = (
         "import os\n"
         "from fractions import Fraction\n"
-        "from residualplanner.gate.discrete_gaussian import discrete_gaussian_flat\n"
-        "draw = lambda: print(*discrete_gaussian_flat([Fraction(10**30)], [4]), flush=True)\n"
+        "from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat\n"
+        "scales = Scales.of_fractions([Fraction(10**30)])\n"
+        "draw = lambda: print(*draw_flat(scales, [4], OperatingSystemBits()), flush=True)\n"
         "draw()\n"
         "for _ in range(8):\n"
         "    if os.fork() == 0:\n"

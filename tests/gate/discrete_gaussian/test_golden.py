@@ -12,7 +12,6 @@ from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
     Scales,
-    discrete_gaussian,
     draw_arrays,
     draw_flat,
     drawing,
@@ -77,18 +76,18 @@ def test_a_bad_exponential_is_noticed_before_the_first_draw(untested_platform, m
     true_exp = np.exp
     monkeypatch.setattr(np, "exp", lambda x, **kwargs: true_exp(x, **kwargs) * (1 + 2.0**-43))
     with pytest.raises(NoiseError, match=r"numpy\.exp errs by more than 2"):
-        discrete_gaussian([Fraction(1)], [1])
+        drawn(Fraction(1), 1, 0)
 
 
 def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested_platform, monkeypatch):
     monkeypatch.setattr(drawing, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
     with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
-        discrete_gaussian([Fraction(1)], [1])
+        drawn(Fraction(1), 1, 0)
 
 
 def test_a_sound_platform_is_looked_at_once(untested_platform):
     for _ in range(3):
-        discrete_gaussian([Fraction(1)], [1])
+        drawn(Fraction(1), 1, 0)
     assert drawing.require_sound_platform.cache_info().misses == 1
 
 

@@ -9,20 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sampler_oracles import sized
+from sampler_oracles import drawn_by_the_system, sized
 
 import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import (
+    OperatingSystemBits,
     Scales,
     batches,
-    discrete_gaussian,
-    discrete_gaussian_flat,
     draw_flat,
     drawing,
 )
-from residualplanner.gate.discrete_gaussian import (
-    scales as scales_module,
-)
+from residualplanner.gate.discrete_gaussian import scales as scales_module
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
@@ -97,14 +94,14 @@ def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
     edge = Fraction(2**110)
     values = [edge - Fraction(1, 10**50), edge, edge + Fraction(1, 10**50)]
     assert Scales.of_fractions(values).fits_int64.tolist() == [True, False, False]
-    assert [array.dtype for array in discrete_gaussian(values, [2, 2, 2])] == [np.int64, object, object]
+    assert [array.dtype for array in drawn_by_the_system(values, [2, 2, 2])] == [np.int64, object, object]
 
 
 @pytest.mark.parametrize("exponent", [31, 53, 63, 64, 108, 110, 112, 126])
 def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(exponent):
     """False alarm: below 1e-9 each, by the chi-square distribution of the sum of squares of 400 draws."""
     for gamma2 in (Fraction(2**exponent - 1), Fraction(2**exponent), Fraction(2**exponent * 3 + 1, 3)):
-        (values,) = discrete_gaussian([gamma2], [400])
+        (values,) = drawn_by_the_system([gamma2], [400])
         spread = sum(int(value) ** 2 for value in values) / (400 * gamma2)
         assert 0.6 < spread < 1.55
         assert all(type(value) is int for value in values) if values.dtype == object else values.dtype == np.int64
@@ -133,7 +130,7 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
     """The time is not tested; that there is no table for each scale is."""
     numerators = [10**12 + 7 * number for number in range(100_000)]
     scales = Scales.of_ratios(numerators, [10**6] * 100_000)
-    values = discrete_gaussian_flat(scales, np.ones(100_000, dtype=np.int64))
+    values = draw_flat(scales, np.ones(100_000, dtype=np.int64), OperatingSystemBits())
     assert values.shape == (100_000,)
     assert np.unique(scales.tables).size <= 65
     assert math.isclose(float(np.mean(values.astype(float) ** 2 / np.array(numerators))) * 1e6, 1, rel_tol=0.03)
@@ -142,13 +139,13 @@ def test_a_hundred_thousand_scales_are_read_in_little_time():
 @pytest.mark.parametrize("gamma2", [0, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])
 def test_scales_that_are_too_small_are_refused(gamma2):
     with pytest.raises(rp.errors.BudgetError, match=r"must be positive and at least 2\*\*-60; at index 1 it is not"):
-        discrete_gaussian([Fraction(1), gamma2], [1, 1])
+        drawn_by_the_system([Fraction(1), gamma2], [1, 1])
 
 
 @pytest.mark.parametrize("gamma2", [1.0, "1", Decimal(1), True, None, np.float64(2), math.nan])
 def test_scales_that_are_not_exact_are_refused(gamma2):
     with pytest.raises(rp.errors.BudgetError, match=r"must hold exact fractions, got .* at index 0; write Fraction"):
-        discrete_gaussian([gamma2], [1])
+        drawn_by_the_system([gamma2], [1])
 
 
 @pytest.mark.parametrize(
@@ -165,18 +162,18 @@ def test_ratios_that_are_none_are_refused(numerators, denominators, match):
 
 
 def test_a_flat_draw_of_a_large_scale_is_refused_before_anything_is_drawn():
-    with pytest.raises(rp.errors.BudgetError, match="is not drawn as int64; use discrete_gaussian"):
-        discrete_gaussian_flat([Fraction(1), Fraction(2**110)], [0, 0])
+    with pytest.raises(rp.errors.BudgetError, match="is not drawn as int64; use draw_arrays"):
+        draw_flat(Scales.of_fractions([Fraction(1), Fraction(2**110)]), [0, 0], OperatingSystemBits())
 
 
 @pytest.mark.parametrize("sizes", [[1], [1, -1], [1.0, 2.0], [[1, 2]], 3, ["1", "2"], [True, False]])
 def test_sizes_that_do_not_fit_are_refused(sizes):
     with pytest.raises(ValueError, match="sizes must be 2 integers of at least 0, one for each scale"):
-        discrete_gaussian([Fraction(1), Fraction(2)], sizes)
+        drawn_by_the_system([Fraction(1), Fraction(2)], sizes)
 
 
 def test_no_scales_and_no_draws_are_fine():
-    assert discrete_gaussian([], []) == []
-    assert discrete_gaussian_flat([], []).shape == (0,)
-    several = discrete_gaussian([Fraction(1), Fraction(2**120), Fraction(3)], [0, 0, 2])
+    assert drawn_by_the_system([], []) == []
+    assert draw_flat(Scales.of_fractions([]), [], OperatingSystemBits()).shape == (0,)
+    several = drawn_by_the_system([Fraction(1), Fraction(2**120), Fraction(3)], [0, 0, 2])
     assert [array.size for array in several] == [0, 0, 2]
