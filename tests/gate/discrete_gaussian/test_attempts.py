@@ -155,22 +155,6 @@ def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
     check_words(gamma2, lambda level, extra_bits: hostile_words(gamma2, level, extra_bits, WORDS, Random(str(gamma2))))
 
 
-@pytest.mark.parametrize("gamma2", [INT64_SCALES[k] for k in (2, 4, 7, 9)], ids=name_of)
-def test_random_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
-    def random_words(level, extra_bits):
-        one, scale, random = envelope(level[0]), (gamma2.numerator, gamma2.denominator, level[1]), Random(11)
-        for _ in range(sized(4000, 40_000)):
-            word, extra, used = random.getrandbits(64), random.getrandbits(32) * (extra_bits > 0), []
-
-            def more_bits(bits, used=used):
-                used.append((random.getrandbits(bits), bits))
-                return used[-1][0]
-
-            yield word, extra, used, slow_attempt(word, extra, extra_bits, one, scale, more_bits)
-
-    check_words(gamma2, random_words)
-
-
 @pytest.mark.parametrize("chosen", [INT64_SCALES, INT64_SCALES[3:8]], ids=["long blocks among them", "short blocks"])
 def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithmetic_decides_them(chosen):
     scales, random, is_wide = Scales.of_fractions(chosen), Random(5), chosen is INT64_SCALES

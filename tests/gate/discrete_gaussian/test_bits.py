@@ -2,9 +2,6 @@
 
 import hashlib
 import os
-import random
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -99,35 +96,6 @@ def test_bytes_are_asked_for_in_bulk_and_none_are_kept_for_the_next_call(monkeyp
     for _ in range(2):
         drawn_by_the_system([Fraction(1)], [1])
     assert len(requests) >= 2
-
-
-def test_seeding_anything_changes_nothing():
-    seen = set()
-    for _ in range(4):
-        np.random.seed(0)  # noqa: NPY002
-        random.seed(0)
-        seen.add(drawn_by_the_system([Fraction(10**20)], [8])[0].tobytes())
-    assert len(seen) == 4
-
-
-def test_forked_processes_draw_different_noise():
-    program = (
-        "import os\n"
-        "from fractions import Fraction\n"
-        "from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat\n"
-        "scales = Scales.of_fractions([Fraction(10**30)])\n"
-        "draw = lambda: print(*draw_flat(scales, [4], OperatingSystemBits()), flush=True)\n"
-        "draw()\n"
-        "for _ in range(8):\n"
-        "    if os.fork() == 0:\n"
-        "        draw()\n"
-        "        os._exit(0)\n"
-        "    os.wait()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(set(lines)) == 9
-    assert len({number for line in lines for number in line.split()}) == 36
 
 
 def test_threads_that_draw_at_once_do_not_disturb_each_other():

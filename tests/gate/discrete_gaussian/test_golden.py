@@ -57,14 +57,6 @@ def test_known_bytes_give_the_known_draws_of_many_scales_and_of_python_integers(
     assert digest([*arrays[0], *arrays[1]]) == GOLDEN["python integers"]
 
 
-def test_the_first_draws_are_these_and_an_ordinary_array():
-    values = drawn(Fraction(100), 12, 1)
-    assert values.tolist() == [17, 11, -10, 10, 17, -19, -24, -4, 5, 12, 6, -1]
-    assert values.dtype == np.int64
-    assert values.flags.writeable
-    assert values.ndim == 1
-
-
 @pytest.fixture
 def untested_platform():
     drawing.require_sound_platform.cache_clear()
@@ -83,12 +75,6 @@ def test_wrong_draws_from_known_bytes_are_noticed_before_the_first_draw(untested
     monkeypatch.setattr(drawing, "InsecureTestBits", lambda seed: InsecureTestBits(seed + 1))
     with pytest.raises(NoiseError, match="known random bytes do not give the known draws"):
         drawn(Fraction(1), 1, 0)
-
-
-def test_a_sound_platform_is_looked_at_once(untested_platform):
-    for _ in range(3):
-        drawn(Fraction(1), 1, 0)
-    assert drawing.require_sound_platform.cache_info().misses == 1
 
 
 def test_the_exponential_here_is_far_better_than_assumed():

@@ -19,7 +19,6 @@ from residualplanner.gate.discrete_gaussian import (
     draw_flat,
     drawing,
 )
-from residualplanner.gate.discrete_gaussian import scales as scales_module
 from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
@@ -75,15 +74,6 @@ def test_the_exponent_is_within_two_roundings_of_the_exact_one():
         assert abs(Fraction(exponent) - exact) <= abs(exact) / 2**52
 
 
-def test_whole_numbers_alone_choose_the_same_level():
-    random = Random(3)
-    gamma2 = [Fraction(random.getrandbits(120) + 2**20, random.getrandbits(9) + 1) for _ in range(500)]
-    gamma2 += [square * factor for square in LADDER[57:] for factor in (1, Fraction(10**40 + 1, 10**40))]
-    scales = Scales.of_fractions(gamma2)
-    for value, table, m in zip(gamma2, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
-        assert scales_module.level_of_ratio(value.numerator, value.denominator) == (table, m)
-
-
 def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
     scales = Scales.of_fractions([Fraction(2**110) - Fraction(1, 7), Fraction(2**46), Fraction(2**46 + 1)])
     assert scales.block_bits.tolist() == [49, 17, 18]
@@ -124,16 +114,6 @@ def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
     drawing.require_sound_platform()
     monkeypatch.setattr(batches, "decide", lambda *_: far)
     assert draw_flat(Scales.of_ratios([1], [1]), [3], Forged()).tolist() == [0, far, 0]
-
-
-def test_a_hundred_thousand_scales_are_read_in_little_time():
-    """The time is not tested; that there is no table for each scale is."""
-    numerators = [10**12 + 7 * number for number in range(100_000)]
-    scales = Scales.of_ratios(numerators, [10**6] * 100_000)
-    values = draw_flat(scales, np.ones(100_000, dtype=np.int64), OperatingSystemBits())
-    assert values.shape == (100_000,)
-    assert np.unique(scales.tables).size <= 65
-    assert math.isclose(float(np.mean(values.astype(float) ** 2 / np.array(numerators))) * 1e6, 1, rel_tol=0.03)
 
 
 @pytest.mark.parametrize("gamma2", [0, Fraction(-1, 3), Fraction(1, 2**60 + 1), Fraction(1, 10**400)])

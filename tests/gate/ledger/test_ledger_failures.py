@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from full_disks import files_of_at_most
 from residualplanner import Domain, Ledger, marginals, measure, pcost, select
 
 HASH = "0" * 64
@@ -295,14 +294,6 @@ def test_a_file_that_is_replaced_while_its_lock_is_waited_for_is_not_written_to(
     assert ledger.charge(1, HASH, **ADD_REMOVE).sequence == 1
 
 
-def test_a_full_disk_refuses_the_charge_and_leaves_the_ledger_as_it_was(path, ledger):
-    before = path.read_bytes()
-    for more in range(0, 200, 20):
-        with files_of_at_most(len(before) + more), pytest.raises(OSError, match="File too large"):
-            ledger.charge(Fraction(1, 2), HASH, **ADD_REMOVE)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every file")
 @pytest.mark.usefixtures("ledger")
 def test_a_ledger_that_may_only_be_read_can_be_shown_but_not_charged(path):
@@ -311,20 +302,3 @@ def test_a_ledger_that_may_only_be_read_can_be_shown_but_not_charged(path):
     assert ledger.spent == 0
     with pytest.raises(PermissionError):
         ledger.charge(1, HASH, **ADD_REMOVE)
-
-
-@pytest.mark.parametrize("charge", ["counted", "first"])
-def test_an_interrupt_of_the_count_keeps_the_charge_only_where_that_came_first(ledger, charge):
-    def interrupted(_done, _total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        measure(PLAN, CODES, ledger=ledger, charge=charge, progress=interrupted)
-    assert len(ledger.entries) == (charge == "first")
-
-
-def test_the_next_run_is_refused_only_by_the_budget(path):
-    ledger = Ledger.create(path, budget=pcost("1/50"), data_set="d")
-    measure(PLAN, CODES, ledger=ledger)
-    with pytest.raises(rp.errors.BudgetError, match="left of pcost 1/50"):
-        measure(PLAN, CODES, ledger=ledger, again=True)

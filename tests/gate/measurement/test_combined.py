@@ -1,6 +1,5 @@
 """Several measurements of the same records are one: averages that no linear unbiased estimate betters, costs added."""
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -85,13 +84,6 @@ def test_what_only_one_measured_is_its_own_answer_to_the_bit():
     for members, answers in answers_of(both).items():
         if len(members) == 2:
             assert (answers == alone[members]).all()
-
-
-def test_more_measurements_leave_less_noise():
-    measurements = [rp.measure(ONE, CODES) for _ in range(4)]
-    plan = combine(measurements).plan
-    np.testing.assert_allclose(plan.average_variances, ONE.average_variances / 4)
-    assert plan.gap == math.inf
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from random_plans import plan_by_set, sample_workload
-from replayed_measuring import groups_of, measured_with, replay
+from replayed_measuring import groups_of, measured_with
 from residualplanner import Domain, load_measurement, load_plan, marginals, measure, select, zcdp
 from residualplanner.gate.measurement.gaussian import generator_of_entropy
 from residualplanner.gate.measurement.noisy_answers import wide_from_words, wide_to_words
@@ -140,14 +140,6 @@ def test_a_file_says_by_which_plan_it_was_measured(path, tmp_path):
     PLAN.save(tmp_path / "plan")
     header, _ = read_archive(path, **KIND)
     assert header["plan_sha256"] == plan_hash(load_plan(tmp_path / "plan"))
-
-
-def test_equal_measurements_have_equal_files(tmp_path):
-    for name in ("one", "two"):
-        seeded(CODES, 9).save(tmp_path / name)
-        measured_with(PLAN, CODES, 9).save(tmp_path / f"exact {name}")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert (tmp_path / "exact one").read_bytes() == (tmp_path / "exact two").read_bytes()
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
@@ -332,18 +324,6 @@ def test_an_edited_measurement_with_bases_by_set_is_refused(tmp_path, edit, erro
     rewrite(tmp_path / "file", edit, plan_too=True)
     with pytest.raises(error, match=reason):
         load_measurement(tmp_path / "file")
-
-
-def test_files_of_neighbors_differ_in_the_answers_alone(tmp_path, monkeypatch):
-    contents = []
-    for name, data in (("one", BY_SET_CODES), ("two", BY_SET_CODES[1:])):
-        replay(BY_SET, data, 5, monkeypatch).measurement.save(tmp_path / name)
-        header, arrays = read_archive(tmp_path / name, **KIND)
-        answers = arrays.pop("integers")
-        contents.append((header, answers.shape, {key: array.tobytes() for key, array in arrays.items()}))
-    assert contents[0] == contents[1]
-    assert (tmp_path / "one").stat().st_size == (tmp_path / "two").stat().st_size
-    assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
 
 
 def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(tmp_path):

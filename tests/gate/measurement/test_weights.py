@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from forms_of_records import counts, dask_of
+from forms_of_records import dask_of
 from replayed_measuring import measured_with
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
@@ -112,13 +112,6 @@ def test_columns_of_another_type_and_without_the_weight_are_refused_before_the_c
     with pytest.raises(rp.errors.DataError, match="2 and the weights in a last one; it has 2"):
         rp.measure(plan_of(HOURS), np.zeros((3, 2), dtype=int), ledger=ledger)
     assert not ledger.entries
-
-
-def test_weights_that_int64_cannot_add_up_are_refused():
-    weight = rp.Weight("hours", maximum=2**52)
-    frame = pd.DataFrame({"job": [0] * 2050, "sex": [0] * 2050, "hours": [2**52] * 2050})
-    with pytest.raises(rp.errors.DataError, match="count more than 64-bit integers hold"):
-        counts(frame, domain_of(weight))
 
 
 def test_what_is_about_numbers_of_records_refuses_weights():

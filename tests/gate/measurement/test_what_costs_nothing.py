@@ -6,14 +6,11 @@ import gzip
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import residualplanner as rp
 from residualplanner import Attribute, CsvFile, Domain, Ledger, LimitedRecords, pcost
 from residualplanner.gate.measurement.measure import require_measurable
-from residualplanner.shell.cli.app import app
 
 REPLACE = {"neighbors": "replace"}
 YEARS = Attribute("year", bins=rp.Bins([dt.date(1984, 1, 1), dt.date(1988, 1, 1)]))
@@ -201,23 +198,6 @@ def test_people_are_not_limited_in_records_that_do_not_name_them_whatever_is_in_
     assert len(messages) == 1
 
 
-@pytest.mark.parametrize(
-    "months",
-    [
-        ([1, 2], [1.0, None]),
-        ([dt.date(2020, 1, 1)] * 2, ["2020-01-01", "2020-01-02"]),
-        ([1, 2], pa.array([1, 2**63], pa.uint64())),
-    ],
-    ids=["a month is missing", "dates and text", "signed and unsigned integers"],
-)
-def test_an_order_of_several_types_in_the_files_of_a_folder_is_counted(months, folder):
-    for number, column in enumerate(months):
-        pq.write_table(pa.table({"sex": ["F", "M"], "id": [1, 2], "month": column}), folder / f"{number}.parquet")
-    ledger = Ledger(pcost(1))
-    rp.measure(plan_of(PEOPLE), LimitedRecords(folder, person="id", order="month"), ledger=ledger)
-    assert len(ledger.entries) == 1
-
-
 @pytest.mark.parametrize("line", ['"M,2', "M,2,3", "", "M,", ",", "X,3"], ids=repr)
 @pytest.mark.parametrize("road", [measured, by_rap])
 def test_no_line_fails_a_run_where_every_rule_is_lenient_and_people_are_limited(line, road, folder):
@@ -262,17 +242,3 @@ def test_a_budget_that_another_spends_while_records_are_counted_is_not_spent_twi
         rp.measure(plan, np.zeros((3, 1), int), ledger=ledger, progress=spend)
     assert len(ledger.entries) == 1
     assert "charge stays" not in " ".join(getattr(caught.value, "__notes__", []))
-
-
-@pytest.mark.parametrize("charge", ["counted", "first"])
-def test_the_command_line_says_that_a_file_in_latin_1_cost_nothing(charge, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    csv_of("town\nZürich\n", "latin-1")(tmp_path)
-    spec = 'budget = { zcdp = 0.5 }\n[domain]\ntown = ["Zürich", "Genf"]\n[[workload]]\nup_to = 1\n'
-    (tmp_path / "spec.toml").write_text(spec, encoding="utf-8")
-    ledger = Ledger.create(tmp_path / "l", budget=rp.zcdp(1), data_set="d")
-    arguments = ["release", "spec.toml", "records.csv", "-o", "out", "--ledger", "l", "--charge", charge]
-    told = CliRunner().invoke(app, arguments)
-    assert told.exit_code == 2, told.output
-    assert ("Nothing was charged to the ledger." in told.stderr) == (charge == "counted")
-    assert len(ledger.entries) == (charge == "first")

@@ -105,18 +105,6 @@ def test_integers_are_told_apart_up_to_the_precision_of_the_floats(kind, bits):
         counted(frame, Attribute("a", 2**bits + 1, missing=0))
 
 
-def test_a_null_beside_large_integers_is_told_instead_of_counted_wrongly():
-    """Both labels become the same float in pandas."""
-    attribute = Attribute("a", labels=[2**53, 2**53 + 1, 0], unknown=0, missing=0)
-    assert counted(pd.DataFrame({"a": [2**53, 2**53 + 1]}), attribute) == [1, 1, 0]
-    with pytest.raises(rp.errors.DataError, match='dtype "Int64"'):
-        counted(pd.DataFrame({"a": [2**53, 2**53 + 1, None]}), attribute)
-    nullable = pd.DataFrame({"a": pd.array([2**53, 2**53 + 1, None], dtype="Int64")})
-    assert counted(nullable, attribute) == [1, 1, 1]
-    objects = pd.DataFrame({"a": pd.Series([2**53 + 1, float(2**53), np.float32(2**24), 2**53], dtype=object)})
-    assert counted(objects, attribute) == [1, 1, 2]
-
-
 def test_columns_without_any_value_are_missing_where_their_type_could_hold_one():
     for attribute in (
         Attribute("a", labels=["F", "M"], missing="M"),
@@ -139,11 +127,6 @@ def test_whether_a_column_is_refused_follows_from_its_type_and_not_from_its_entr
         counted(frame, Attribute("a", labels=["F", "M"], missing="M"))
     texts = frame.assign(a=frame["a"].astype("string"))
     assert sum(counted(texts, Attribute("a", labels=["F", "1.0"], missing="F"))) == len(entries)
-
-
-def test_a_table_without_attributes_has_no_types():
-    for data in (pd.DataFrame({"a": [1.5]}), pa.table({"a": [b"x"]}), pl.DataFrame({"a": [True]})):
-        assert counts(data, Domain({}), ()) == 1
 
 
 @pytest.mark.parametrize(

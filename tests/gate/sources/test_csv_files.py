@@ -241,14 +241,6 @@ def test_other_columns_may_share_a_name_and_names_may_be_quoted(tmp_path):
     assert counts(file, domain) == [1, 1, 0, 0, 0, 0, 0]
 
 
-def test_text_that_is_not_valid_utf_8_is_unknown(tmp_path):
-    for spoiled in (b"\xff", b"x\xed\xa0\x80", b"\xc3"):
-        file = written(tmp_path, b"v,w\nx," + spoiled + b"\n" + spoiled + b",y\ny,y\n")
-        assert counts(file, Domain({"v": attribute()})) == [1, 1, 0, 0, 0, 1, 0]
-        with pytest.raises(rp.errors.DataError, match="column 'v' has values outside its schema"):
-            counts(file, Domain({"v": attribute(unknown="error")}))
-
-
 def test_a_domain_without_attributes_counts_the_lines(tmp_path):
     for text, expected in ((b"v\n\n\n", 2), (b'v,w\nx\n\n"\nx,y', 4), (b"v,w", 0)):
         assert counts(written(tmp_path, text), Domain({}), ()) == expected

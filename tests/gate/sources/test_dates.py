@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from forms_of_records import FORMS, counts, opened
 from residualplanner import Attribute, Bins, Domain
-from residualplanner.gate.sources.columns import CodedColumn
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 #: Half-years, with a label for all other dates and one for none.
 EDGES = [dt.date(1969, 7, 1), dt.date(1970, 1, 1), dt.date(2020, 3, 1)]
@@ -107,9 +105,3 @@ def test_an_entry_outside_the_declared_dates_breaks_the_rule_and_is_not_shown(en
     with pytest.raises(rp.errors.DataError, match="column 'when' has values outside its schema") as told:
         counts(tmp_path / "a.csv", Domain({"when": Bins(EDGES)}))
     assert entry not in str(told.value)
-
-
-def test_moments_with_a_time_zone_are_unknown_wherever_they_turn_up_later():
-    zoned = pa.array([0, None], pa.timestamp("us", tz="UTC"))
-    for array in (zoned, zoned.dictionary_encode()):
-        assert CodedColumn(WHEN).of_array(array).tolist() == [UNKNOWN, MISSING]

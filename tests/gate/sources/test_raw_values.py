@@ -103,18 +103,6 @@ def test_each_odd_value_has_its_documented_code(attribute):
         assert found == [naive_code(attribute, value)], f"{type(value).__name__} {ascii(value)[:12]}"
 
 
-def test_the_documented_examples_hold():
-    text, bins = Attribute("a", labels=["1", "01", "NO", "None"]), Attribute("a", bins=Bins([0, 1, 2]))
-    table = [
-        (text, ["1", 1, 1.0, "01", "NO", "None", True, "no"], [0, 0, 0, 1, 2, 3, -1, -1]),
-        (Attribute("a", 8), [7, "7", 7.0, "07", "+7", " 7", "7.0", "-0", True, 8, None], [7, 7, 7, *[-1] * 7, -2]),
-        (Attribute("a", labels=[False, True]), [True, "TRUE", "false", 1, 0, 1.0, "1"], [1, 1, 0, -1, -1, -1, -1]),
-        (bins, [0, "1e0", 2, 2.5, math.inf, "nan", math.nan, b"1"], [0, 1, 1, -1, -1, -1, -2, -1]),
-    ]
-    for attribute, values, codes in table:
-        assert codes_of_values(attribute, values).tolist() == codes
-
-
 ELEMENTS = {
     np.int64: st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9),
     np.uint64: st.integers(0, 2**64 - 1) | st.integers(0, 9),
