@@ -17,7 +17,7 @@ from residualplanner.gate.checking.hints import (
 )
 from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
 from residualplanner.gate.sources.limited_records import LimitedRecords
-from residualplanner.gate.sources.opening import columns_of, open_source, require_here, watched_source
+from residualplanner.gate.sources.opening import columns_of, open_source, require_here
 from residualplanner.gate.sources.rules import words_of_code
 from residualplanner.gate.sources.source import guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
@@ -225,18 +225,23 @@ class _Reading:
     def _attempt_to_open(self, domain: Domain, *, with_people: bool) -> object:
         most = self._most
         return guarded(
-            watched_source, self._data, domain, Tally(domain), records_per_person=most, with_people=with_people
+            open_source,
+            self._data,
+            domain,
+            records_per_person=most,
+            watch=Tally(domain),
+            with_people=with_people,
         )
 
     def _count(self) -> DataError | None:
         """Read the records; the error that measuring would end with, of the columns that can be read."""
         most, with_people = self._most, self._people_error is None
         source = guarded(
-            watched_source,
+            open_source,
             self._data,
             self._readable,
-            self.tally,
             records_per_person=most,
+            watch=self.tally,
             with_people=with_people,
         )
         if isinstance(source, DataError):

@@ -53,7 +53,7 @@ class Division:
     @property
     def cells(self) -> FloatArray:
         """How many cells the tables of each block have together, (blocks,)."""
-        return np.add.reduceat(cells_of_sets(self.groups)[self.sets], self.starts[:-1])
+        return np.add.reduceat(_entries(self.groups, self.groups.shapes)[self.sets], self.starts[:-1])
 
     def members(self, number: int) -> IntArray:
         """The numbers of the sets of a block, ascending."""
@@ -88,21 +88,11 @@ def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray 
         the sets and from ``most``.
     """
     number = np.full(len(family.parent), -1)
-    number[family.is_maximal] = _filled(cells_of_maximal(groups, family) if sizes is None else sizes, most)
+    number[family.is_maximal] = _filled(_of_maximal(groups, family, groups.shapes) if sizes is None else sizes, most)
     number = number[_tops(family)]
     counts = np.bincount(number)
     starts = np.cumsum([0, *counts.tolist()])
     return Division(groups, frozen(np.argsort(number, kind="stable")), frozen(starts))
-
-
-def cells_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
-    """For each maximal set how many cells its table has and those of all sets that are summed down from it, (t,)."""
-    return _of_maximal(groups, family, groups.shapes)
-
-
-def answers_of_maximal(groups: BasisGroups, family: Parents) -> FloatArray:
-    """For each maximal set how many answers it has together with all sets that are summed down from it, (t,)."""
-    return _of_maximal(groups, family, groups.answer_shapes)
 
 
 def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
@@ -110,11 +100,6 @@ def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int
     entries = _entries(groups, shapes)
     found = np.bincount(_tops(family), weights=entries, minlength=len(entries)).astype(np.float64)
     return found[family.is_maximal]
-
-
-def cells_of_sets(groups: BasisGroups) -> FloatArray:
-    """How many cells the table of each set has, (m,)."""
-    return _entries(groups, groups.shapes)
 
 
 def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
@@ -197,7 +182,8 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
     ResourceError where the counts of one set, and of the subsets that are summed down from it, take more.
     """
     # Counts and answers of a block are held together for a while.
-    sizes = BYTES_OF_NUMBER * (cells_of_maximal(groups, family) + answers_of_maximal(groups, family))
+    cells, answers = (_of_maximal(groups, family, shapes) for shapes in (groups.shapes, groups.answer_shapes))
+    sizes = BYTES_OF_NUMBER * (cells + answers)
     working, largest = working_bytes(groups), int(sizes.max())
     if largest + working > memory:
         raise ResourceError(

@@ -2,10 +2,10 @@
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -20,16 +20,12 @@ from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import ProductMap, Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 #: How many cells are worked on at a time, so that they stay in the processor's cache.
 BATCH_CELLS = 2**16
-#: What answers for a stack of tables with the same bases (k,): reads these, counts (b, n_1, .., n_k) and noise
-#: variances (b,), and writes the residual answers (b, m_1, .., m_k).
-Mechanism = Callable[[Sequence[Basis], IntArray, FloatArray, FloatArray], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +50,10 @@ class ContinuousNoise:
 
     def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
         """The noisy answers for the sets of a block, as `ExactNoise.answers`; NoiseError without random bytes."""
-        variances = self.plan.noise_variances
-        values = residual_values(self._mechanism, tables, block.groups, variances, progress=progress)
+        variances, denominator = self.plan.noise_variances, self.plan.domain.denominator
+        values = gaussian_mechanism(
+            self._generator, tables, block.groups, variances, denominator=denominator, progress=progress
+        )
         return FloatResiduals(block.groups, frozen(values))
 
     def join(self, flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> FloatResiduals:
@@ -63,9 +61,8 @@ class ContinuousNoise:
         return FloatResiduals(self.groups, flat)
 
     @cached_property
-    def _mechanism(self) -> Mechanism:
-        generator = release_generator() if self.seed is None else generator_of_entropy(self.seed)
-        return gaussian_mechanism(generator, self.plan.domain.denominator)
+    def _generator(self) -> np.random.Generator:
+        return release_generator() if self.seed is None else generator_of_entropy(self.seed)
 
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
@@ -76,62 +73,42 @@ def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
     return ContinuousNoise(plan, groups, parents(plan.closure), seed)
 
 
-def gaussian_mechanism(generator: np.random.Generator, denominator: int = 1) -> Mechanism:
-    """The base mechanisms with normal variates of ``generator``, drawn in the order of the cells, of multiplied counts.
+def gaussian_mechanism(
+    generator: np.random.Generator,
+    tables: list[IntArray],
+    groups: BasisGroups,
+    noise_variance: FloatArray,
+    *,
+    denominator: int = 1,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """The answers of all sets in the order of `FloatResiduals`, with normal variates in the order of the cells.
+
+    The counts ``tables`` of each group, multiplied by the denominator, are released on the way, since they are large;
+    noise variances (m,) are in counts squared.
 
     Guarantees: the answers of a set with noise variance s have mean ``H v`` and covariance ``s F F^T``, up to rounding,
         where H and F are Kronecker products: of ``Sub`` in both for an attribute that has the subtraction basis, of B
         and the identity for one that has a matrix B.
     Source: eqs. (6), (7) and (26); paper Algorithms 1 and 5.
-
-    Example:
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> counts, answers = np.array([[7, 4, 2]]), np.empty((1, 2))
-        >>> mechanism = gaussian_mechanism(np.random.default_rng(1))
-        >>> mechanism([subtraction_basis(3)], counts, np.array([0.0]), answers)
-        >>> answers
-        array([[3., 5.]])
     """
-    scratch = Scratch()
-
-    @lru_cache(maxsize=1)  # tables with the same bases come one after another
-    def maps_of(bases: tuple[Basis, ...]) -> tuple[ProductMap, ProductMap]:
-        return ProductMap([basis.before_noise for basis in bases]), ProductMap([basis.after_noise for basis in bases])
-
-    def answer(bases: Sequence[Basis], tables: IntArray, noise_variance: FloatArray, residuals: FloatArray) -> None:
-        before, after = maps_of(tuple(bases))
-        whole = denominator * math.prod(basis.denominator for basis in bases)
-        mapped = tables if before.is_identity else before.apply(tables.astype(np.float64))
-        noisy: FloatArray = scratch.empty(0, mapped.shape, residuals)
-        generator.standard_normal(out=noisy)
-        noisy *= np.sqrt(noise_variance).reshape(-1, *(1,) * (tables.ndim - 1))
-        noisy += mapped if whole == 1 else mapped / whole
-        after.apply(noisy, scratch=scratch, out=residuals)
-
-    return answer
-
-
-def residual_values(
-    mechanism: Mechanism,
-    tables: list[IntArray],
-    groups: BasisGroups,
-    noise_variance: FloatArray,
-    *,
-    progress: Progress | None = None,
-) -> FloatArray:
-    """The residual answers of all sets, in the order of `FloatResiduals`; noise variances (m,) are in counts squared.
-
-    The counts ``tables`` of each group are released on the way, since they are large.
-    """
-    layout, done = AnswerLayout(groups), 0
+    layout, scratch, done = AnswerLayout(groups), Scratch(), 0
     values = np.empty(layout.count)
-    for number, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
+    for number, (bases, members) in enumerate(zip(groups.bases, groups.members, strict=True)):
         counts, tables[number] = tables[number], NOTHING
         answers = layout.part(values, number)
-        step = max(1, BATCH_CELLS // math.prod(shape))
+        before = ProductMap([basis.before_noise for basis in bases])
+        after = ProductMap([basis.after_noise for basis in bases])
+        whole = denominator * math.prod(basis.denominator for basis in bases)
+        step = max(1, BATCH_CELLS // math.prod(groups.shapes[number]))
         for first, last in pairwise([*range(0, len(members), step), len(members)]):
             part = slice(first, last)
-            mechanism(groups.bases[number], counts[part], noise_variance[members[part]], answers[part])
+            mapped = counts[part] if before.is_identity else before.apply(counts[part].astype(np.float64))
+            noisy: FloatArray = scratch.empty(0, mapped.shape, answers)
+            generator.standard_normal(out=noisy)
+            noisy *= np.sqrt(noise_variance[members[part]]).reshape(-1, *(1,) * (counts.ndim - 1))
+            noisy += mapped if whole == 1 else mapped / whole
+            after.apply(noisy, scratch=scratch, out=answers[part])
             if progress is not None:
                 progress(done + last, sum(map(len, groups.members)))
         done += len(members)

@@ -192,7 +192,7 @@ _LOGS = ("_delta_log", ".hoodie")
 
 
 #: A file, and the columns that its path holds: names and values.
-Part = tuple[Path, tuple[tuple[str, str | None], ...]]
+FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 
 
 def frame_of_path(path: str | Path) -> Frame:
@@ -244,7 +244,7 @@ def _frame_of_folder(folder: Path) -> Frame:
     return Frame(_columns(parts[0]), batches, types)
 
 
-def _parts_of(folder: Path) -> Iterator[Part]:
+def _parts_of(folder: Path) -> Iterator[FolderFile]:
     for where, folders, files in os.walk(folder, onerror=_raise):
         if any(name in folders for name in _LOGS):
             raise DataError(
@@ -276,12 +276,12 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
     )
 
 
-def _columns(part: Part) -> tuple[str, ...]:
+def _columns(part: FolderFile) -> tuple[str, ...]:
     path, keys = part
     return (*_schema(path).names, *(key for key, _ in keys))
 
 
-def _types(part: Part, names: Sequence[str]) -> list[Any]:
+def _types(part: FolderFile, names: Sequence[str]) -> list[Any]:
     """The types of these columns in a file, which must have them all."""
     import pyarrow as pa
 
@@ -290,7 +290,7 @@ def _types(part: Part, names: Sequence[str]) -> list[Any]:
     return [pa.string() if name in keys else stored.field(name).type for name in names]
 
 
-def _batches_of_part(part: Part, names: Sequence[str]) -> Iterator[Any]:
+def _batches_of_part(part: FolderFile, names: Sequence[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     require_columns(names, _columns(part))

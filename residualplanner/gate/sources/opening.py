@@ -49,7 +49,14 @@ _IN_THIS_PROCESS = (
 )
 
 
-def open_source(data: object, domain: Domain, *, records_per_person: int = 1) -> Source:
+def open_source(
+    data: object,
+    domain: Domain,
+    *,
+    records_per_person: int = 1,
+    watch: "Tally | None" = None,
+    with_people: bool = True,
+) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 
     Names, types and shapes are read, and nothing of the records: what they hold decides nothing before they are
@@ -62,28 +69,20 @@ def open_source(data: object, domain: Domain, *, records_per_person: int = 1) ->
     unknown kind; a column that is missing, occurs twice, or is of a type that holds no value of its attribute; a
     missing file; counts of another shape or type.
 
+    A ``watch`` is told what is read in this process, and lines of a CSV file that are no records are then no errors;
+    without people all records count.
+
     Example:
         >>> records = np.array([[0, 1], [1, 1], [1, 0]])
         >>> source = open_source(records, Domain({"sex": ["F", "M"], "employed": [False, True]}))
         >>> source.count([np.array([[0, 1]])])[0].tolist()
         [[[0, 1], [1, 1]]]
     """
-    outcome = guarded(_open_limited, data, domain, records_per_person)
+    outcome = guarded(_open, data, domain, records_per_person, watch, with_people=with_people)
     del data  # the traceback must not lead to the records
     if isinstance(outcome, DataError):
         raise outcome
     return outcome
-
-
-def watched_source(
-    data: object, domain: Domain, watch: "Tally", *, records_per_person: int = 1, with_people: bool = True
-) -> Source:
-    """A source that tells a watch what it reads, in this process; it checks the columns of the domain alone.
-
-    Errors are those of `open_source`, but for lines of a CSV file.
-    """
-    contributions = contributions_of(data, domain, records_per_person) if with_people else Contributions()
-    return _open(unlimited(data), domain, contributions, watch)
 
 
 def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
@@ -116,11 +115,11 @@ def is_read_once(data: object) -> bool:
     return ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data))
 
 
-def _open_limited(data: object, domain: Domain, records_per_person: int) -> Source:
-    return _open(unlimited(data), domain, contributions_of(data, domain, records_per_person))
-
-
-def _open(data: object, domain: Domain, contributions: Contributions, watch: "Tally | None" = None) -> Source:
+def _open(
+    given: object, domain: Domain, records_per_person: int, watch: "Tally | None", *, with_people: bool
+) -> Source:
+    contributions = contributions_of(given, domain, records_per_person) if with_people else Contributions()
+    data = unlimited(given)
     if contributions.columns and isinstance(data, np.ndarray | Mapping):
         raise DataError(
             "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"

@@ -31,7 +31,7 @@ from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism, residual_values
+from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism
 from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
@@ -255,7 +255,7 @@ def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(plan,
     others = [tuple(i for i in range(data.ndim) if i not in members) for members in plan.closure]
     counts = [np.array([data.sum(axis=others[number]) for number in members]) for members in groups.members]
     zero = np.zeros(len(plan.closure))
-    values = residual_values(gaussian_mechanism(np.random.default_rng(1)), counts, groups, zero)
+    values = gaussian_mechanism(np.random.default_rng(1), counts, groups, zero)
     rows = [rows for rows, _ in base_mechanisms(plan)]
     expected = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
     np.testing.assert_allclose(values, expected, atol=1e-9)

@@ -18,7 +18,6 @@ from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.gaussian import (
     gaussian_mechanism,
     generator_of_entropy,
-    residual_values,
 )
 from residualplanner.gate.measurement.measure import measure_with_bits
 from residualplanner.gate.measurement.measurement import groups_of_plan
@@ -32,7 +31,7 @@ CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 5))
 def answers(plan, codes, noise_variance, generator):
     groups = groups_of_plan(plan)
     tables = count_tables(opened(codes, plan.domain), plan.closure, groups, parents(plan.closure))
-    values = residual_values(gaussian_mechanism(generator), tables, groups, noise_variance)
+    values = gaussian_mechanism(generator, tables, groups, noise_variance)
     return FloatResiduals(groups, values)
 
 
