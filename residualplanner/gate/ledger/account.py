@@ -21,7 +21,7 @@ from residualplanner.gate.ledger.lines import (
 from residualplanner.ground.checks import Number, require_fraction
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.notebooks import hides, html_table
-from residualplanner.ground.words import decimal_text_down, decimal_text_up, short_text_down
+from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method.privacy import (
     Budget,
     budget_within,
@@ -32,7 +32,7 @@ from residualplanner.method.privacy import (
     zcdp,
 )
 
-#: In whose words costs are told where no budget has words that hold for discrete noise.
+#: In whose words costs are told where there is no budget.
 _RHO = zcdp(1)
 #: Less than this part of a budget is a trace that rounding has left, and told as nothing.
 _TRACE = Fraction(1, 10**6)
@@ -62,7 +62,7 @@ class Balance:
         return f"<Balance: {self.text}>"
 
     def _repr_html_(self) -> str:
-        limit = "no limit" if self.budget is None else self._limit_text
+        limit = "no limit" if self.budget is None else self.budget.statement
         rows = [("budget", limit), ("spent", self.spent_text), ("left", self.remaining_text)]
         return html_table("Balance", ["", "rounded to the safe side"], rows)
 
@@ -73,7 +73,7 @@ class Balance:
 
     @property
     def spent_text(self) -> str:
-        """What is spent, in the notion of the budget, rounded up; in zCDP where there is none for discrete noise."""
+        """What is spent, in the notion of the budget, rounded up; in zCDP where there is none."""
         return cost_text_up(self.spent, self._like)
 
     @property
@@ -98,7 +98,7 @@ class Balance:
         """Both, in a clause."""
         if self.budget is None:
             return f"{self.spent_text} is spent, of no limit"
-        return f"{self.spent_text} of {self._limit_text} is spent, {self.remaining_text} is left"
+        return f"{self.spent_text} of {self.budget.statement} is spent, {self.remaining_text} is left"
 
     def after(self, cost: Fraction) -> "Balance":
         """The balance once a cost is charged, too.
@@ -126,22 +126,16 @@ class Balance:
         part = require_fraction("fraction", fraction)
         if not part <= 1:
             raise BudgetError(f"fraction must be at most 1, which is all that is left; got {fraction!r}")
-        if self.remaining is None:
+        if self.budget is None or self.remaining is None:
             raise BudgetError("there is no limit, and so no fraction of what is left; state a budget such as zcdp(0.5)")
         if not self.told_remaining:
-            raise BudgetError(f"nothing is left of {self._limit_text}")
+            raise BudgetError(f"nothing is left of {self.budget.statement}")
         return budget_within(part * self.remaining, self._like)
 
     @property
-    def _limit_text(self) -> str:
-        """All that may be spent, where there is a limit."""
-        is_stated = self._like is self.budget
-        return self._like.statement if is_stated else cost_text_down(self.spent + (self.remaining or 0), self._like)
-
-    @property
     def _like(self) -> Budget:
-        """The budget whose words are used: its own, where they hold for discrete noise."""
-        return self.budget if self.budget is not None and "discrete" in self.budget.proved_for else _RHO
+        """The budget whose words are used."""
+        return self.budget or _RHO
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +168,6 @@ class LedgerAccount:
     def balance(self) -> Balance:
         """What is spent and what is left."""
         return Balance(self.terms.budget, self.spent)
-
-    def require_chargeable(self) -> None:
-        """Raise BudgetError if the budget does not hold for discrete noise, as in files of older versions."""
-        budget = self.terms.budget
-        if budget is not None and "discrete" not in budget.proved_for:
-            raise BudgetError(
-                f"the ledger's budget, {budget.statement}, does not hold for discrete noise, so nothing more is "
-                "charged to it; begin another ledger with what it has left, in zCDP: pcost "
-                f"{short_text_down(budget.pcost_exact - self.spent)}"
-            )
 
     def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
         """The entry that charges ``cost``; BudgetError if that is more than what is left."""

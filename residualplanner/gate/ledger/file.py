@@ -16,7 +16,6 @@ from residualplanner.gate.ledger.lines import SIZE_LIMIT, LedgerEntry, LedgerSta
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
-from residualplanner.method.privacy import require_discrete
 
 _CHUNK = 2**20
 _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
@@ -31,8 +30,6 @@ class Memory:
     """An account in the memory of one process."""
 
     def __init__(self, terms: LedgerTerms) -> None:
-        if terms.budget is not None:
-            require_discrete(terms.budget)
         self.terms = terms
         self._account = LedgerAccount(terms, terms.head)
         self._lock, self._process = threading.Lock(), os.getpid()
@@ -128,17 +125,15 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
     return NOT_CHARGED
 
 
-def after_failed_creation(path: Path, terms: LedgerTerms) -> str:
+def after_failed_creation(path: Path) -> str:
     """Whether a ledger exists although its creation raised an error."""
     try:
-        now = read_account(path.read_bytes())
+        read_account(path.read_bytes())
     except FileNotFoundError:
         return "No ledger was made."
     except (OSError, FileFormatError):
         return f"{path} is not a complete ledger; nothing is charged to it: remove it, and create the ledger again"
-    if now.head == terms.head:
-        return f"The ledger {path} exists, complete, and nothing is charged to it: open it."
-    return f"There is a ledger {path}, which another process has begun or charged: open it."
+    return f"There is a complete ledger {path}, of this call or of another process: open it."
 
 
 def append_line(handle: int, content: bytes, line: bytes) -> None:

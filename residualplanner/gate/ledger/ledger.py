@@ -24,7 +24,7 @@ from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.notebooks import caption_of, hides, html_table
 from residualplanner.ground.words import decimal_text_up
-from residualplanner.method.privacy import Budget, Neighbors, Notion, require_discrete
+from residualplanner.method.privacy import Budget, Neighbors, Notion
 
 
 @hides("record_stage", "require_stages")
@@ -104,8 +104,6 @@ class Ledger:
         require_path("Ledger.create", path, 'Ledger.create("people.ledger", budget=zcdp(1), data_set="people")')
         terms = LedgerTerms(budget, reason, data_set, Neighbors(neighbors, records_per_person))
         where = Path(path).absolute()
-        if budget is not None:
-            require_discrete(budget)
         try:
             create_file(where, terms.line)
             return cls.open(where)
@@ -114,7 +112,7 @@ class Ledger:
         except FileNotFoundError:
             raise FileNotFoundError(f"the folder of {path} does not exist; make it first") from None
         except BaseException as error:
-            error.add_note(after_failed_creation(where, terms))
+            error.add_note(after_failed_creation(where))
             raise
 
     @classmethod
@@ -314,7 +312,6 @@ class Ledger:
             )
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
-            account.require_chargeable()
             account.require_whole()
             if not again:
                 account.require_new(plan, exact)

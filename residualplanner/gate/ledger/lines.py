@@ -18,7 +18,7 @@ from residualplanner.ground.checks import is_sha256, value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.words import TEXT_LIMIT, fraction_text
-from residualplanner.method.privacy import Budget, Neighbors
+from residualplanner.method.privacy import Budget, Neighbors, require_discrete
 
 #: The largest file and the longest line, in bytes.
 SIZE_LIMIT, LINE_LIMIT = 2**26, 2**15
@@ -54,6 +54,8 @@ class LedgerTerms:
                 f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}; a ledger's file "
                 "is opened by Ledger.open"
             )
+        if self.budget is not None:
+            require_discrete(self.budget)
         require_text("reason", self.reason)
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):

@@ -173,7 +173,7 @@ def test_a_line_that_is_written_in_part_is_taken_back_or_stops_all_spending(
 def test_whichever_call_fails_while_a_ledger_is_begun_what_is_there_is_told_and_it_can_be_begun(
     tmp_path, replaced, call
 ):
-    words = {True: "exists, complete, and nothing is charged to it: open it.", False: "No ledger was made."}
+    words = {True: "There is a complete ledger", False: "No ledger was made."}
     for number in range(3):
         path = tmp_path / str(number)
         with replaced(**{call: Failing(call, number, OSError(errno.EIO, os.strerror(errno.EIO)))}):
@@ -235,22 +235,6 @@ def test_on_a_disk_without_hard_links_a_ledger_can_be_begun_once(path, replaced)
         with pytest.raises(FileExistsError, match="exists already; open it"):
             begun(path)
     assert os.listdir(path.parent) == ["ledger"]
-
-
-def test_a_ledger_that_cannot_be_made_is_called_by_its_own_name(path, replaced):
-    with replaced(open=failing(errno.EACCES)), pytest.raises(PermissionError, match=r"/ledger'\nNo ledger was made\.$"):
-        begun(path)
-
-
-def test_a_ledger_that_another_process_has_charged_is_never_said_to_be_worth_nothing(path, replaced):
-    def charged_by_another(*arguments):
-        os.link(*arguments)
-        Ledger.open(path).charge(1, HASH, **ADD_REMOVE)
-        raise KeyboardInterrupt
-
-    with replaced(link=charged_by_another), pytest.raises(KeyboardInterrupt) as caught:
-        begun(path)
-    assert caught.value.__notes__ == [f"There is a ledger {path}, which another process has begun or charged: open it."]
 
 
 def test_of_two_who_begin_a_ledger_at_the_same_moment_one_finds_that_of_the_other(path, replaced):

@@ -1,6 +1,5 @@
 """A budget that holds for continuous noise alone is refused where discrete noise is drawn, before anything is spent."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,20 +11,16 @@ from residualplanner import (
     Domain,
     Ledger,
     approx_dp,
-    load_measurement,
     load_plan,
     marginals,
     measure,
     pcost,
     select,
-    zcdp,
 )
-from residualplanner.gate.ledger.lines import LedgerTerms
 from residualplanner.gate.measurement.measure import require_measurable
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
 RECORDS = np.array([[0, 0], [1, 2]])
-HASH = "0" * 64
 BUDGETS = [rp.privacy.gdp("0.5"), rp.privacy.gdp(3), approx_dp(3, 0.01, noise="gaussian")]
 REFUSAL = "for continuous noise does not hold for discrete noise; write "
 
@@ -60,28 +55,3 @@ def test_a_ledger_cannot_be_begun_with_it(budget, tmp_path):
         with pytest.raises(rp.errors.BudgetError, match=REFUSAL):
             begin()
     assert not (tmp_path / "l").exists()
-
-
-def test_a_ledger_of_an_older_version_is_read_and_settled_but_takes_no_charge(budget, tmp_path):
-    path, cost = tmp_path / "l", budget.pcost_exact / 4
-    path.write_bytes(LedgerTerms(budget, "", "census", rp.privacy.Neighbors()).line + b'{"cost":')
-    ledger = Ledger.open(path)
-    assert (ledger.budget, ledger.is_torn) == (budget, True)
-    ledger.settle(cost)
-    assert (ledger.spent, ledger.remaining) == (cost, 3 * cost)
-    before = path.read_bytes()
-    for attempt in (ledger.charge, ledger.require_room):
-        with pytest.raises(rp.errors.BudgetError, match="nothing more is charged to it; begin another ledger with"):
-            attempt(cost, HASH, neighbors="add-remove")
-    with pytest.raises(rp.errors.BudgetError, match="nothing more is charged"):
-        measure(select(WORKLOAD, budget=zcdp("1e-9")), Unread(), ledger=ledger)
-    assert path.read_bytes() == before
-
-
-def test_a_measurement_of_an_older_version_is_read_and_signs_for_zcdp(budget, tmp_path):
-    plan = select(WORKLOAD, budget=budget)
-    measured = measure(replace(plan, budget=pcost(budget.pcost_exact)), RECORDS)
-    replace(measured, plan=plan).save(tmp_path / "m")
-    noise = load_measurement(tmp_path / "m").noise
-    assert noise.guarantee.startswith("This release satisfies rho-zCDP with rho = ")
-    assert noise.pcost <= budget.pcost_exact

@@ -21,7 +21,6 @@ from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
-from residualplanner.publish.pictures import ShownTable
 from slowness import slow
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]
@@ -40,21 +39,6 @@ def test_no_sum_is_beyond_its_margin_more_often_than_a_normal_variable(coefficie
     for z in np.linspace(0, min(6, scale / 2 - 1), 40):
         margin = Fraction((z + 16 / scale) * math.sqrt(error.variance))
         assert error.beyond(margin) <= 2 * norm.sf(z) + 1e-13
-
-
-@pytest.mark.parametrize("coefficients", [(1.0, math.sqrt(2)), (1.0, math.pi, 0.01), (math.e, 1.0, 1e-5)], ids=str)
-def test_nor_is_one_whose_terms_have_no_common_step(coefficients):
-    scale, numbers = 8, np.arange(-70, 71)
-    weights = np.exp(-(numbers**2) / (2 * scale**2))
-    probability = np.ones(())
-    values = np.zeros(())
-    for a in coefficients:
-        probability = np.multiply.outer(probability, weights / weights.sum())
-        values = np.add.outer(values, a * numbers)
-    deviation = scale * math.sqrt(sum(a * a for a in coefficients))
-    for z in (0, 0.5, 1, 2, 3):
-        beyond = probability[np.abs(values) > (z + 16 / scale) * deviation].sum()
-        assert beyond <= 2 * norm.sf(z) + 1e-13
 
 
 def test_without_the_step_the_normal_quantile_is_not_enough():
@@ -182,11 +166,6 @@ def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
 @pytest.mark.parametrize("level", [1e-300, 1e-9, 0.5, 0.95, 1 - 2.0**-40, 1 - 2.0**-53])
 def test_the_factor_is_the_quantile_of_the_tail_and_16_steps(level):
     assert margin_factor(level) == pytest.approx(norm.isf((1 - level) / 2) + 2**-18, rel=1e-12)
-
-
-def test_joint_margins_of_the_largest_tables_are_numbers():
-    shown = ShownTable(("a",), 10**17, (("x",),), np.array([1.0]), np.array([2.0]), 0.95)
-    assert float(shown.joint_margins[0]) == pytest.approx(2 * norm.isf(2.0**-54), rel=1e-5)
 
 
 def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):

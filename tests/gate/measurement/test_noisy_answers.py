@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
-from residualplanner import Domain, Prefix, marginals, select, zcdp
 from residualplanner.gate.measurement.discrete import RECORDS
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of, widths
-from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
+from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of
 from residualplanner.method.kron import Scratch, integer_products
 
 
@@ -147,20 +144,15 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
         # Three prefix attributes of 100 values: nine binary digits fit int64, 13 need two words, up to 2**60 records.
         ([(100, 2**9)] * 3, 2.0**-70, 2**33, Width.INT64),
         ([(100, 2**13)] * 3, 2.0**-70, 2**33, Width.DOUBLE_WORD),
-        ([(100, 2**13)] * 3, 2.0**-70, 2**63, Width.DOUBLE_WORD),
         ([(100, 2**13)] * 5, 2.0**-70, 2**33, Width.DOUBLE_WORD),
         ([(100, 2**13)] * 6, 2.0**-70, 2**33, Width.PYTHON),
         # The noise must fit int64 whatever the counts.
         ([(100, 2**13)] * 3, 2.0**-109, 2**33, Width.DOUBLE_WORD),
         ([(100, 2**13)] * 3, 2.0**-110, 2**33, Width.PYTHON),
-        ([(100, None)] * 3, 1e-6, 2**41, Width.INT64),
-        ([(100, None)] * 3, 1e-6, 2**43, Width.DOUBLE_WORD),
         ([(2**14, None)] * 2, 1.0, 2**33, Width.INT64),
         ([(2**15, None), (2**14, None)], 1.0, 2**33, Width.DOUBLE_WORD),
         ([(3, 2**20), (3, 2**8)], 1.0, 2**33, Width.INT64),
         ([(3, 2**20), (3, 2**9)], 1.0, 2**33, Width.DOUBLE_WORD),
-        ([(3, 2**20), (2**8, None)], 1.0, 2**33, Width.INT64),
-        ([(3, 2**20), (2**9, None)], 1.0, 2**33, Width.DOUBLE_WORD),
         ([(3, 2**20)], 1.0, 2**41, Width.INT64),
         ([(3, 2**20)], 1.0, 2**42, Width.DOUBLE_WORD),
         # The noise is that of the answers, whatever the basis: 64 / sqrt(w); no axis doubles it but subtraction.
@@ -172,13 +164,8 @@ def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_
         ([(3, 1)] * 5 + [(2, None)], 2.0**-109, 2**33, Width.PYTHON),
         ([(3, 1)] + [(2, None)] * 5, 2.0**-90, 2**33, Width.INT64),
         ([(3, 1)] + [(2, None)] * 5, 2.0**-96, 2**33, Width.DOUBLE_WORD),
-        ([(100, 1)], 2.0**-109, 2**33, Width.INT64),
-        ([(100, 1)], 2.0**-110, 2**33, Width.PYTHON),
-        ([(100, None)] * 5, 1.0, 2**33, Width.DOUBLE_WORD),
         ([(100, None)] * 8, 1.0, 2**33, Width.DOUBLE_WORD),
         ([(100, None)] * 9, 1.0, 2**33, Width.PYTHON),
-        ([(2, None)] * 45, 2.0**-4, 2**33, Width.DOUBLE_WORD),
-        ([(2, None)] * 46, 2.0**-4, 2**33, Width.PYTHON),
     ],
 )
 def test_sizes_entries_and_scales_decide_the_width(axes, precision, records, width):
@@ -192,21 +179,3 @@ def spiked(size, entry):
     matrix[0, 0] = entry
     matrix[0, 1] = 0
     return matrix
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "attributes"), [(100, 4), (20, 8), (10, 10)])
-def test_plans_for_prefix_sums_of_three_and_four_attributes_take_two_words(size, attributes):
-    """So they are measured as fast as others: no Python integers for the bases that `select` finds."""
-    domain = Domain({f"attribute {number}": size for number in range(attributes)})
-    plan = select(marginals(domain, order=4, kinds=dict.fromkeys(domain.names, Prefix())), budget=zcdp("0.5"))
-    groups = groups_of_plan(plan)
-    precision = precision_of(plan.noise_variances)
-    found = widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0)
-    assert {len(bases): width for bases, width in zip(groups.bases, found, strict=True)} == {
-        0: Width.INT64,
-        1: Width.INT64,
-        2: Width.INT64,
-        3: Width.DOUBLE_WORD,
-        4: Width.DOUBLE_WORD,
-    }

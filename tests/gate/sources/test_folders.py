@@ -132,15 +132,6 @@ def test_a_folder_that_may_hold_something_else_is_refused(make, message, tmp_pat
     assert "secret" not in str(caught.value)
 
 
-def test_nothing_is_written_while_a_folder_is_read(tmp_path, monkeypatch):
-    write(tmp_path / "data", *((f"k={number}", {"a": [0, 1] * 500}) for number in range(4)))
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    before = sorted(tmp_path.rglob("*"))
-    assert counts(tmp_path / "data", Domain({"a": 2})) == [2000, 2000]
-    assert sorted(tmp_path.rglob("*")) == before
-
-
 def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
     write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
     domain = Domain({"a.b": 2, "b": 2})

@@ -10,7 +10,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
@@ -87,13 +86,6 @@ def test_every_container_is_counted_like_a_list_of_records(container, records):
 @settings(derandomize=True, deadline=None, max_examples=20)
 def test_every_form_is_counted_like_a_list_of_records(form, records, tmp_path_factory):
     assert_counts(FORMS[form](pa.table(columns_of(records)), tmp_path_factory.mktemp("form")), records)
-
-
-@given(records=RECORDS, seed=st.integers(0, 2**32 - 1))
-@settings(derandomize=True, deadline=None)
-def test_order_and_chunks_of_records_play_no_part(records, seed):
-    shuffled = [records[i] for i in np.random.default_rng(seed).permutation(len(records))]
-    assert_counts(pa.table(columns_of(shuffled)).to_reader(max_chunksize=2), records)
 
 
 def test_batches_of_more_records_than_are_counted_at_a_time_are_all_counted():
@@ -208,12 +200,6 @@ def test_a_domain_without_attributes_counts_the_records():
         assert counts(data, Domain({}), ()) == 3
 
 
-def test_a_record_dropped_for_one_column_leaves_every_table():
-    domain = Domain({"a": 2, "b": Attribute("b", 2, unknown="drop", missing="drop")})
-    frame = pl.DataFrame({"a": [0, 0, 1, 1], "b": [0, 5, None, 1]})
-    assert [counts(frame, domain), counts(frame, domain, ())] == [[1, 1], 2]
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_matrix_holds_codes_whatever_the_labels(dtype, order):
@@ -232,22 +218,6 @@ def test_codes_outside_the_domain_follow_the_rules():
     assert counts(matrix, into, (0, 1)) == [[1, 0], [0, 0], [1, 2]]
     with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
         counts(matrix, Domain({"a": 3, "b": 10}), (1,))
-
-
-def test_labels_beyond_ascii_call_for_utf_8_where_values_do_not_fit(tmp_path):
-    (tmp_path / "towns.csv").write_bytes("town\nKöln\n".encode("latin-1"))
-    message = r'declare unknown="Other" or "drop"; in a CSV file that is not UTF-8, labels'
-    with pytest.raises(rp.errors.DataError, match=message):
-        counts(tmp_path / "towns.csv", Domain({"town": ["Köln", "Bonn"]}))
-
-
-def test_progress_counts_tables_and_never_records():
-    seen = {1: [], 200_000: []}
-    for records, told in seen.items():
-        source = opened(np.zeros((records, 2), dtype=np.uint8), Domain({"a": 2, "b": 2}))
-        groups = [np.array([[0], [1]]), np.array([[0, 1]])]
-        source.count(groups, progress=lambda *done, told=told: told.append(done))
-    assert seen[1] == seen[200_000] == [(2, 3), (3, 3)]
 
 
 def test_a_stream_is_read_once():

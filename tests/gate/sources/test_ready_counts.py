@@ -80,13 +80,6 @@ def test_two_orders_of_one_set_must_agree():
         opened({("a", "b"): truth((0, 2)), ("b", "a"): truth((2, 0))[::-1]}, DOMAIN).count([])
 
 
-def test_progress_counts_tables():
-    seen = []
-    source = opened({("a", "b", "c"): truth((0, 2, 3))}, DOMAIN)
-    source.count([np.array([[0], [3]]), np.array([[2]])], progress=lambda *tables: seen.append(tables))
-    assert seen == [(2, 3), (3, 3)]
-
-
 @pytest.mark.parametrize(
     ("counts", "message"),
     [

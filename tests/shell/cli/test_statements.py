@@ -8,8 +8,7 @@ import pytest
 
 import residualplanner as rp
 from exact_privacy import exact_delta
-from residualplanner import Ledger, approx_dp, load_plan, select
-from residualplanner.gate.ledger.lines import LedgerTerms
+from residualplanner import approx_dp, load_plan, select
 
 TOTAL = """\
 budget = {{ {} }}
@@ -42,12 +41,6 @@ def total(folder):
         return folder / "total.toml"
 
     return write
-
-
-def older_ledger(path, budget):
-    """A ledger's file as older versions began it, with any budget."""
-    path.write_bytes(LedgerTerms(budget, "", "census", rp.privacy.Neighbors()).line)
-    return path
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -118,19 +111,3 @@ def test_a_ledger_is_not_begun_with_a_budget_for_continuous_noise(run, folder):
     told = run("ledger", "l", "--create", "census", "--budget", "gdp=1/3", status=2)
     assert "write zcdp=1/18 for the same noise" in told.stderr
     assert not (folder / "l").exists()
-
-
-@pytest.mark.parametrize("budget", CONTINUOUS, ids=repr)
-def test_a_ledger_of_an_older_version_is_told_in_zcdp_and_takes_no_more_charges(run, spec, records, folder, budget):
-    older_ledger(folder / "l", budget)
-    shown = run("ledger", "l").stdout
-    statement = re.search(r"^Budget +([\d.]+)-zCDP, pcost", shown, flags=re.MULTILINE)[1]
-    assert Fraction(statement) >= budget.pcost_exact / 2
-    assert not re.search(r"\bmu\b|GDP|continuous|\)-DP", shown)
-    told = run("release", spec, records, "-o", "out", "--ledger", "l", status=2)
-    assert "does not hold for discrete noise, so nothing more is charged to it; begin another" in told.stderr
-    left = re.search(r"in zCDP: pcost (\S+)$", told.stderr.strip())[1]
-    run("ledger", "n", "--create", "census", "--budget", f"pcost={left}", status=0)
-    assert 0 <= budget.pcost_exact - Ledger.open(folder / "n").budget.pcost_exact < Fraction(1, 10**10)
-    assert Ledger.open(folder / "l").entries == ()
-    assert not (folder / "out").exists()

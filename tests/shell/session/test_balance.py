@@ -104,7 +104,6 @@ def test_what_cannot_be_had_is_refused(make, word):
         (zcdp(1), Fraction(0), "0-zCDP of 1-zCDP is spent, 1-zCDP is left"),
         (pcost(1), Fraction(1, 3), "pcost 0.333334 of pcost 1 is spent, pcost 0.666666 is left"),
         (None, Fraction(1), "0.5-zCDP is spent, of no limit"),
-        (rp.privacy.gdp(1), Fraction(1, 2), "0.25-zCDP of 0.5-zCDP is spent, 0.25-zCDP is left"),  # of an older version
         (zcdp(1), Fraction(2), "1-zCDP of 1-zCDP is spent, 0-zCDP is left"),
         (zcdp(1), 2 - Fraction(1, 10**10), "1-zCDP of 1-zCDP is spent, 0-zCDP is left"),  # a trace of rounding
         (zcdp(1), 2 - Fraction(1, 10**5), "0.999995-zCDP of 1-zCDP is spent, 0.000005-zCDP is left"),
