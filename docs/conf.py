@@ -41,7 +41,6 @@ INTERNAL = [
     "EqualWeights",
     "Estimates",
     "Facts",
-    "FirstRecords",
     "FloatResiduals",
     "FormatName",
     "IntegerMap",

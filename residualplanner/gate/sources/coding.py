@@ -10,6 +10,7 @@ from residualplanner.gate.sources.columns import CodedColumn, require_types
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
 from residualplanner.gate.sources.multiplicities import Multiplicities
+from residualplanner.gate.sources.persons import PersonReader, require_person_types
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns
 from residualplanner.gate.sources.source import Source
@@ -43,7 +44,8 @@ def coded_blocks(
 ) -> Iterator[CodedBlock]:
     """A coded block for each part, which has the columns that `names_of_columns` names, of the records that count."""
     columns = [codes_of(column) for column in domain.columns]
-    names, reader = names_of_columns(domain, contributions), contributions.reader()
+    names = names_of_columns(domain, contributions)
+    reader = PersonReader(contributions) if contributions.columns else None
     people = [names.index(name) for name in contributions.columns]
 
     def blocks() -> Iterator[CodedBlock]:
@@ -140,7 +142,8 @@ def require_types_of(
     """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
     require_types(domain, [type_of(column.name) for column in domain.columns])
     types = [type_of(name) for name in contributions.columns]
-    contributions.require_types(types, is_order_declared=is_order_declared)
+    if types:
+        require_person_types(contributions, types, is_order_declared=is_order_declared)
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

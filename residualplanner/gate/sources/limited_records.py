@@ -1,9 +1,8 @@
 """Records of which at most some of each person count: what users give, and what is said of it in files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Neighbors
-
-if TYPE_CHECKING:
-    from residualplanner.gate.sources.persons import PersonReader
 
 _KEY_BYTES = 32
 #: What `CodedBlock.persons` is where persons play no part.
@@ -117,19 +113,27 @@ def unlimited(data: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """Which records of a person count: here all."""
+    """Which records of a person count: all where no column says whose a record is."""
+
+    person: str | None = None  # the column that says it: integers or text
+    keep: int = 0  # how many records of each person count at most
+    #: the column by which a person's records are ordered, the first of which are kept; None for a choice at random.
+    #: Records without an entry come last.
+    order: str | None = None
+    #: 32 bytes from which every random choice follows, together with the person's own entry
+    key: bytes = field(default=b"", repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The column of persons, and that of the order, if there is one."""
-        return ()
+        return tuple(name for name in (self.person, self.order) if name is not None)
 
-    def reader(self) -> "PersonReader | None":
-        """What reads these columns, part by part of one stream; None where there are none."""
-        return None
 
-    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
-        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
+def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
+    """Which records of a person count; DataError where they are more than are protected."""
+    if not isinstance(data, LimitedRecords):
+        return Contributions()
+    return Contributions(data.person, data.number(domain, records_per_person), data.order, data.key)
 
 
 #: What neighbors differ in where some records of a person are left out.  One record more of a person who has more than

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from residualplanner.gate.sources.limited_records import Contributions, LimitedRecords, unlimited
+from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DataError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COUNTS, _CSV, _FRAMES, _MATRICES = (
     f"gate.sources.{name}" for name in ("ready_counts", "csv_files", "frames", "coding")
 )
-_PERSONS, _ENGINES = "gate.sources.persons", "scale.engines.engines"
+_ENGINES = "scale.engines.engines"
 #: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
 #: is imported that nobody uses.  Paths and mappings are told by what they are, and all others are an engine's or none.
 _FORMS: dict[tuple[str, str], str] = {
@@ -36,7 +36,7 @@ _FORMS: dict[tuple[str, str], str] = {
     ("ibis", "Table"): _FRAMES,
 }
 #: All that `_module` imports.
-MODULES = {*_FORMS.values(), _COUNTS, _PERSONS, _ENGINES}
+MODULES = {*_FORMS.values(), _COUNTS, _ENGINES}
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
@@ -83,13 +83,6 @@ def open_source(
     if isinstance(outcome, DataError):
         raise outcome
     return outcome
-
-
-def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
-    """Which records of a person count; DataError where they are more than are protected."""
-    if not isinstance(data, LimitedRecords):
-        return Contributions()
-    return cast("Contributions", _module(_PERSONS).first_records(data, domain, records_per_person))
 
 
 def columns_of(data: object) -> tuple[object, ...]:

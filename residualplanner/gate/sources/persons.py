@@ -6,7 +6,7 @@ and go without changing them.  All records of a person must be there together; c
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import shake_128
 from typing import Any, Final
 
@@ -21,13 +21,12 @@ from residualplanner.gate.sources.columns import (
     plain_array,
     texts_of_array,
 )
-from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions, LimitedRecords
+from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
 from residualplanner.gate.sources.person_order import OrderColumn
 from residualplanner.gate.sources.rules import CodedBlock, of_records
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import memory_left
-from residualplanner.method.domain.domain import Domain
 
 #: The number of a person where there is no entry, or one that is no integer and no text.
 NOBODY: Final = -1
@@ -97,11 +96,6 @@ def is_order_type(kind: Any) -> bool:
     return is_person_type(kind) or entries_of_type(kind) is not None or bool(pa.types.is_timestamp(kind))
 
 
-def first_records(limited: LimitedRecords, domain: Domain, records_per_person: int) -> "FirstRecords":
-    """Which records count, for a plan that protects so many of each person; errors as of `LimitedRecords.number`."""
-    return FirstRecords(limited.person, limited.number(domain, records_per_person), limited.order, limited.key)
-
-
 #: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
 _BYTES = 8
 
@@ -160,59 +154,35 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class FirstRecords(Contributions):
-    """At most some records of each person count."""
-
-    person: str  # the column that says whose a record is: integers or text
-    keep: int  # how many records of a person count at most
-    #: the column by which a person's records are ordered, the first of which are kept; None for a choice at random.
-    #: Records without an entry come last.
-    order: str | None
-    #: 32 bytes from which every random choice follows, together with the person's own entry
-    key: bytes = field(repr=False)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of persons, and that of the order, if there is one."""
-        return (self.person,) if self.order is None else (self.person, self.order)
-
-    def reader(self) -> "PersonReader":
-        """What reads these columns, block by block of one stream."""
-        return PersonReader(self)
-
-    def require_types(self, types: Sequence[Any], *, is_order_declared: bool = False) -> None:
-        """DataError unless columns of these Arrow types serve; None is a column that may hold anything."""
-        person, *order = types
-        if person is not None and not is_person_type(person):
-            raise DataError(
-                f"column {self.person!r} is of a type that holds no integers and no text, and says whose a record is; "
-                'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
-                column=self.person,
-            )
-        for kind in order:
-            self._require_order(kind, is_order_declared=is_order_declared)
-
-    def _require_order(self, kind: Any, *, is_order_declared: bool) -> None:
+def require_person_types(limit: Contributions, types: Sequence[Any], *, is_order_declared: bool) -> None:
+    """DataError unless columns of persons and of their order, of these Arrow types, serve; None may hold anything."""
+    person, *order = types
+    if person is not None and not is_person_type(person):
+        raise DataError(
+            f"column {limit.person!r} is of a type that holds no integers and no text, and says whose a record is; "
+            'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
+            column=limit.person or "",
+        )
+    for kind in order:
         is_ordered = is_ordered_type(kind)
         if is_ordered and not is_order_declared:
             raise DataError(
-                f"column {self.order!r} holds ordered categories, of which Arrow tables, Parquet files and unknown "
+                f"column {limit.order!r} holds ordered categories, of which Arrow tables, Parquet files and unknown "
                 "categories of Dask keep only those that occur; give the frame of pandas or Polars in which they were "
                 "declared, or a column of integers in their order",
-                column=self.order or "",
+                column=limit.order or "",
             )
         if kind is not None and not is_ordered and not is_order_type(kind):
             raise DataError(
-                f"column {self.order!r} must hold numbers, dates, moments or text to order a person's records by it",
-                column=self.order or "",
+                f"column {limit.order!r} must hold numbers, dates, moments or text to order a person's records by it",
+                column=limit.order or "",
             )
 
 
 class PersonReader:
     """Numbers the persons of one stream of records, and leaves out those records of theirs that do not count."""
 
-    def __init__(self, limit: FirstRecords) -> None:
+    def __init__(self, limit: Contributions) -> None:
         self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
 
     def read(self, columns: Sequence[Any], *, unknown: int) -> IntArray:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.columns import has_categories, type_of_series, type_of_spark
-from residualplanner.gate.sources.limited_records import Contributions, unlimited
-from residualplanner.gate.sources.opening import contributions_of, is_read_once, open_source
+from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
+from residualplanner.gate.sources.opening import is_read_once, open_source
 from residualplanner.gate.sources.source import Progress, Source, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
