@@ -12,6 +12,7 @@ import re
 import socket
 import time
 import traceback
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -195,3 +196,20 @@ def test_an_error_about_records_is_the_same_whichever_record_is_bad_and_however_
         seen_calls.add((tuple(frames), str(seen.shown)))
     assert len(messages) == 1
     assert len(seen_calls) == 1
+
+
+def sent(connection) -> None:
+    connection.send(measure(PLANS["two-way"], frame(4)).residuals.integers.tolist())
+    connection.close()
+
+
+def test_calls_and_copies_of_one_process_never_share_noise():
+    found = [tuple(measure(PLANS["two-way"], frame(4)).residuals.integers.tolist()) for _ in range(20)]
+    context = get_context("fork")
+    for _ in range(8):
+        here, there = context.Pipe(duplex=False)
+        child = context.Process(target=sent, args=(there,))
+        child.start()
+        found.append(tuple(here.recv()))
+        child.join()
+    assert len(set(found)) == 28

@@ -242,9 +242,6 @@ class Ledger:
     ) -> None:
         """Raise what the same `charge` would raise now, and charge nothing.
 
-        Raises:
-            BudgetError, FileFormatError, OSError: as `charge`.
-
         Example:
             >>> from residualplanner import pcost
             >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")

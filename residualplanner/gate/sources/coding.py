@@ -1,7 +1,7 @@
 """Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from residualplanner.gate.sources.tally import Tally
 
 
-class Codes(Protocol):
-    """What reads a column of the domain."""
-
-    def read(self, entries: Any) -> IntArray:
-        """The codes of some of its entries."""
+#: What gives the codes of some entries of a column.
+Read = Callable[[Any], IntArray]
 
 
 def coded_blocks(
@@ -40,10 +37,10 @@ def coded_blocks(
     parts: Iterable[Part],
     *,
     watch: "Tally | None" = None,
-    codes_of: Callable[[SchemaColumn], Codes] = CodedColumn,
+    reader_of: Callable[[SchemaColumn], Read] = lambda column: CodedColumn(column).read,
 ) -> Iterator[CodedBlock]:
     """A coded block for each part, which has the columns that `names_of_columns` names, of the records that count."""
-    columns = [codes_of(column) for column in domain.columns]
+    columns = [reader_of(column) for column in domain.columns]
     names = names_of_columns(domain, contributions)
     reader = PersonReader(contributions) if contributions.columns else None
     people = [names.index(name) for name in contributions.columns]
@@ -51,7 +48,7 @@ def coded_blocks(
     def blocks() -> Iterator[CodedBlock]:
         for part in parts:
             pairs = zip(columns, part.columns, strict=False)
-            codes: Iterable[IntArray] = (column.read(entries) for column, entries in pairs)
+            codes: Iterable[IntArray] = (read(entries) for read, entries in pairs)
             if unknown := part.unknown:
                 codes = (np.append(known, np.full(unknown, UNKNOWN)) for known in codes)
             persons = NO_PERSONS
@@ -100,7 +97,7 @@ def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tall
         raise DataError(message)
     parts = lambda: _parts_of_matrix(data)  # noqa: E731
     return source_of_blocks(
-        domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, codes_of=_MatrixColumn)
+        domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, reader_of=_reader_of_matrix)
     )
 
 
@@ -118,17 +115,13 @@ def _parts_of_matrix(matrix: NDArray[Any]) -> Iterator[Part]:
         yield Part([*part.T], len(part))
 
 
-class _MatrixColumn:
-    """Reads a column of a matrix, whose entries are codes, amounts or weights."""
-
-    def __init__(self, column: SchemaColumn) -> None:
-        self._size = column.size if isinstance(column, Attribute) and column.numeric is None else 0
-        self._codes_of = None if self._size else column.values.codes_of_column("numbers")
-
-    def read(self, entries: NDArray[Any]) -> IntArray:
-        if self._codes_of is not None:
-            return self._codes_of(entries)
-        return np.where((entries >= 0) & (entries < self._size), entries.astype(np.int64), UNKNOWN)
+def _reader_of_matrix(column: SchemaColumn) -> Read:
+    """Of a column whose entries are codes, amounts or weights."""
+    codes_of = column.values.codes_of_column("numbers")
+    if codes_of is not None and not (isinstance(column, Attribute) and column.numeric is None):
+        return codes_of
+    size = column.size if isinstance(column, Attribute) else 0
+    return lambda entries: np.where((entries >= 0) & (entries < size), entries.astype(np.int64), UNKNOWN)
 
 
 def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:

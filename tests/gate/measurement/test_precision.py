@@ -13,6 +13,7 @@ import residualplanner as rp
 from forms_of_records import Unread
 from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
 from residualplanner.gate.measurement import discrete
+from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.measurement.precision import (
     gamma2_ratio,
     measured_cost,
@@ -121,3 +122,37 @@ def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
     require_drawable(np.array([2.0**60]))
     with pytest.raises(rp.errors.BudgetError, match="below 1e-9"):
         require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))
+
+
+REFUSAL = "for continuous noise does not hold for discrete noise; write "
+of_continuous_noise = pytest.mark.parametrize(
+    "budget", [rp.privacy.gdp("0.5"), rp.privacy.gdp(3), rp.approx_dp(3, 0.01, noise="gaussian")], ids=repr
+)
+
+
+@of_continuous_noise
+def test_a_budget_for_continuous_noise_is_refused_before_the_charge_and_the_records(budget, tmp_path):
+    select(TABLES, budget=budget).save(tmp_path / "p")
+    plan, ledger = rp.load_plan(tmp_path / "p"), Ledger(pcost(100))
+    assert plan.budget == budget
+    for attempt in (
+        lambda: measure(plan, Unread(), ledger=ledger),
+        lambda: require_measurable(plan, ledger=ledger),
+        lambda: require_measurable(plan),
+        lambda: Ledger(budget),
+        lambda: Ledger.create(tmp_path / "l", budget=budget, data_set="census"),
+    ):
+        with pytest.raises(rp.errors.BudgetError, match=REFUSAL):
+            attempt()
+    assert ledger.entries == ()
+    assert not (tmp_path / "l").exists()
+
+
+@of_continuous_noise
+def test_continuous_noise_can_be_measured_for_research_and_is_charged_in_zcdp(budget):
+    plan, ledger = select(TABLES, budget=budget), Ledger(pcost(100))
+    measurement = measure(plan, np.zeros((2, 3), int), noise="gaussian", seed=1, ledger=ledger)
+    assert measurement.noise.guarantee.startswith("none")
+    (entry,) = ledger.entries
+    statement = entry.label.removeprefix("7 tables, planned for ").removesuffix("-zCDP")
+    assert 0 <= Fraction(statement) - budget.pcost_exact / 2 < budget.pcost_exact / 1000

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -108,16 +107,6 @@ def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
         map_measurement(file)
     with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
         _ = loaded.answers_sha256
-
-
-def test_a_file_of_the_same_content_is_hashed_and_believed(path, hashed):
-    loaded = rp.load_measurement(path, mapped=True)
-    file = loaded.mapped_from
-    shutil.copy2(path, path.with_suffix(".copy"))
-    os.replace(path.with_suffix(".copy"), path)
-    many = loaded.residuals.integers.size
-    assert map_measurement(file).answers_sha256 == loaded.answers_sha256
-    assert hashed.count(many) == 3  # of the file when it was loaded, of the copy, and of the file that is still mapped
 
 
 def test_a_file_that_is_gone_is_still_mapped(path):

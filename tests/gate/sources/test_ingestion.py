@@ -1,5 +1,6 @@
 """The same records in every container and type give the counts of a counter."""
 
+import csv
 import datetime as dt
 from decimal import Decimal
 
@@ -9,7 +10,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
@@ -269,3 +271,41 @@ def test_data_that_cannot_be_counted_are_refused(data, message, tmp_path, monkey
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(rp.errors.DataError, match=message):
         opened(data, Domain({"a": 2, "b": 2}))
+
+
+# Where no rule drops records, every reader's total is their number, whatever is in their text.
+
+NAMES = ("v", "w")
+ODD_TEXTS = ["a", "b", "c", "", " ", "a,b", '"', "a\nb", "\r", "\0", "é", "nan", "0", None]
+ODD_RECORDS = st.lists(st.tuples(st.sampled_from(ODD_TEXTS), st.sampled_from(ODD_TEXTS)), max_size=12)
+#: Without newlines in values, and of no records no batch.
+OTHERS = {"CSV", "Arrow, batch"}
+
+
+def domain_of(columns):
+    rules = {"labels": ["a", "b"], "unknown": "b", "missing": "b"}
+    return Domain({name: Attribute(name, **rules) for name in NAMES[:columns]})
+
+
+def csv_of_python(table, folder):
+    with open(folder / "python.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([table.column_names, *zip(*(column.to_pylist() for column in table.columns), strict=True)])
+    return CsvFile(folder / "python.csv", newlines_in_values=True)
+
+
+SOURCES = {"CSV of Python": csv_of_python} | {name: form for name, form in FORMS.items() if name not in OTHERS}
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+@given(records=ODD_RECORDS, columns=st.integers(1, 2))
+@example(records=[("a", None), (None, None), ("a", None)], columns=1)
+@example(records=[(None, None)], columns=1)
+@settings(derandomize=True, deadline=None, max_examples=12)
+def test_every_readers_total_is_the_number_of_records(make, records, columns, tmp_path_factory):
+    values = dict(zip(NAMES[:columns], zip(*records, strict=True), strict=False)) or dict.fromkeys(NAMES[:columns], ())
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in values.items()})
+    folder, domain = tmp_path_factory.mktemp("totals"), domain_of(columns)
+    found = [value for value, _ in records]
+    assert counts(make(table, folder), domain, ()) == len(records)
+    assert counts(make(table, folder), domain) == [found.count("a"), len(records) - found.count("a")]
