@@ -81,10 +81,14 @@ def integer_answers(
     """
     most = max(-(-records_of_table(tables[0][0], groups, 0) // denominator), usual)
     width = widths(groups, precision, divisors, records=most)
-    scratch, store, done = Scratch(), _Store(groups, divisors, width), 0
+    layout, scratch, wide, done = AnswerLayout(groups), Scratch(), dict[int, NDArray[Any]](), 0
+    flat: IntArray = np.zeros(layout.count, dtype=np.int64)
+    block: NDArray[Any] = NOTHING
     for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
-        for piece, noise in zip(batch, drawn, strict=True):
-            number, first, last = piece
+        for (number, first, last), noise in zip(batch, drawn, strict=True):
+            if first == 0:  # pieces come in order
+                block = layout.part(flat, number)
+                block = np.zeros(block.shape, dtype=object) if width[number] is Width.PYTHON else block
             answers = noisy_answers(
                 tables[number][first:last],
                 noise,
@@ -93,55 +97,28 @@ def integer_answers(
                 records=most * denominator,
                 width=width[number],
                 scratch=scratch,
-                out=store.output(piece),
+                out=block[first:last],
             )
-            store.put(piece, answers)
-            if piece.last == len(groups.members[piece.group]):
-                tables[piece.group] = NOTHING
-            done += piece.last - piece.first
+            block = block if answers.dtype == block.dtype else block.astype(object)
+            block[first:last] = answers
+            if last == len(block):
+                tables[number] = NOTHING
+                if block.dtype == object and not _narrowed(block, layout.part(flat, number)):
+                    wide[number] = frozen(block)
+            done += last - first
             if progress is not None:
                 progress(done, sum(map(len, groups.members)))
-    return store.answers()
+    return IntegerResiduals(groups, divisors, frozen(flat), wide)
 
 
-class _Store:
-    """Where answers are collected: int64 for all that fit, Python integers for groups that do not."""
-
-    def __init__(self, groups: BasisGroups, divisors: tuple[int, ...], width: list[Width]) -> None:
-        self._layout, self._divisors, self._width = AnswerLayout(groups), divisors, width
-        self._flat: IntArray = np.zeros(self._layout.count, dtype=np.int64)
-        self._wide: dict[int, NDArray[Any]] = {}
-        self._block: NDArray[Any] = NOTHING
-
-    def output(self, piece: Piece) -> NDArray[Any]:
-        """The array for the answers of a piece; pieces come in order."""
-        if piece.first == 0:
-            self._block = self._layout.part(self._flat, piece.group)
-            if self._width[piece.group] is Width.PYTHON:
-                self._block = np.zeros(self._block.shape, dtype=object)
-        return self._block[piece.first : piece.last]
-
-    def put(self, piece: Piece, answers: NDArray[Any]) -> None:
-        """Store the answers of a piece, which may be the array that `output` gave."""
-        if answers.dtype != self._block.dtype:
-            self._block = self._block.astype(object)
-        self._block[piece.first : piece.last] = answers
-        if piece.last == len(self._block):
-            self._finish(piece.group)
-
-    def answers(self) -> IntegerResiduals:
-        return IntegerResiduals(self._layout.groups, self._divisors, frozen(self._flat), self._wide)
-
-    def _finish(self, group: int) -> None:
-        """Store Python integers as int64 where all of a group fit, so that the type depends on the answers only."""
-        narrow = self._layout.part(self._flat, group)
-        if self._block.dtype != narrow.dtype:
-            try:
-                narrow[...] = self._block
-            except OverflowError:
-                narrow[...] = 0
-                self._wide[group] = frozen(self._block)
-        self._block = NOTHING
+def _narrowed(numbers: NDArray[Any], target: IntArray) -> bool:
+    """Store Python integers as int64 if all of them fit, so that the type depends on the answers only; else zeros."""
+    try:
+        target[...] = numbers
+    except OverflowError:
+        target[...] = 0
+        return False
+    return True
 
 
 def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:

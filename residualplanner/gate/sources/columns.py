@@ -336,33 +336,27 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
         return  # no entries at all, or text, which can spell every value
     entries = entries_of_type(kind)
     if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
-        raise _zone_error(attribute)
+        raise DataError(
+            f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the "
+            "zone; convert the column to dates, in the zone that you mean",
+            column=attribute.name,
+        )
     if entries is None or not attribute.values.holds(entries):
-        raise _type_error(attribute, entries or "dates, bytes, lists or other entries", kind)
+        found, remedy = entries or "dates, bytes, lists or other entries", "declare other values"
+        if found == "dates":
+            remedy = "declare dates"
+        if types.is_floating(kind):  # whether this column is empty may not be told
+            remedy += (
+                '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
+            )
+        raise DataError(
+            f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
+            f"{attribute.values.words}, so none could match; convert the column, or {remedy}",
+            column=attribute.name,
+        )
     numbers = attribute.values.integer_range()
     if types.is_floating(kind) and numbers is not None:
         _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
-
-
-def _type_error(attribute: SchemaColumn, found: str, kind: Any) -> DataError:
-    import pyarrow as pa
-
-    remedy = "declare dates" if found == "dates" else "declare other values"
-    if pa.types.is_floating(kind):  # whether this column is empty may not be told
-        remedy += '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
-    return DataError(
-        f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
-        f"{attribute.values.words}, so none could match; convert the column, or {remedy}",
-        column=attribute.name,
-    )
-
-
-def _zone_error(attribute: SchemaColumn) -> DataError:
-    return DataError(
-        f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the zone; "
-        "convert the column to dates, in the zone that you mean",
-        column=attribute.name,
-    )
 
 
 def _require_distinct(attribute: SchemaColumn, numbers: tuple[int, int], limit: int) -> None:

@@ -73,29 +73,6 @@ class PersonColumn(ColumnReader):
         return self._known.setdefault(text, len(self._known)) if text else NOBODY
 
 
-def is_person_type(kind: Any) -> bool:
-    """Whether entries of an Arrow type can say whose a record is."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_integer(kind) or is_string(kind) or pa.types.is_null(kind))
-
-
-def is_ordered_type(kind: Any) -> bool:
-    """Whether an Arrow type is one of categories with an order of their own."""
-    import pyarrow as pa
-
-    return kind is not None and pa.types.is_dictionary(kind) and bool(kind.ordered)
-
-
-def is_order_type(kind: Any) -> bool:
-    """Whether records can be ordered by entries of an Arrow type."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return is_person_type(kind) or entries_of_type(kind) is not None or bool(pa.types.is_timestamp(kind))
-
-
 #: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
 _BYTES = 8
 
@@ -156,27 +133,41 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
 
 def require_person_types(limit: Contributions, types: Sequence[Any], *, is_order_declared: bool) -> None:
     """DataError unless columns of persons and of their order, of these Arrow types, serve; None may hold anything."""
+    import pyarrow as pa
+
     person, *order = types
-    if person is not None and not is_person_type(person):
+    if person is not None and not _names_persons(person):
         raise DataError(
             f"column {limit.person!r} is of a type that holds no integers and no text, and says whose a record is; "
             'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
             column=limit.person or "",
         )
     for kind in order:
-        is_ordered = is_ordered_type(kind)
-        if is_ordered and not is_order_declared:
-            raise DataError(
-                f"column {limit.order!r} holds ordered categories, of which Arrow tables, Parquet files and unknown "
-                "categories of Dask keep only those that occur; give the frame of pandas or Polars in which they were "
-                "declared, or a column of integers in their order",
-                column=limit.order or "",
-            )
-        if kind is not None and not is_ordered and not is_order_type(kind):
+        if kind is None:
+            continue
+        if pa.types.is_dictionary(kind) and kind.ordered:
+            if not is_order_declared:
+                raise DataError(
+                    f"column {limit.order!r} holds ordered categories, of which Arrow tables, Parquet files and "
+                    "unknown categories of Dask keep only those that occur; give the frame of pandas or Polars in "
+                    "which they were declared, or a column of integers in their order",
+                    column=limit.order or "",
+                )
+            continue
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind  # noqa: PLW2901 - of the entries
+        if not (_names_persons(kind) or entries_of_type(kind) is not None or pa.types.is_timestamp(kind)):
             raise DataError(
                 f"column {limit.order!r} must hold numbers, dates, moments or text to order a person's records by it",
                 column=limit.order or "",
             )
+
+
+def _names_persons(kind: Any) -> bool:
+    """Whether entries of an Arrow type can say whose a record is."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_integer(kind) or is_string(kind) or pa.types.is_null(kind))
 
 
 class PersonReader:
