@@ -204,23 +204,15 @@ class _Groups:
     """Groups of candidates with the same score, and integers that bound their weights from above.
 
     The weight of a group is ``left * exp(-rate * distance)``, and its bound at least ``2**shift`` times that.
-
-    Attributes:
-        scores, members (g,): of the groups.
-        left (g,): how many members were not drawn yet.
-        rate: of the exponential mechanism.
-        shift: of the bounds.
-        top: the score from which distances count: the highest that has members left.
-        bounds (g,): integers, 0 where no member is left.
     """
 
-    scores: IntArray
-    members: IntArray
-    left: IntArray
-    rate: Fraction
-    shift: int
-    top: int
-    bounds: IntArray
+    scores: IntArray  # (g,)
+    members: IntArray  # (g,)
+    left: IntArray  # (g,): how many members were not drawn yet
+    rate: Fraction  # of the exponential mechanism
+    shift: int  # of the bounds
+    top: int  # the score from which distances count: the highest that has members left
+    bounds: IntArray  # (g,): integers, 0 where no member is left
 
     @classmethod
     def of(cls, scores: NDArray[Any], members: NDArray[Any], rate: Fraction) -> "_Groups":

@@ -200,17 +200,11 @@ def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shelf:
-    """Several envelopes in one set of arrays, so that one vector pass serves many scales.
+    """Several envelopes in one set of arrays, so that one vector pass serves many scales."""
 
-    Attributes:
-        envelopes: the envelopes, in order of their tables.
-        index (65,): the index of each table among the envelopes, 0 where it is absent.
-        bounds, blocks, ratios: the envelopes' arrays one after the other.
-    """
-
-    envelopes: tuple[Envelope, ...]
-    index: IntArray
-    bounds: IntArray
+    envelopes: tuple[Envelope, ...]  # in order of their tables
+    index: IntArray  # (65,): the index of each table among the envelopes, 0 where it is absent
+    bounds: IntArray  # like the next two, the envelopes' arrays one after the other
     blocks: IntArray
     ratios: FloatArray
 

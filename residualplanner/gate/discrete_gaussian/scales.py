@@ -20,22 +20,14 @@ _POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scales:
-    """Scales gamma of discrete Gaussian noise, with the table and the numbers needed to draw them.
+    """Scales gamma of discrete Gaussian noise, with the table and the numbers needed to draw them."""
 
-    Attributes:
-        numerators, denominators: gamma**2 as ratios of integers, not necessarily in lowest terms.
-        tables (m,): the table each one uses, 0 .. 64.
-        block_bits (m,): m of the block length ``2**m``.
-        exponents (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64.
-        fits_int64 (m,): whether noise of this scale is drawn as int64: ``64 * gamma < 2**61``, decided exactly.
-    """
-
-    numerators: tuple[int, ...]
+    numerators: tuple[int, ...]  # of gamma**2 as ratios of integers, not necessarily in lowest terms
     denominators: tuple[int, ...]
-    tables: IntArray
-    block_bits: IntArray
-    exponents: FloatArray
-    fits_int64: NDArray[np.bool_]
+    tables: IntArray  # (m,): the table each one uses, 0 .. 64
+    block_bits: IntArray  # (m,): m of the block length ``2**m``
+    exponents: FloatArray  # (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64
+    fits_int64: NDArray[np.bool_]  # (m,): whether noise is drawn as int64: ``64 * gamma < 2**61``, decided exactly
 
     @classmethod
     def of_fractions(cls, gamma2: Sequence[Fraction]) -> Self:

@@ -50,16 +50,11 @@ class AnswerLayout:
 class FloatResiduals(AnswerLayout):
     """The noisy residual answers of every set of a closure, in one flat array.
 
-    Attributes:
-        groups: the sets by the bases of their attributes.
-        values (r,): the answers in counts, read-only.
-        hashes: the SHA-256 of arrays of `to_arrays`, by name, where it is known.
-
-    Raises:
-        FileFormatError: there are more or fewer values than the groups need, or one is not finite.
+    FileFormatError where there are more or fewer than the groups need, or one is not finite.
     """
 
-    values: FloatArray = field(repr=False)
+    values: FloatArray = field(repr=False)  # (r,): in counts, read-only
+    #: the SHA-256 of arrays of `to_arrays`, by name, where it is known
     hashes: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -91,26 +86,16 @@ class IntegerResiduals(AnswerLayout):
     """The noisy residual answers of every set of a closure as integers.
 
     The integers of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes
-    of its attributes that have the subtraction basis.
-
-    Attributes:
-        groups: the sets by the bases of their attributes.
-        divisors: of each group.
-        integers (r,): int64, read-only; 0 where ``wide`` has the numbers.
-        wide: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers.
-        hashes: the SHA-256 of arrays of `to_arrays`, by name, where it is known.
-
-    Raises:
-        FileFormatError: there are more or fewer numbers than the groups need, or one that int64
-            can hold is in ``wide``.
-
+    of its attributes that have the subtraction basis.  FileFormatError where there are more or fewer numbers than the
+    groups need, or one that int64 can hold is in ``wide``.
     Source: eqs. (35), (36) and (44).
     """
 
-    divisors: tuple[int, ...]
-    integers: IntArray = field(repr=False)
+    divisors: tuple[int, ...]  # of each group
+    integers: IntArray = field(repr=False)  # (r,): int64, read-only; 0 where ``wide`` has the numbers
+    #: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers
     wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
-    hashes: Mapping[str, str] = field(repr=False, default_factory=dict)
+    hashes: Mapping[str, str] = field(repr=False, default_factory=dict)  # as of `FloatResiduals`
 
     def __post_init__(self) -> None:
         if self.integers.dtype != np.int64 or self.integers.shape != (self.count,):

@@ -342,9 +342,8 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
             column=attribute.name,
         )
     if entries is None or not attribute.values.holds(entries):
-        found, remedy = entries or "dates, bytes, lists or other entries", "declare other values"
-        if found == "dates":
-            remedy = "declare dates"
+        found = entries or "dates, bytes, lists or other entries"
+        remedy = "declare dates" if found == "dates" else "declare other values"
         if types.is_floating(kind):  # whether this column is empty may not be told
             remedy += (
                 '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
