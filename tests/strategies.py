@@ -1,15 +1,12 @@
 """Random small domains, workloads and plans, for laws."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-import residualplanner as rp
 from dense import Members
 from residualplanner import Domain, Plan, Workload
-from residualplanner.method.bases.subtraction import subtraction_basis
 
 NAMES = "abcdefgh"
 
@@ -65,11 +62,6 @@ def positions_of(query: object) -> Members:
 def noise_of(plan: Plan) -> dict[Members, float]:
     """A plan's noise variances as dense matrices need them."""
     return dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
-
-
-def bases_of(sizes: Sequence[int]) -> list[rp.strategies.Basis]:
-    """The subtraction bases of attributes of the given sizes."""
-    return [subtraction_basis(size) for size in sizes]
 
 
 @st.composite

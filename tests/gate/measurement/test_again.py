@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import residualplanner as rp
 from forms_of_records import Unread
-from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.shell.cli.app import app
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
@@ -64,8 +63,6 @@ def test_every_road_knows_what_the_others_have_measured(tmp_path):
     rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
     with pytest.raises(rp.errors.BudgetError, match=HELD):
         rp.Session(RECORDS, ledger=ledger).release(PLAN)
-    with pytest.raises(rp.errors.BudgetError, match=HELD):
-        require_measurable(PLAN, ledger=ledger)
     other = rp.select(WORKLOAD, budget=rp.pcost("1/4"))
     assert rp.measure(other, RECORDS, ledger=ledger).noise.pcost == ledger.entries[1].cost
 

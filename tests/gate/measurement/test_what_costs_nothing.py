@@ -10,7 +10,6 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Attribute, CsvFile, Domain, Ledger, LimitedRecords, pcost
-from residualplanner.gate.measurement.measure import require_measurable
 
 REPLACE = {"neighbors": "replace"}
 YEARS = Attribute("year", bins=rp.Bins([dt.date(1984, 1, 1), dt.date(1988, 1, 1)]))
@@ -236,7 +235,7 @@ def test_a_budget_that_another_spends_while_records_are_counted_is_not_spent_twi
 
     def spend(done, _total):
         if done == 1:
-            Ledger.open(tmp_path / "ledger").charge(require_measurable(plan), "0" * 64, neighbors="add-remove")
+            Ledger.open(tmp_path / "ledger").charge(ledger.remaining, "0" * 64, neighbors="add-remove")
 
     with pytest.raises(rp.errors.BudgetError, match="the ledger has") as caught:
         rp.measure(plan, np.zeros((3, 1), int), ledger=ledger, progress=spend)
