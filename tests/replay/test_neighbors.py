@@ -186,19 +186,3 @@ def with_less_noise(real):
 def test_the_replay_sees_a_planted_fault(module, name, fault, tmp_path, monkeypatch):
     monkeypatch.setattr(module, name, fault(getattr(module, name)))
     assert any(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(0, 60, 3))
-
-
-def test_the_replay_sees_a_count_that_a_file_keeps(tmp_path, monkeypatch):
-    real = NOISE.integer_answers
-
-    class Telling(NOISE.NoiseRecord):
-        __slots__ = ()
-
-    def telling(tables, *given, **named):
-        kept = int(tables[0].sum())
-        monkeypatch.setattr(Telling, "guarantee", property(lambda _: f"none for {kept} records"))
-        return real(tables, *given, **named)
-
-    monkeypatch.setattr(NOISE, "NoiseRecord", Telling)
-    monkeypatch.setattr(NOISE, "integer_answers", telling)
-    assert "files" in "".join(replay(number, tmp_path, noise="discrete", pairs=5) for number in range(5))

@@ -239,18 +239,6 @@ def test_how_draws_are_cut_into_vectors_changes_nothing(monkeypatch):
     np.testing.assert_array_equal(cut, draw_flat(chosen, sizes, InsecureTestBits(6)))
 
 
-def test_every_draw_of_a_batch_has_its_own_scale_at_every_attempt():
-    """Scales so far apart that a draw tells which of the three it has; a chance of 1e-9 for a false alarm."""
-    gamma2 = [Fraction(1, 100), Fraction(10**18), Fraction(10**30, 7)]
-    order = [0, 1, 2, 1, 0, 2, 0, 1]
-    sizes = [3, 9000, 700, 16_384, 1000, 5000, 20_000, 13]
-    values = draw_flat(Scales.of_fractions([gamma2[k] for k in order]), sizes, InsecureTestBits(25))
-    for kind, part in zip(order, np.split(np.abs(values), np.cumsum(sizes)[:-1]), strict=True):
-        assert (part == 0).all() if kind == 0 else (part > 0).all()
-        assert kind < 1 or np.median(part) < [0, 2 * 10**9, 10**15][kind]
-        assert kind < 2 or np.median(part) > 10**14
-
-
 def test_floats_may_not_decide_within_64_times_their_error():
     """The constants of the proof: roundings add up to less than 2**-42 of the probability 1."""
     exponent = 64 * 6 * 2.0**-53

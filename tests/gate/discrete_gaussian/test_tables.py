@@ -107,16 +107,6 @@ def test_little_is_wasted_on_tails_and_on_trying_again():
         assert one.weights[-1] < 2**26 / 10**5
 
 
-def test_no_scale_needs_more_than_115_attempts_for_100_draws_and_some_need_100():
-    """The worst scale of a table is just above the next smaller radius; its sum is that of the target there."""
-    expected = []
-    for table in range(1, TABLES):
-        one, gamma = ENVELOPES[table], float(radius_by_definition(table - 1))
-        numbers = np.arange(-14 * int(gamma + 1), 14 * int(gamma + 1) + 1)
-        expected.append(2**26 / (one.scale * np.exp(-(numbers**2) / (2 * gamma**2)).sum()))
-    assert 1 < min(expected) < max(expected) < 1.15
-
-
 def test_a_shelf_holds_its_envelopes_side_by_side():
     several = shelf((0, 30, 64))
     assert several.index[[0, 30, 64]].tolist() == [0, 1, 2]
