@@ -126,13 +126,9 @@ def test_lines_that_are_no_records_are_dropped_where_the_rule_is_drop(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (b"v\na\nb\na\n", 3),
-        (b"v\na\n\na\n", 3),
         (b"v\na\n\na", 3),
         (b"v\n\n\n\n", 3),
-        (b"v\na\n\n", 2),
         (b'v\r\na\r\n\r\n""\r\n', 3),
-        (b"v\n\n", 1),
         (b"v\n", 0),
         (b"v", 0),
         (b"\xef\xbb\xbfv\r\n", 0),

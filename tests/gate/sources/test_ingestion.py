@@ -173,15 +173,11 @@ def test_categories_of_mixed_kind_are_matched_one_by_one():
         pd.to_timedelta([0, 1, 2]),
         pd.interval_range(0, 3),
         pd.array([0j, 1j, 1]),
-        pa.array([[0], [1], [2]]),
-        pa.array([{"a": 1}] * 3),
-        pa.array([b"0", b"1", b"2"]),
         pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 2], pa.int8())),
-        [True, False, True],
     ],
     ids=lambda column: str(getattr(column, "dtype", getattr(column, "type", "")))[:20],
 )
-def test_columns_of_dates_spans_lists_bytes_and_truth_values_are_refused_whatever_the_rules(column):
+def test_columns_of_dates_spans_and_complex_numbers_are_refused_whatever_the_rules(column):
     data = pa.table({"a": column}) if isinstance(column, pa.Array) else pd.DataFrame({"a": column})
     with pytest.raises(rp.errors.DataError, match=r"column 'a' is of a type that holds .* so none could match"):
         opened(data, Domain({"a": Attribute("a", labels=[0, 1, 2, 9], unknown=9)}))
