@@ -71,8 +71,15 @@ def frame_of(data: Any) -> Frame:
     """Records that are read as Arrow batches or as pandas frames."""
     if isinstance(data, str | Path):
         return frame_of_path(data)
-    names = [(cls.__module__.partition(".")[0].removeprefix("_"), cls.__name__) for cls in type(data).__mro__]
-    return next(_FRAMES[name] for name in names if name in _FRAMES)(data)
+    make = maker_of(data)
+    assert make is not None
+    return make(data)
+
+
+def maker_of(data: object) -> "Callable[[Any], Frame] | None":
+    """What makes a `Frame` of data of this class; None where none does."""
+    names = ((cls.__module__.partition(".")[0].removeprefix("_"), cls.__name__) for cls in type(data).__mro__)
+    return next((_FRAMES[name] for name in names if name in _FRAMES), None)
 
 
 def _frame_of_pandas(frame: Any) -> Frame:
@@ -171,7 +178,7 @@ def _slices(table: Any) -> Iterable[Any]:
     return whole.to_batches(max_chunksize=BLOCK)
 
 
-#: By library and class, as in `opening`.
+#: By library and class: names, so that no library is imported that the caller has not.
 _FRAMES: dict[tuple[str, str], Callable[[Any], Frame]] = {
     ("pandas", "DataFrame"): _frame_of_pandas,
     ("pyarrow", "Table"): _frame_of_arrow_table,

@@ -21,22 +21,14 @@ _COUNTS, _CSV, _FRAMES, _MATRICES = (
 )
 _ENGINES = "scale.engines.engines"
 #: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
-#: is imported that nobody uses.  Paths and mappings are told by what they are, and all others are an engine's or none.
+#: is imported that nobody uses.  Paths and mappings are told by what they are; all others are frames, which `frames`
+#: knows by name, or an engine's, or none.
 _FORMS: dict[tuple[str, str], str] = {
     ("numpy", "ndarray"): _MATRICES,
-    ("pandas", "DataFrame"): _FRAMES,
     ("residualplanner", "CsvFile"): _CSV,
-    ("pyarrow", "Table"): _FRAMES,
-    ("pyarrow", "RecordBatch"): _FRAMES,
-    ("pyarrow", "RecordBatchReader"): _FRAMES,
-    ("polars", "DataFrame"): _FRAMES,
-    ("polars", "LazyFrame"): _FRAMES,
-    ("duckdb", "DuckDBPyRelation"): _FRAMES,
-    ("_duckdb", "DuckDBPyRelation"): _FRAMES,
-    ("ibis", "Table"): _FRAMES,
 }
 #: All that `_module` imports.
-MODULES = {*_FORMS.values(), _COUNTS, _ENGINES}
+MODULES = {*_FORMS.values(), _COUNTS, _FRAMES, _ENGINES}
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
     "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
@@ -136,7 +128,9 @@ def _form_of(data: object) -> str:
         is_csv = Path(data).name.lower().endswith((".csv", ".csv.gz")) and not Path(data).is_dir()
         return _CSV if is_csv else _FRAMES
     found = next((_FORMS[name] for name in _names_of_classes(data) if name in _FORMS), None)
-    return found or (_COUNTS if isinstance(data, Mapping) else _ENGINES)
+    if found is not None or isinstance(data, Mapping):
+        return found or _COUNTS
+    return _ENGINES if _module(_FRAMES).maker_of(data) is None else _FRAMES
 
 
 def _module(form: str) -> Any:
