@@ -58,8 +58,7 @@ def _years_of(attribute: Attribute) -> str:
     return f"labels=range({years[0]}, {int(years[-1]) + 1})" if years else "integers, such as labels=range(1984, 1989)"
 
 
-def _years(attribute: Attribute, values: Sequence[object], texts: Sequence[str]) -> str:
-    del values
+def _years(attribute: Attribute, _: Sequence[object], texts: Sequence[str]) -> str:
     is_years = attribute.values.holds("dates") and all(_YEAR.fullmatch(text) for text in texts)
     return _YEARS.format(labels=_years_of(attribute)) if is_years else ""
 
@@ -73,8 +72,7 @@ def _dates(attribute: Attribute, values: Sequence[object], texts: Sequence[str])
     return "dates in text are written as 2020-02-29, year first; other spellings are not guessed" if is_written else ""
 
 
-def _spelling(attribute: Attribute, values: Sequence[object], texts: Sequence[str]) -> str:
-    del values
+def _spelling(attribute: Attribute, _: Sequence[object], texts: Sequence[str]) -> str:
     folded = {label_text(label).strip().casefold(): label for label in attribute.labels or ()}
     near = next((text for text in texts if text.strip().casefold() in folded), None)
     if near is None:
@@ -85,8 +83,7 @@ def _spelling(attribute: Attribute, values: Sequence[object], texts: Sequence[st
     return f"{near!r} is the label {label!r} but for capital letters or blanks; write values as they were declared"
 
 
-def _zeros(attribute: Attribute, values: Sequence[object], texts: Sequence[str]) -> str:
-    del values
+def _zeros(attribute: Attribute, _: Sequence[object], texts: Sequence[str]) -> str:
     shorn = {label.lstrip("0"): label for label in attribute.labels or () if isinstance(label, str)}
     near = next((text for text in texts if text and shorn.get(text.lstrip("0"), text) != text), None)
     if near is None:
@@ -120,8 +117,7 @@ def _limits(attribute: Attribute) -> str:
     return f"{edges[0]:g} to {edges[-1]:g}"
 
 
-def _truths(attribute: Attribute, values: Sequence[object], texts: Sequence[str]) -> str:
-    del values
+def _truths(attribute: Attribute, _: Sequence[object], texts: Sequence[str]) -> str:
     if attribute.matching == "truth" and {text.strip().casefold() for text in texts} & _TRUTHS:
         return f"truth values are true and false; declare the labels that the records have, such as {texts[0]!r}"
     return ""
