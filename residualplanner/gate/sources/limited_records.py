@@ -19,7 +19,7 @@ _KEY_BYTES = 32
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-@hides("number")
+@hides("number", "require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
@@ -74,6 +74,19 @@ class LimitedRecords:
         order = "" if self.order is None else f", order={self.order!r}"
         return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
 
+    def require_public_number(self, neighbors: Neighbors) -> None:
+        """BudgetError where the number of records is assumed to be public, as they are replaced.
+
+        How many records count follows from how many each person has, and would be told nearly exactly.
+        Source: docs/mathematics.md section 15.
+        """
+        if neighbors.has_public_total:
+            raise BudgetError(
+                "when records are replaced their number is public, but how many records of all persons together are "
+                'kept is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person '
+                "for replacements"
+            )
+
     def number(self, domain: Domain, records_per_person: int) -> int:
         """How many records of each person count; DataError where a plan protects fewer, or it names the weights."""
         keep = records_per_person if self.keep is None else self.keep
@@ -88,17 +101,9 @@ class LimitedRecords:
 
 
 def require_public_number(data: object, neighbors: Neighbors) -> None:
-    """BudgetError where records are left out whose number is assumed to be public, as records are replaced.
-
-    How many records count follows from how many each person has, and would be told nearly exactly.
-    Source: docs/mathematics.md section 15.
-    """
-    if isinstance(data, LimitedRecords) and neighbors.has_public_total:
-        raise BudgetError(
-            "when records are replaced their number is public, but how many records of all persons together are kept "
-            'is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person for '
-            "replacements"
-        )
+    """BudgetError where records are left out whose number is assumed to be public."""
+    if isinstance(data, LimitedRecords):
+        data.require_public_number(neighbors)
 
 
 def unlimited(data: object) -> object:
