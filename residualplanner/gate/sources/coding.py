@@ -1,6 +1,7 @@
 """Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributio
 from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.persons import PersonReader, require_person_types
 from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns
+from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns, code_type
 from residualplanner.gate.sources.source import Source
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -95,7 +96,7 @@ def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tall
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {data.shape[1]}"
         raise DataError(message)
-    parts = lambda: _parts_of_matrix(data)  # noqa: E731
+    parts = partial(_parts_of_matrix, data, code_type(domain))
     return source_of_blocks(
         domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, reader_of=_reader_of_matrix)
     )
@@ -106,13 +107,15 @@ def names_of(_: NDArray[Any]) -> tuple[object, ...]:
     return ()
 
 
-def _parts_of_matrix(matrix: NDArray[Any]) -> Iterator[Part]:
+def _parts_of_matrix(matrix: NDArray[Any], narrow: np.dtype[Any]) -> Iterator[Part]:
     if isinstance(matrix, np.ma.MaskedArray):  # that entries are masked may follow from what they are
         raise DataError("an array of records must be a matrix without a mask; fill what is masked, or leave it out")
     matrix = np.asarray(matrix)  # of an np.matrix the columns would be matrices, too
     for start in range(0, len(matrix), BLOCK):
         part = matrix[start : start + BLOCK]
-        yield Part([*part.T], len(part))
+        if part.min(initial=0) >= 0 and part.max(initial=0) <= np.iinfo(narrow).max:
+            part = part.astype(narrow)  # which is turned, and read column by column, in a third of the time
+        yield Part([*np.ascontiguousarray(part.T)], len(part))
 
 
 def _reader_of_matrix(column: SchemaColumn) -> Read:
