@@ -258,19 +258,3 @@ def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(plan,
     rows = [rows for rows, _ in base_mechanisms(plan)]
     expected = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
     np.testing.assert_allclose(values, expected, atol=1e-9)
-
-
-def test_two_attributes_of_one_size_may_have_different_bases():
-    """Their tables have one shape, and are kept apart."""
-    B, C = random_matrix(4, 3, 1), random_matrix(4, 2, 2)
-    queries = [{name: random_kind(4, C, 3) if name == "c" else IDENTITY} for name in "abcde"]
-    plan = plan_of((4,) * 5, (B, None, C, B.copy(), None), queries)
-    groups = groups_of_plan(plan)
-    assert sorted(members.tolist() for members in groups.members) == [[0], [1, 4], [2, 5], [3]]
-    assert groups.shapes == ((), (4,), (4,), (4,))
-    assert sorted(groups.answer_shapes) == [(), (2,), (3,), (3,)]
-    codes, data = data_of(plan, 30)
-    with pytest.MonkeyPatch.context() as patch:
-        noise_frozen(patch)
-        found = integers_of(measure(plan, codes))
-    assert {members: integers.tolist() for members, integers in found.items()} == expected_integers(plan, data)

@@ -11,7 +11,7 @@ from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
 from residualplanner.gate.measurement.discrete import RECORDS
 from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of
-from residualplanner.method.kron import Scratch, integer_products
+from residualplanner.method.kron import integer_products
 
 
 @st.composite
@@ -117,25 +117,6 @@ def test_what_is_done_is_a_function_of_the_answers(stack, data):
     assert found.tolist() == found_too.tolist()
     assert found.dtype == found_too.dtype
     assert seen == seen_too
-
-
-@pytest.mark.parametrize("records", [0, 1, 10**6, 2**33])
-def test_the_same_lines_run_for_few_records_as_for_many_until_an_answer_exceeds_int64(records):
-    bases = [basis_of(9, random_matrix(9, 8, 1, most=2**10))] * 3
-    noise = np.random.default_rng(1).integers(-(2**40), 2**40, (1, 8, 8, 8))
-
-    def answers(count):
-        counts = np.zeros((1, 9, 9, 9), dtype=np.int64)
-        counts[0, 4, 4, 4] = count
-        return lines_run(
-            lambda: noisy_answers(
-                counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD, scratch=Scratch()
-            )
-        )
-
-    (empty, _), (seen, found) = answers(0), answers(records)
-    assert width_of(bases, 2.0**-70, 1, RECORDS) is Width.DOUBLE_WORD
-    assert (found.dtype, seen) == (np.int64, empty)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from residualplanner.gate.measurement.combined import map_measurements
 from residualplanner.gate.measurement.measurement import map_measurement
 from residualplanner.ground import archive as _archive
 from residualplanner.ground import array_hashes as _array_hashes
-from residualplanner.ground.array_hashes import FileState
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)
@@ -109,12 +108,6 @@ def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
         _ = loaded.answers_sha256
 
 
-def test_a_file_that_is_gone_is_still_mapped(path):
-    loaded = rp.load_measurement(path, mapped=True)
-    path.unlink()
-    assert loaded.answers_sha256 == hash_by_hand(loaded)
-
-
 def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, time_step):
     time_step(10**15)
     file = rp.load_measurement(path, mapped=True).mapped_from
@@ -146,12 +139,6 @@ def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed
     map_measurement(other)
     assert len(hashed) > before + 1
     assert not other.is_unchanged()
-
-
-def test_the_state_is_settled_two_seconds_after_the_last_change():
-    state = FileState(1, 2, 3, modified_ns=10**10, changed_ns=2 * 10**10)
-    assert not state.is_settled(2 * 10**10 + 2 * 10**9)
-    assert state.is_settled(2 * 10**10 + 2 * 10**9 + 1)
 
 
 def test_a_hash_that_is_believed_is_still_compared_with_the_header(path):

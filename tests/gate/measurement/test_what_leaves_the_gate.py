@@ -89,22 +89,3 @@ def test_what_is_refused_before_the_charge_leads_to_no_record_either():
         measure(PLAN, data, ledger=ledger)
     assert leaks_of_error(caught.value, data) == []
     assert ledger.spent == 0
-
-
-def test_the_search_sees_the_frames_of_forms_behind_the_gate(monkeypatch):
-    def leaking(data, _domain, **_):
-        raise rp.errors.DataError(str(len(data)))
-
-    unshielded = {
-        "spend.shielded": lambda error, _progress: error,
-        "spend.without_history": lambda error: error,
-        "measurement.measure.open_source": leaking,
-    }
-    for name, function in unshielded.items():
-        monkeypatch.setattr(f"residualplanner.gate.{name}", function)
-    data = pd.DataFrame(VALUES)
-    with pytest.raises(rp.errors.DataError) as caught:
-        measure(PLAN, data)
-    assert "test_the_search_sees_the_frames_of_forms_behind_the_gate.<locals>.leaking: data" in leaks_of_error(
-        caught.value, data
-    )

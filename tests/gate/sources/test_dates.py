@@ -83,22 +83,6 @@ def test_moments_with_a_time_zone_are_refused_before_anything_is_counted(data):
         opened(data, DOMAIN)
 
 
-@pytest.mark.parametrize(
-    ("column", "attribute", "message"),
-    [
-        (pa.array([0], pa.date32()), Attribute("when", 3), "holds dates, and the attribute's values are integers"),
-        (pa.array([0], pa.date32()), Attribute("when", labels=["2020-01-01"]), "are strings, .*or declare dates"),
-        (pa.array([0], pa.timestamp("s")), Attribute("when", bins=Bins([0, 1])), "values are intervals of numbers"),
-        (pa.array([2020]), WHEN, "holds numbers, and the attribute's values are intervals of dates"),
-        (pa.array([True]), Attribute("when", labels=EDGES), "holds truth values, and the attribute's values are dates"),
-        (pa.array([0], pa.time32("s")), WHEN, "holds dates, bytes, lists or other entries"),
-    ],
-)
-def test_types_that_cannot_match_are_refused_before_anything_is_counted(column, attribute, message):
-    with pytest.raises(rp.errors.DataError, match=message):
-        opened(pa.table({"when": column}), Domain({"when": attribute}))
-
-
 @pytest.mark.parametrize("entry", ["2020-02-30", "2020-01-01T00:00Z", "1868-01-01", "canary"])
 def test_an_entry_outside_the_declared_dates_breaks_the_rule_and_is_not_shown(entry, tmp_path):
     (tmp_path / "a.csv").write_text(f"when\n1969-12-31\n{entry}\n")
