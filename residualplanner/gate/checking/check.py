@@ -37,7 +37,7 @@ _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  I
 #: How many values of a column are shown.
 _SHOWN = 5
 #: What becomes of records.
-REFUSED, DROPPED, CLIPPED, LAST = "refused", "left out of every table", "counts as the maximum", "come last"
+REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
 #: So many records of a person count where neither the rule nor a plan says how many.
 _ALL = 2**31
 

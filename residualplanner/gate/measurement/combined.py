@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.gate.measurement.measurement import Measurement, load_measurement, map_measurement
+from residualplanner.gate.measurement.measurement import Measurement, map_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.array_hashes import VerifiedFile
-from residualplanner.ground.atomic import PathLike
 from residualplanner.method.plan.plan import Plan
 
 
@@ -42,11 +41,6 @@ class NoisyAnswers(Protocol):
     def with_residuals(self, residuals: FloatResiduals) -> "NoisyAnswers":
         """The same with other answers."""
         ...
-
-
-def load_measurements(paths: Sequence[PathLike]) -> NoisyAnswers:
-    """Read one measurement, or several as one; errors as of `load_measurement` and `combine`."""
-    return as_one([load_measurement(path) for path in paths])
 
 
 def map_measurements(files: Sequence[VerifiedFile]) -> NoisyAnswers:
