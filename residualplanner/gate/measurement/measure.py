@@ -270,6 +270,7 @@ def _job_of(
 ) -> _Measuring:
     """Measuring with discrete noise from a source of bytes, or with continuous noise where there is none."""
     noise: ExactNoise | ContinuousNoise
+    answer: Callable[..., Residuals]
     if source is None:
         noise = continuous_noise(plan, seed)
         record, answer = noise.record, noise.answers
