@@ -148,10 +148,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
 def _write_tables(
     tables: Iterable[Table], folder: Path, described: Description, index: Any, statistics: dict[str, str]
 ) -> dict[str, list[str]]:
-    """Write one file per table; return their names, files and hashes, in the order of the workload.
-
-    The statistics that tables are for get files, too, whose hashes are added to ``statistics``.
-    """
+    """Write one file per table; their names, files and hashes, in order.  ``statistics`` gets the hashes of theirs."""
     writer = TidyWriter(described.plan, described.profile, described.level)
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     (folder / "tables").mkdir()
@@ -191,10 +188,7 @@ def _content(described: Description, index: Any, number: int, table: Any, *, is_
 def _write_book(
     tables: Iterable[Table], folder: Path, described: Description, index: Any, _: dict[str, str]
 ) -> dict[str, list[str]]:
-    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets.
-
-    A statistic has the sheet after that of its table.
-    """
+    """Write one workbook for all tables, a statistic after its table; what `_write_tables` returns, and the sheets."""
     plan, queries = described.plan, list(written_queries(described.plan.workload))
     writer = TidyWriter(plan, described.profile, described.level)
     book = workbook.Book(described.number_formats | statistic_formats(described), described.publication)

@@ -34,10 +34,7 @@ class Style:
     with_unbiased: bool = False  # whether unbiased estimates stand beside numbers that were made from them
 
     def format_for(self, workload: Workload, only: Iterable[int] | None = None) -> FormatName:
-        """The format of the files of a workload, which can be written so: the one named, or the usual one.
-
-        Some parts are "parts", whether that is named or not.
-        """
+        """The format of the files of a workload, which can be written so; of some parts "parts"."""
         if only is not None and self.format not in (PARTS_FORMAT, None):
             raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
         chosen: FormatName | None = self.format if only is None else "parts"
@@ -49,16 +46,9 @@ class Style:
 def chosen_format(
     workload: Workload, format: FormatName | None, profile: str = "default", *, quality: Quality | None = None
 ) -> FormatName:
-    """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
+    """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format.
 
-    In a profile other than "default", and where their quality is said, many are "parquet", too, since parts have no
-    such columns.  WorkloadError, where there is no such format.
-
-    Example:
-        >>> from residualplanner import Domain, marginals
-        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
-        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
-        (5152, 'parts', 'csv', 'parquet')
+    Parts have no columns of other profiles, and none of quality: many such tables are "parquet", too.
     """
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"

@@ -122,11 +122,7 @@ _NAMED = {
 
 
 def product_of_json(stated: object) -> Product:
-    """Undo `Product.to_json`; of a release that states none, unbiased estimates.
-
-    Raises:
-        FileFormatError: it is not one that `Product.to_json` gives.
-    """
+    """Undo `Product.to_json`; unbiased where nothing is stated.  FileFormatError where it is something else."""
     if stated is None:
         return UNBIASED
     if not isinstance(stated, Mapping) or not isinstance(stated.get("facts"), list):
@@ -172,11 +168,6 @@ class Origin:
 
         Args:
             margin (q_1, .., q_k): of error of the unbiased estimates.
-
-        Example:
-            >>> origin = Origin(np.array([-9.0, 3.0]), np.zeros(2), np.array([np.inf, 5.0]))
-            >>> [end.tolist() for end in origin.interval(np.array([4.0, 4.0]))]
-            [[0.0, 0.0], [0.0, 5.0]]
         """
         low, high = self.estimate - margin, self.estimate + margin
         return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)
@@ -210,16 +201,9 @@ def unlimited(estimate: FloatArray) -> Origin:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Provenance:
-    """Where the numbers of a table come from.
-
-    Attributes:
-        plan: what was measured, with how much noise.
-        product: what they are.
-        origin: what they were made from; None where they are unbiased, and where they come from a file.
-        warning: what is said of their noise where privacy is not guaranteed; else empty.
-    """
+    """Where the numbers of a table come from."""
 
     plan: Plan
     product: Product = UNBIASED
-    origin: Origin | None = None
-    warning: str = ""
+    origin: Origin | None = None  # what they were made from; None where they are unbiased, or come from a file
+    warning: str = ""  # what is said of their noise where privacy is not guaranteed

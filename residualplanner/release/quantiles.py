@@ -46,10 +46,7 @@ class QuantileTable(StatisticTable):
 
     @staticmethod
     def numbers(kind: Quantiles, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
-        """The quantiles (groups.., p), from the count and the excesses; BudgetError where there is no such level.
-
-        Source: eqs. (120) and (124).
-        """
+        """The quantiles (groups.., p), from the count and the excesses.  Source: eqs. (120) and (124)."""
         edges, p = np.array(kind.edges), np.array(kind.probabilities)
         count, excess = answers[0], _by_probability(answers, len(p))
         slack = margin_factor(level) * np.sqrt(_by_probability(variances, len(p)))

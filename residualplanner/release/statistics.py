@@ -78,11 +78,8 @@ class StatisticForm:
     ) -> dict[str, FloatArray]:
         """The numbers by the names of their columns, (rows,) each, or (tables * rows,).
 
-        Args:
-            estimate (.., q_1, .., q_k): those of a table, or of several of one shape.
-            unbiased (.., q_1, .., q_k): the unbiased estimates that they were made from; else the same.
-            variance (.., q_1, .., q_k): of the unbiased estimates, or what broadcasts to these.
-            level: the confidence level of intervals.
+        They follow from a table (.., q_1, .., q_k), or several of one shape, the unbiased one that it was made from,
+        and its variance.
         """
         errors = np.moveaxis(np.broadcast_to(variance, unbiased.shape), self.axis, 0)
 

@@ -105,10 +105,7 @@ class Table(Heading):
 
     @property
     def variance(self) -> NDArray[np.float64]:
-        """The exact variance of every cell, (q_1, .., q_k), in counts squared.
-
-        Source: eqs. (11) and (26).
-        """
+        """The exact variance of every cell, (q_1, .., q_k), in counts squared.  Source: eqs. (11) and (26)."""
         return self.plan.variance(self.query)
 
     @property

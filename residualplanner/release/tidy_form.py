@@ -33,26 +33,13 @@ BESIDE = {
 
 
 def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, ...]]:
-    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them.
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> label_columns(Attribute("sex", labels={1: "female", 2: "male"}), Identity())
-        {'sex': (1, 2), 'sex_meaning': ('female', 'male')}
-        >>> label_columns(Attribute("sex", 2), Identity())
-        {'sex': (0, 1)}
-    """
+    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them."""
     beside = kind.columns_beside(attribute)
     return {attribute.name: kind.labels(attribute)} | {name_beside(attribute, word): beside[word] for word in beside}
 
 
 def name_beside(attribute: Attribute, word: str) -> str:
-    """The name of a column beside the labels of an attribute.
-
-    Example:
-        >>> name_beside(Attribute("sex", 2), "meaning")
-        'sex_meaning'
-    """
+    """The name of a column beside the labels of an attribute, as ``sex_meaning``."""
     return f"{attribute.name}_{word}"
 
 
@@ -72,17 +59,7 @@ def tidy_columns(
     profile: ProfileName,
     quality: Quality | None,
 ) -> dict[str, Any]:
-    """The columns of a table as rows, by name, in their order; options and errors as of `Table.to_frame`.
-
-    Args:
-        heading: of the table.
-        axes: each attribute, and the kind of query on it.
-        estimate (q_1, .., q_k): in counts.
-        std_err (q_1, .., q_k): in counts, of the unbiased estimates.
-        level: of confidence.
-        profile: which columns there are.
-        quality: which estimates are reliable.
-    """
+    """The columns of a table as rows, by name, in their order; options and errors as of `Table.to_frame`."""
     import pandas as pd
 
     product, origin = heading.provenance.product, heading.provenance.origin
@@ -103,19 +80,7 @@ def tidy_columns(
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:
-    """Every cell of a table in words, in C order.
-
-    Args:
-        names: of the attributes.
-        labels: of each attribute, in words, in the order of its axis.
-        universe: which records the table is about, where these are not all.
-
-    Example:
-        >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
-        ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
-        >>> cell_words([], []), cell_words(["sex"], [["F", "M"]], "employed: yes")
-        (['(total)'], ['sex=F among employed: yes', 'sex=M among employed: yes'])
-    """
+    """Every cell of a table in words, in C order, and which records the table is about, where these are not all."""
     pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
     about = f"{AMONG}{universe}" if universe else ""
     return [(", ".join(words) or TOTAL) + about for words in itertools.product(*pairs)]
@@ -145,22 +110,14 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
 
 
 def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
-    """Columns as a polars frame.
-
-    Raises:
-        MissingExtraError: polars is not installed.
-    """
+    """Columns as a polars frame; MissingExtraError where polars is not installed."""
     with _needing("polars"):
         import polars as pl
     return pl.DataFrame(columns, strict=False)
 
 
 def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "xr.Dataset":
-    """A table as an xarray data set: ``estimate`` and ``std_err``, with labels along each axis.
-
-    Raises:
-        MissingExtraError: xarray is not installed.
-    """
+    """A table as an xarray data set, with labels along each axis; MissingExtraError where xarray is not installed."""
     with _needing("xarray"):
         import xarray as xr
     names, provenance = heading.names, heading.provenance

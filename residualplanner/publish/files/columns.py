@@ -35,10 +35,7 @@ class TidyWriter:
     labels: dict[tuple[int, Kind], dict[str, Any]] = field(default_factory=dict)
 
     def tidy(self, table: Table, average_variance: float) -> Any:
-        """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
-
-        The average variance of its cells is that of each of them where all have the same.
-        """
+        """A table as a PyArrow table, strings dictionary-encoded; the average variance is that of cells that have one."""
         import pyarrow as pa
 
         estimate = table.estimate.ravel()
@@ -82,10 +79,7 @@ def cell_indices(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
 
 
 def described_table(table: Any, about: Iterable[tuple[str, str]], columns: Iterable[Sequence[str]]) -> Any:
-    """A PyArrow table with ``about`` in the metadata of its schema, and in those of its fields what columns mean.
-
-    Of some columns there are name, unit and meaning.
-    """
+    """A PyArrow table with ``about`` in the metadata of its schema, and the meanings of columns in those of fields."""
     words = {name: {"unit": unit, "description": meaning} for name, unit, meaning in columns}
     schema = table.schema.with_metadata(dict(about))
     for index, each in enumerate(table.schema):

@@ -166,10 +166,5 @@ def _label_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
 
 
 def _variable(name: str) -> str:
-    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded.
-
-    Example:
-        >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
-        ('income%3E50K', '%5Fage%2E1', 'ci_low')
-    """
+    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded."""
     return escaped(name, _LETTERS, "%")

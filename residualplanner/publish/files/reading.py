@@ -51,10 +51,7 @@ _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 @hides("cells_of", "chunks", "described", "estimate", "home")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
-    """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
-
-    Estimates are those that were saved, bit for bit; variances follow from the plan.
-    """
+    """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up."""
 
     home: AnyPath
     manifest: Mapping[str, Any]
@@ -127,8 +124,7 @@ class Saved(Numbers):
     def statistic(self, query: QueryLike) -> "pd.DataFrame":
         """The means or quantiles that a query is for, as their file has them: with intervals, at the level saved.
 
-        `means` and `quantiles` compute them again from unbiased tables, at any level; of tables that are not unbiased
-        the file alone has them.
+        `means` and `quantiles` compute them again from unbiased tables, at any level.
 
         Args:
             query: one of the workload for a `Mean` or `Quantiles`, its attributes in any order.
@@ -224,14 +220,10 @@ class InFiles(Saved):
     def frame(self, query: QueryLike) -> "pd.DataFrame":
         """The table of a query as its file has it: in the profile, at the level and in the order in which it was saved.
 
-        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.  The
-        errors are those of ``tables[query]``.
+        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.
 
         Args:
             query: a query of the workload, its attributes in any order.
-
-        Returns:
-            The labels and numbers of the file, bit for bit, with labels of the types that the domain declares.
         """
         return frame_of_columns(self._columns(self._number_of(query)))
 
@@ -333,11 +325,10 @@ def read_columns(
     optional: Collection[str] = (),
     sheet: str = "",
 ) -> dict[str, Any]:
-    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
+    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file, or a sheet of it.
 
-    There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
-    and, but in ``optional`` columns, a value in each row; else FileFormatError.  They are in a ``sheet`` of a workbook,
-    if it is named, else in a file of the format that its name ends in.
+    FileFormatError unless there are columns of these types, as many rows as cells, for each axis its labels in its
+    columns, in C order, and, but in ``optional`` ones, a value in each row.
     """
     read = partial(workbook.read, sheet=sheet) if sheet else FORMATS[path.suffix[1:]].read
     columns = read(content, path, types, cells)

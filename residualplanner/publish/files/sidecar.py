@@ -112,10 +112,7 @@ class Description:
         }
 
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
-        """What one table is, but not its columns, in pairs of strings.
-
-        ``name`` is the query in words, and ``kinds`` those of query on its attributes, empty if all are the identity.
-        """
+        """What one table is, but not its columns, in pairs of strings, from its query and kinds in words."""
         universe = self._universe(query)
         return [
             *self.publication.to_json().items(),
@@ -186,12 +183,7 @@ class Description:
 
 
 def label_type(labels: Sequence[object]) -> str:
-    """The type of labels in a table, in the vocabulary of CSV on the Web.
-
-    Example:
-        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1")), label_type((False, True)), label_type((0.25, 0.5))
-        ('integer', 'string', 'boolean', 'double')
-    """
+    """The type of labels in a table, in the vocabulary of CSV on the Web."""
     first = labels[0]
     if isinstance(first, bool):
         return TRUTH

@@ -91,10 +91,7 @@ def statistic_forms(workload: Workload, profile: Profile) -> Iterator[tuple[Writ
 
 
 def statistic_columns(described: Description, query: WrittenQuery) -> list[tuple[str, str, str]]:
-    """Name, unit and meaning of the columns of numbers of the statistic that a query is for; none where it is for none.
-
-    Those of quantiles have a column of probabilities before these.
-    """
+    """Name, unit and meaning of the columns of numbers of a query's statistic; none where it is for none."""
     form = form_of(described, query)
     return [] if form is None else form.described(described.plan.domain.unit, described.level)
 
@@ -105,22 +102,14 @@ def statistic_file(described: Description, query: WrittenQuery) -> str:
 
 
 def statistic_sheet(sheet: str) -> str:
-    """The name of the sheet of a statistic, after that of its table.
-
-    Example:
-        >>> statistic_sheet("3 job.pay@mean")
-        '3 statistics'
-    """
+    """The name of the sheet of a statistic, after that of its table, as "3 statistics"."""
     return f"{sheet.partition(' ')[0]} {FOLDER}"
 
 
 def with_statistics(
     rows: Sequence[tuple[Any, ...]], described: Description, queries: Sequence[WrittenQuery]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of a workbook's index, that of each table followed by that of the sheet of its statistic, if it has one.
-
-    A row has a sheet, a query, its kinds, its number of cells, and perhaps a title.
-    """
+    """The rows of a workbook's index, that of each table followed by that of the sheet of its statistic, if any."""
     for row, query in zip(rows, queries, strict=True):
         yield row
         if form_of(described, query) is not None:

@@ -53,10 +53,7 @@ class _Exact(float):
 
 
 def require_workbooks(workload: Workload, *, is_one: bool) -> None:
-    """Raise WorkloadError unless every table of the workload fits a sheet, of one workbook or of its own.
-
-    MissingExtraError, where XlsxWriter is not installed.
-    """
+    """Raise WorkloadError unless every table fits a sheet; MissingExtraError, where XlsxWriter is not installed."""
     if is_one and len(workload) > _MOST_SHEETS:
         raise WorkloadError(
             f"{len(workload):,} tables are too many for one workbook, which holds up to {_MOST_SHEETS}; write "
@@ -78,10 +75,7 @@ def require_workbooks(workload: Workload, *, is_one: bool) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Book:
-    """A workbook as it is written, sheet after sheet.
-
-    Every sheet prints on pages as wide as it is, with its headings, the title and the page's number on each of them.
-    """
+    """A workbook as it is written: sheets print as wide as they are, with headings, title and number on each page."""
 
     formats: Mapping[str, str]  # by the name of a column of numbers how they are shown
     publication: Publication  # title and author of the workbook
@@ -123,10 +117,7 @@ class Book:
         sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{_ROW_LIMIT}"})
 
     def add_texts(self, name: str, rows: Iterable[Sequence[str]]) -> None:
-        """Add a sheet with rows of two or three strings, the first of each in bold; long ones run over several lines.
-
-        Of two strings the second has the width of two columns.
-        """
+        """Add a sheet with rows of two or three strings, the first in bold; of two the second has two columns."""
         sheet = self._sheet(name, "")
         for column, width in enumerate(_ABOUT_WIDTHS):
             sheet.set_column(column, column, width, self._styles["text"])

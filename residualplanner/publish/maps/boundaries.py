@@ -158,8 +158,8 @@ def _is_position(value: Any) -> bool:
 def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
     """The rings of areas in the plane, (m, 2) each, without points that would coincide in a picture.
 
-    Degrees are made of one length in the middle of the map, as in an equirectangular projection, and areas on both
-    sides of the 180th meridian brought together.  Other units are kept.  An area keeps its outline however small it is.
+    Degrees are made of one length in the middle of the map, and areas on both sides of the 180th meridian brought
+    together; other units are kept.  An area keeps its outline however small it is.
     """
     every = np.concatenate([ring for each in rings.values() for ring in each])
     is_degrees = bool((np.abs(every[:, 0]) <= 180).all() and (np.abs(every[:, 1]) <= 90).all())

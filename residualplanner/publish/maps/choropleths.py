@@ -177,12 +177,7 @@ def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
 
 
 def classes_of_variation(grades: tuple[float, float]) -> ColorClasses:
-    """Five classes of coefficients of variation; below the first of the grades these are reliable, then usable.
-
-    Example:
-        >>> classes_of_variation((0.15, 0.30)).texts
-        ('below 5%', '5% to 15%', '15% to 30%', '30% to 60%', '60% or more')
-    """
+    """Five classes of coefficients of variation; below the first of the grades these are reliable, then usable."""
     reliable, usable = grades
     limits = tuple(sorted({reliable / 3, reliable, usable, 2 * usable}))
     return _classes(limits, ORANGES, [f"{100 * limit:.3g}%" for limit in limits])

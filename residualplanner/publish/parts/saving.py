@@ -58,10 +58,7 @@ def save_parts(
     progress: Progress | None,
     more: Mapping[str, bytes],
 ) -> None:
-    """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes.
-
-    They hold ``numbers``, which say how they follow from the answers; ``more`` are further files by their names.
-    """
+    """Write the tables of a measurement's workload in parts, all or some, and ``more`` files; see `Release.save`."""
     require_guarded_main("save")
     engine = workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
@@ -151,11 +148,7 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
     """Where the files of a release of this digest are written, which is whole at ``target`` when the block ends.
 
     Where parts are there when the block raises, or the process is killed, they stay for the next run of the same
-    release; of all else nothing stays.
-
-    Raises:
-        FileExistsError: there is something at ``target``, and it is no unfinished release of this digest.
-        OSError: it cannot be written.
+    release; of all else nothing stays.  FileExistsError where ``target`` is something else.
     """
     where = _in_folder(target, digest) if isinstance(target, Path) else _in_bucket(target, digest)
     with where as folder:

@@ -43,13 +43,7 @@ _SPOT = 1 / 160
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShownTable:
-    """Some cells of one table: all if they are few, else those with the largest estimates.
-
-    Example:
-        >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
-        >>> shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
-        ([1.96, 1.96], [2.24, 2.24])
-    """
+    """Some cells of one table: all if they are few, else those with the largest estimates."""
 
     names: tuple[str, ...]  # of the attributes
     cells: int  # how many cells the table has
@@ -159,9 +153,7 @@ def fairness_figure(
 ) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
-    Of each plan there is what `fairness_data` gives, by its name, and perhaps a title in the place of that.  The axis
-    covers more standard errors, in counts, so that several figures can be compared.
-
+    Of each plan there is what `fairness_data` gives, by its name; the axis covers more standard errors, in counts.
     Source: paper section 6.2, figures 1 to 3.
     """
     from matplotlib.figure import Figure
@@ -213,10 +205,7 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 
 
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
-    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
-
-    Intervals that were cut at the counts that are possible need not have the estimate in them.
-    """
+    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once."""
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = _bars(len(table.labels))
@@ -242,12 +231,7 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
 
 
 def cell_name(labels: Sequence[str], longest: int = 44) -> str:
-    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last.
-
-    Example:
-        >>> cell_name(["North", "2"]), cell_name(["Lake district and islands", "2", "[0, 9)"], 24)
-        ('North · 2', 'Lake distr… · 2 · [0, 9)')
-    """
+    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last."""
     room = longest - 3 * (len(labels) - 1)
     most = max(
         (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4

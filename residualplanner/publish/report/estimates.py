@@ -31,10 +31,7 @@ _TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of 
 
 
 def rows_of_tables(subject: Subject) -> list[int]:
-    """The rows of the error table of the tables to show: of each order the one with the most cells.
-
-    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
-    """
+    """The rows of the error table of the tables to show: of the four lowest orders the largest that can be read."""
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
     possible = np.where((cells <= _LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
@@ -136,7 +133,7 @@ def _of_cells(
 def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
     """For each level of each attribute whose areas have shapes two maps: of estimates, and how noisy they are.
 
-    The numbers are those of a table of the attribute alone; where there is none, of one that is summed over the others.
+    The numbers are those of a table of the attribute alone, or else of one that is summed over the others.
     """
     number = 0
     for name, boundaries in maps.items():

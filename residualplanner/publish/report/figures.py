@@ -203,38 +203,23 @@ def _targets(subject: Subject) -> Figure:
 
 
 def fairness_data(plan: Plan) -> "pd.DataFrame":
-    """The standard error of a cell of every table, beside the table's size.
-
-    Returns:
-        Columns ``query``, ``order`` (how many attributes it has), ``cells`` and ``std_err`` (the root of the average
-        cell variance, in counts; of sums of amounts in units of the largest amount, so that tables can be compared),
-        a row for each query of the workload, in its order.
+    """The standard error of a cell of every table beside its size, as ``query``, ``order``, ``cells`` and ``std_err``.
 
     Source: paper section 6.2; of sums eq. (107).
-
-    Example:
-        >>> from residualplanner import Domain, marginals, pcost
-        >>> plan = select(marginals(Domain({"age": 3, "sex": 2}), up_to=1), budget=pcost(1))
-        >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
-        [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]
     """
     return comparable(plan.errors())
 
 
 def comparable(errors: "pd.DataFrame") -> "pd.DataFrame":
-    """The standard errors of an error table in counts, those of sums in units of the largest amount.
-
-    Source: eq. (107).
-    """
+    """The standard errors of an error table, those of sums in units of the largest amount.  Source: eq. (107)."""
     scaled = errors.assign(std_err=errors["std_err"] / errors.get("scale", 1.0))
     return scaled[["query", "order", "cells", "std_err"]]
 
 
 def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
-    """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
+    """The standard errors of a report's subject, under "plan", and of other weightings, where planning is cheap.
 
-    The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
-    left out: its noise is as small as floating point allows.
+    Where records are replaced their number is public, and left out: its noise is as small as floating point allows.
     """
     is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
     if not is_secret.any():

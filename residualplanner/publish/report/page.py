@@ -59,15 +59,7 @@ def page_of(
     figures: Mapping[str, tuple[Figure, ...]],
     folder: str,
 ) -> str:
-    """The page as HTML.
-
-    Args:
-        subject: what it is about.
-        rows: of the error table.
-        tables: of a release, to search and sort.
-        figures: ``figures`` on budget and errors, ``estimates``, tables of a release as pictures, and ``maps``.
-        folder: the name of the folder beside it, which holds the figures and their data.
-    """
+    """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
     script = source("page.js").strip()
     return html_of(
         "page.html.jinja",
@@ -210,15 +202,7 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
 
 
 def _described_name(attribute: Attribute) -> str:
-    """An attribute's name, with what is said about it.
-
-    Example:
-        >>> from residualplanner import About
-        >>> _described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
-        'inc: Income, in dollars (before tax)'
-        >>> _described_name(Attribute("Sex", 2, about=About(title="Sex")))
-        'Sex'
-    """
+    """An attribute's name, with what is said about it, as "inc: Income, in dollars (before tax)"."""
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""

@@ -132,7 +132,7 @@ def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
 
 
 def _links_of(tables: Release | None, page: Path) -> list[str]:
-    """For each query of the workload the URL of the file of its table, from the page; empty where there are no files.
+    """For each query of the workload the URL of the file of its table, from the page; none where there are no files.
 
     Files on another drive than the page, or in a bucket, have no URL from there.
     """
@@ -158,10 +158,7 @@ def figures_folder(page: Path) -> Path:
 
 
 def require_free_report(page: Path, *, replace: bool = False) -> None:
-    """Raise FileExistsError if the page exists already, or its folder with something in it.
-
-    Where they may be replaced, if the page is no report, or the folder holds more than figures.
-    """
+    """Raise FileExistsError if the page or its folder is there, or, if replaced, were no report and its figures."""
     _require_free_page(page, replace=replace)
     figures = figures_folder(page)
     if not replace:

@@ -25,12 +25,7 @@ _ERRORS = ("std_err", "count_std_err", "sum_std_err")
 
 
 def statistics_of(subject: Subject) -> list[dict[str, Any]]:
-    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan.
-
-    Of each its ``title``, with the unit; the headings, ``head``, those of labels first; ``rows`` of strings; ``texts``,
-    how many columns are labels; ``meanings``, heading, unit and meaning of the others; and ``left_out``, how many rows
-    it has besides those.
-    """
+    """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
     if subject.tables is None:
         return []
     wanted = set(subject.tables.query_numbers.tolist())

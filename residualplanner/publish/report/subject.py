@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
-    """A plan, and the tables of a release where records have been measured.
-
-    Budget, cost, errors and standard errors are those of the plan, also for a folder: only estimates are read from it.
-    """
+    """A plan, and the tables of a release where records have been measured, of which only estimates are read."""
 
     name: str
     level: float  # of confidence, of all margins
@@ -129,10 +126,7 @@ class Subject:
         return self.tables is not None and self.tables.numbers.has_intervals(self.level)
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order.
-
-        They are those of the unbiased estimates, cut at the counts that are possible.
-        """
+        """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
         assert self.tables is not None
         (query,) = self.plan.workload.take([row])
         saved = self.tables.numbers.intervals(query, self.level)

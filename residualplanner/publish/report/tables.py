@@ -76,10 +76,7 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
 
 
 def rows_json(rows: ErrorRows) -> str:
-    """The rows as JSON for a script element: names that recur are numbered.
-
-    ``parts`` are the names between the signs that join them; in ``query`` each is replaced by its number.
-    """
+    """The rows as JSON for a script element; in ``query`` names stand as their numbers in ``parts``."""
     parts: dict[str, int] = {}
     queries = [
         ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
