@@ -160,10 +160,10 @@ class Numbers(ABC):
         del level
         return not self.product.is_unbiased
 
-    def intervals(self, query: QueryLike, level: float) -> tuple[FloatArray, FloatArray] | None:
-        """The intervals of a table of a folder, at a level, (cells,) each; None where files have none of it."""
-        del query, level
-        return None
+    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
+        """The ends of the intervals of a table, (cells,) each, in C order, where these numbers have such."""
+        low, high = table.interval(level)
+        return low.ravel(), high.ravel()
 
     def statistic(self, query: QueryLike) -> "pd.DataFrame":
         """The means or quantiles that a query is for, as a folder has them.

@@ -65,8 +65,8 @@ class Reconstructor:
     ) -> Iterator[Stack]:
         """The tables of some queries of one order, stacked by bases and kinds: rows in order, each once.
 
-        ``attributes`` (m, k) are sets of the closure, ascending; ``kinds`` (m, k) are indices into ``names``, kinds that
-        the bases span.
+        ``attributes`` (m, k) are sets of the closure, ascending; ``kinds`` (m, k) are indices into ``names``, which the
+        bases span.
 
         Source: eqs. (10), (13), (25) and (58).
         """

@@ -35,7 +35,7 @@ class TidyWriter:
     labels: dict[tuple[int, Kind], dict[str, Any]] = field(default_factory=dict)
 
     def tidy(self, table: Table, average_variance: float) -> Any:
-        """A table as a PyArrow table, strings dictionary-encoded; the average variance is that of cells that have one."""
+        """A table as a PyArrow table, strings dictionary-encoded; the variance is of cells that all have one."""
         import pyarrow as pa
 
         estimate = table.estimate.ravel()

@@ -37,6 +37,7 @@ from residualplanner.release.product import Product
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.statistics import StatisticForm, statistic_form
+from residualplanner.release.table import Table
 from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
@@ -242,11 +243,10 @@ class InFiles(Saved):
         columns = {column["name"] for column in about["columns"]}
         return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
 
-    def intervals(self, query: QueryLike, level: float) -> tuple[FloatArray, FloatArray] | None:
+    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
         """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
-        if not self.has_intervals(level):
-            return None
-        frame = self.frame(query)
+        del level
+        frame = self.frame(table.query)
         low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
         return low, high
 

@@ -58,6 +58,8 @@ class ShownTable:
     #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
 
+    is_statistic: bool = False  # whether it shows means or quantiles, of which only intervals are known, not margins
+
     @property
     def is_whole(self) -> bool:
         """Whether all cells are shown."""
@@ -120,7 +122,8 @@ def shown_statistic(
     """The rows to show of a statistic, whose intervals are not the estimates and a margin; else as `shown_table`."""
     found = shown_table(names, labels, estimate, np.full_like(estimate, np.nan), level=level, unit=unit)
     chosen = rows_to_show(estimate.ravel())
-    return replace(found, ends=(frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])))
+    shown = frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])
+    return replace(found, ends=shown, is_statistic=True)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:

@@ -110,7 +110,10 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
         "cells": table.cells,
         "axes": len(table.axes),
         "short": _UNBROKEN // max(1, len(table.axes)),
-        "heads": page.heads(table),
+        "heads": [
+            *((name, False) for name in table.heads),
+            *((each.label, each.form != "text") for each in page.columns),
+        ],
         "rows": page.texts(table, _PAGE_ROWS),
     }
 

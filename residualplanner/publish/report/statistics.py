@@ -9,7 +9,6 @@ import numpy as np
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.publish.files.statistics import values_of
-from residualplanner.publish.pictures import ShownTable, shown_statistic
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
 from residualplanner.release.profiles import profile_named
@@ -33,28 +32,6 @@ def statistics_of(subject: Subject) -> list[dict[str, Any]]:
     return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
 
 
-def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
-    """What to show in a picture of the means or quantiles that a table is for; None where it is for none."""
-    form = _form(subject, row)
-    if form is None:
-        return None
-    axes, values = _axes(form), _values(subject, subject.table(row), form)
-    fields = {column.field: np.reshape(values[column.name], form.shape) for column in form.columns}
-    return shown_statistic(
-        tuple(axes),
-        [*axes.values()],
-        fields["estimate"],
-        (fields["low"], fields["high"]),
-        level=subject.level,
-        unit=form.unit,
-    )
-
-
-def _form(subject: Subject, row: int) -> StatisticForm | None:
-    query = subject.plan.workload.query_at(row)
-    return statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
-
-
 def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
     """The labels along each axis of a statistic, in words, by the headings of the axes."""
     found = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
@@ -62,7 +39,8 @@ def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
 
 
 def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
-    table, form = subject.table(row), _form(subject, row)
+    table, query = subject.table(row), subject.plan.workload.query_at(row)
+    form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
     assert form is not None
     axes = _axes(form)
     numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)

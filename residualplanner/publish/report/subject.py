@@ -17,6 +17,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.pictures import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
@@ -40,14 +41,13 @@ class Subject:
     publication: Publication = field(default_factory=Publication)
     #: The errors of the published numbers, where these are not unbiased and their errors were simulated.
     published: "pd.DataFrame | None" = None
-    #: A row for each query; where a folder has the errors of published numbers, also these, ``rmse`` and ``bias``.
+    #: A row for each query; where the errors of published numbers are known, also these, ``rmse`` and ``bias``.
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
         errors = self.plan.errors(self.level)
-        published = None if self.tables is None else self.tables.numbers.published_errors
-        if published is not None:
-            errors = errors.assign(rmse=published["rmse"].to_numpy(), bias=published["bias"].to_numpy())
+        if self.published is not None:
+            errors = errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
         object.__setattr__(self, "errors", errors)
 
     @property
@@ -128,14 +128,14 @@ class Subject:
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
         assert self.tables is not None
-        (query,) = self.plan.workload.take([row])
-        saved = self.tables.numbers.intervals(query, self.level)
-        low, high = self.table(row).interval(self.level) if saved is None else saved
-        return low.ravel(), high.ravel()
+        return self.tables.numbers.intervals(self.table(row), self.level)
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
         table = self.table(row)
+        if self.tables is not None and statistic_among(table.kinds) is not None:
+            # They are those of the unbiased estimates, which a folder has in a column, or makes from its answers.
+            return self.tables.unbiased[table.query].shown(self.level)
         found = table.shown(self.level)
         if found.ends is not None or not self.has_intervals:
             return found
