@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     import xarray as xr
 
-    from residualplanner.publish.pictures import Picture, ShownTable
+    from residualplanner.publish.pictures.drawing import Picture
+    from residualplanner.publish.pictures.plots import ShownTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ class Table(Heading):
 
         Of means and quantiles these, and not the answers that they are made of.
         """
-        from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
+        from residualplanner.publish.pictures.plots import rows_to_show, shown_statistic, shown_table
         from residualplanner.release.statistics import statistic_of  # which plain tables do without
 
         statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
@@ -310,7 +311,8 @@ class Table(Heading):
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        from residualplanner.publish.pictures import Picture, draw_intervals
+        from residualplanner.publish.pictures.drawing import Picture
+        from residualplanner.publish.pictures.plots import draw_intervals
 
         shown, percent = self.shown(level), f"{100 * level:.6g}%"
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"

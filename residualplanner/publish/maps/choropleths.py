@@ -17,8 +17,7 @@ from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.maps.boundaries import Boundaries, plane_rings
-from residualplanner.publish.pictures import Picture
-from residualplanner.publish.pictures.drawing import BLUES, ORANGES, QUIET
+from residualplanner.publish.pictures.drawing import BLUES, ORANGES, QUIET, Picture
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 

@@ -10,7 +10,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, count_text, listed
 from residualplanner.publish.maps import Boundaries, require_shapes
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
-from residualplanner.publish.pictures import ShownTable, draw_intervals, svg_of
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import ShownTable, draw_intervals
 from residualplanner.publish.report.figures import Figure
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names

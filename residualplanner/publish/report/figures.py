@@ -19,7 +19,8 @@ from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
-from residualplanner.publish.pictures import draw_budget, draw_targets, fairness_figure, svg_of
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import draw_budget, draw_targets, fairness_figure
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_texts, level_text, ratio_text, table_names
 

@@ -19,7 +19,7 @@ from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
-from residualplanner.publish.pictures import require_package
+from residualplanner.publish.pictures.drawing import require_package
 from residualplanner.publish.report.estimates import estimates_of, maps_of, require_mapped
 from residualplanner.publish.report.figures import figures_of
 from residualplanner.publish.report.page import page_of

@@ -19,7 +19,7 @@ from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.pictures import ShownTable, rows_to_show
+from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
 from residualplanner.release.quality import Publication, Quality

@@ -16,7 +16,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
-from residualplanner.publish.pictures import inline_svg
+from residualplanner.publish.pictures.drawing import inline_svg
 from residualplanner.release.quality import Publication
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
-from residualplanner.publish.pictures import ShownTable
+from residualplanner.publish.pictures.plots import ShownTable
 from slowness import slow
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]

@@ -13,7 +13,7 @@ import residualplanner as rp
 from residualplanner.publish.maps import boundaries as limits
 from residualplanner.publish.maps.boundaries import plane_rings
 from residualplanner.publish.maps.choropleths import classes_of_estimates, classes_of_variation, draw_choropleth
-from residualplanner.publish.pictures import Picture, drawing
+from residualplanner.publish.pictures.drawing import Picture, drawing
 
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
 LAKE = [[1, 1], [3, 1], [3, 3], [1, 3], [1, 1]]

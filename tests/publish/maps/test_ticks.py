@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner.publish.pictures import ShownTable, draw_intervals, draw_targets, drawing, fairness_figure
+from residualplanner.publish.pictures.drawing import drawing
+from residualplanner.publish.pictures.plots import ShownTable, draw_intervals, draw_targets, fairness_figure
 
 pytest.importorskip("matplotlib")
 
