@@ -13,7 +13,7 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.errors import ArgumentError, FileFormatError, memory_for
+from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
 from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
@@ -52,26 +52,31 @@ from residualplanner.publish.files.statistics import (
 )
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
-from residualplanner.publish.style import Style, require_free_columns
+from residualplanner.publish.style import chosen_format, require_exportable, require_free_columns
 from residualplanner.release.devices import HOST
-from residualplanner.release.profiles import level_of, profile_named
+from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
-from residualplanner.release.quality import Publication
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers
 
 
 @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
-def save(
+def save(  # noqa: PLR0913
     release: Release,
     folder: PathLike,
-    style: Style,
+    format: FormatName | None,
     *,
-    errors: PublishedErrors | None = None,
-    workers: int | Workers = 1,
-    only: Iterable[int] | None = None,
-    progress: Progress | None = None,
+    profile: ProfileName,
+    level: float | None,
+    quality: Quality | None,
+    publication: Publication | None,
+    with_unbiased: bool,
+    errors: PublishedErrors | None,
+    workers: int | Workers,
+    only: Iterable[int] | None,
+    progress: Progress | None,
 ) -> None:
     """Write the tables of a release's workload to a new folder; arguments and errors as of `Release.save`."""
     require_path("release.save", folder, 'release.save("release")')
@@ -82,14 +87,17 @@ def save(
             f"release.save: this release is in {numbers.folder} already; copy the folder, or write "
             "reconstruct(tables).save(folder) for another form of what was measured"
         )
-    chosen = style.format_for(plan.workload, only)
+    if only is not None and format not in (PARTS_FORMAT, None):
+        raise WorkloadError(f'only= is for format="parts", not {format!r}')
+    chosen = chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
+    require_exportable(plan.workload, chosen, profile, quality=quality)
     more = {}
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
         more = csv.write_frames({PUBLISHED_ERRORS_FILE: errors.to_frame()})
-    profile = profile_named(style.profile).of(numbers.product, with_unbiased=style.with_unbiased).graded(style.quality)
-    level, publication = level_of(style.profile, style.level), style.publication or Publication()
-    described = Description(plan, measurement.noise, chosen, profile, level, publication)
+    columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
+    stated = level_of(profile, level), publication or Publication()
+    described = Description(plan, measurement.noise, chosen, columns, *stated)
     if chosen != PARTS_FORMAT:
         _save_tables(described, release.tables(progress), measurement, folder, more=more)
         return

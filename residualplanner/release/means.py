@@ -66,19 +66,11 @@ def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatAr
 class MeanTable(StatisticTable):
     """The mean amount of the records in each group, with standard errors and intervals; their count, and their sum.
 
-    The mean of a group is the ratio of two estimates.  Records without an amount are in none.
+    The mean of a group is the ratio of two estimates.  Records without an amount are in none.  Means and the ends of
+    their intervals are within the limits of the amounts; NaN where the count of a group is estimated as 0 or less.
 
     Attributes:
-        attribute: whose amounts it is about.
-        unit: of the amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
-        level: the confidence level of the intervals; that of ``too_noisy``, too.
-        estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
-            group is estimated as 0 or less.
-        std_err: their standard errors, to first order; NaN likewise.
-        low: the lower ends of the intervals, within the limits of the amounts.
-        high: the upper ends.
+        std_err: the standard errors of the means, to first order; NaN likewise.
         count: the estimated number of records in each group.
         count_std_err: its standard error, exact.
         sum: the estimated sum of the amounts in each group.

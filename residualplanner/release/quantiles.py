@@ -17,17 +17,8 @@ from residualplanner.release.statistic_table import Column, StatisticTable
 class QuantileTable(StatisticTable):
     """Quantiles of the amounts of the records in each group, with intervals whose ends are edges of bins.
 
-    Attributes:
-        attribute: whose amounts it is about.
-        unit: of the amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
-        level: the confidence level of the intervals.
-        probabilities (p,): the fractions of the records that are at or below the quantiles.
-        estimate: an axis for each attribute, and the last one for the probabilities; amounts are taken to be spread
-            evenly within a bin; NaN where the count of a group is estimated as 0 or less.
-        low: the lower ends of the intervals.
-        high: the upper ends.
+    The last axis is that of the probabilities.  Amounts are taken to be spread evenly within a bin; estimates are NaN
+    where the count of a group is estimated as 0 or less.
     """
 
     word, phrase = "quantiles", "quantiles of"

@@ -222,28 +222,15 @@ class Release(Mapping[Any, Table]):
             only: with "parts", which it chooses: the numbers of the parts to write; see `part_of`.
             progress: as in `tables`.
 
-        The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
-        file answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan),
-        ``release.measurement`` (the noisy answers, from which `reconstruct`, `nonnegative`, `rounded` and `synthesize`
-        make other tables and records), ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise
-        was, what it cost, and the hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the
-        metadata as CSV on the Web), and with "gls" ``noise.csv``.  A release of several measurements has the plan and
-        the answers of each, in ``measured-1.plan``, ``measured-1.measurement`` and so on.  `load_tables` reads the
-        folder.
+        The folder holds a tidy file for each table, as `Table.to_frame` gives it, or the parts, what they are for
+        programs, the plan and the noisy answers, from which `reconstruct`, `nonnegative`, `rounded` and `synthesize`
+        make other tables and records, and the hashes of all these files: docs/files.md says which file holds what.
+        `load_tables` reads it.  Parts that were interrupted go on where they stopped when the same measurement is saved
+        to the same folder again; until the end all files are in a hidden folder beside it.
 
-        With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
-        ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
-        ``std_err``), ``tables.parquet`` (what each table is, its part, and its errors), ``labels.parquet`` (what the
-        entries on each axis are), ``parts.csv`` (the parts and their hashes), ``row-groups.csv`` (which tables stand in
-        which row group of a part, and its hash, by which one table is read and checked without the others of its part),
-        and plan, measurement, metadata and manifest as above.  A run that was interrupted goes on where it stopped when
-        the same measurement is saved to the same folder again; until the end all files are in a hidden folder beside
-        it.
-
-        Columns of numbers that are not unbiased end with ``_nonneg``, ``_rounded`` or both, and hold integers where
-        they are rounded; those of standard errors, margins and intervals, which are those of the unbiased estimates,
-        with ``_unbiased``; the intervals are cut at the counts that are possible.  Manifest and metadata say what the
-        numbers are, and which public facts they were made with.
+        Columns of numbers that are not unbiased end with ``_nonneg``, ``_rounded`` or both; those of standard errors,
+        margins and intervals, which are those of the unbiased estimates, with ``_unbiased``, and the intervals are cut
+        at the counts that are possible.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -258,17 +245,10 @@ class Release(Mapping[Any, Table]):
             OSError: the folder cannot be written.
         """
         from residualplanner.publish.saving import save
-        from residualplanner.publish.style import Style
 
-        style = Style(
-            format=format,
-            profile=profile,
-            level=level,
-            quality=quality,
-            publication=publication,
-            with_unbiased=with_unbiased,
-        )
-        save(self, folder, style, errors=errors, workers=workers, only=only, progress=progress)
+        how: dict[str, Any] = {"profile": profile, "level": level, "quality": quality, "publication": publication}
+        how |= {"with_unbiased": with_unbiased, "errors": errors, "workers": workers, "only": only}
+        save(self, folder, format, progress=progress, **how)
 
     def __getitem__(self, query: QueryLike) -> Table:
         """The table of a query, its axes in the order in which the query is written.

@@ -24,9 +24,8 @@ SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
 Rings = Mapping[str, tuple[FloatArray, ...]]
 #: How many steps of a grid the longer side of a map has: points that fall on one are drawn once.
 _STEPS = 2_000
-#: What to do about files that are no feature collections.
-_OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
-_OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
+#: What to do about files that are no feature collections, such as TopoJSON.
+_REMEDY = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area, as ogr2ogr does'
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -79,9 +78,7 @@ class Boundaries:
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
     features = value.get("features") if isinstance(value, Mapping) else None
     if not isinstance(features, list) or value.get("type") != "FeatureCollection" or not features:
-        is_topojson = isinstance(value, Mapping) and value.get("type") == "Topology"
-        remedy = _OF_TOPOJSON if is_topojson else _OF_OTHERS
-        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {remedy}")
+        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {_REMEDY}")
     if len(features) > AREA_LIMIT:
         raise FileFormatError(f"{name} has {len(features):,} features; the limit is {AREA_LIMIT:,}")
     found: dict[str, tuple[FloatArray, ...]] = {}

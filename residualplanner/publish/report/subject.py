@@ -22,6 +22,7 @@ from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
@@ -151,33 +152,40 @@ class Subject:
         return found
 
 
-def subject_of(source: Any, *, level: float, publication: Publication | None = None) -> Subject:
-    """The subject of a report on ``source``; errors as in `write_report`."""
-    about = publication or Publication()
-    if isinstance(source, Plan):
-        return Subject(name="this plan", level=level, plan=source, publication=about)
+def subject_of(
+    source: Any, *, level: float, publication: Publication | None = None, errors: PublishedErrors | None = None
+) -> Subject:
+    """The subject of a report on ``source``; arguments and errors as in `write_report`."""
     if isinstance(source, Release):
-        numbers = source.numbers
+        numbers, published = source.numbers, source.numbers.published_errors
+        if errors is not None:
+            require_errors_of(source.plan, source.product, errors)
+            published = errors.to_frame()
         return Subject(
             name="this release" if numbers.folder is None else _name_of(numbers.folder),
             level=level,
             plan=source.plan,
             tables=source,
-            publication=publication or numbers.publication or about,
-            published=numbers.published_errors,
+            publication=publication or numbers.publication or Publication(),
+            published=published,
         )
-    try:
-        path = path_at(source)
-    except ArgumentError:
-        message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
-        raise WorkloadError(message) from None
-    if not isinstance(path, BucketPath) and not path.is_dir():
-        return Subject(name=path.name, level=level, plan=load_plan(path), publication=about)
-    if not (path / "manifest.json").is_file():
-        raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
-    saved = load_tables(path)
-    _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
-    return subject_of(saved, level=level, publication=publication)
+    name, plan = "this plan", source
+    if not isinstance(source, Plan):
+        try:
+            path = path_at(source)
+        except ArgumentError:
+            message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
+            raise WorkloadError(message) from None
+        if isinstance(path, BucketPath) or path.is_dir():
+            if not (path / "manifest.json").is_file():
+                raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
+            saved = load_tables(path)
+            _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
+            return subject_of(saved, level=level, publication=publication, errors=errors)
+        name, plan = path.name, load_plan(path)
+    if errors is not None:
+        raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
+    return Subject(name=name, level=level, plan=plan, publication=publication or Publication())
 
 
 def _name_of(folder: AnyPath) -> str:
