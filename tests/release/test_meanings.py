@@ -87,14 +87,6 @@ def test_frames_have_axes_meanings_and_words_in_the_order_in_which_the_query_was
     assert described["query"].tolist() == ["sex=1 (female)", "sex=2 (male)"]
 
 
-def test_a_file_with_other_meanings_is_not_the_table_of_the_plan(tmp_path):
-    RELEASE.save(tmp_path / "release", format="csv")
-    path = tmp_path / "release" / "tables" / "sex.csv"
-    path.write_text(path.read_text().replace('"female"', '"male"'))
-    with pytest.raises(rp.errors.FileFormatError):
-        rp.load_tables(tmp_path / "release").numbers.frame(("sex",))
-
-
 def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
     metadata = json.loads((saved[0] / "metadata.json").read_text())
     attributes = {each["name"]: each for each in metadata["tables"]["attributes"]}

@@ -26,7 +26,6 @@ from random_plans import (
 )
 from replayed_measuring import integers_of, noise_frozen, noise_left_out
 from small_pieces import small_batches
-from strategies import cases, names_of
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -194,21 +193,6 @@ PLAN = rp.select(rp.marginals(DOMAIN, up_to=3), budget=rp.pcost(1))
 RELEASE = any_release(PLAN)
 
 
-@given(case=cases())
-def test_estimates_are_the_sum_over_subsets_of_eq_10(case):
-    release = any_release(rp.select(case.workload, budget=rp.pcost(1)))
-    answers = answers_of(release)
-    varied = {members for query in case.queries for members in dense.subsets(query)}
-    for members in varied:
-        expected = np.zeros(int(np.prod([case.sizes[i] for i in members])))
-        for part in dense.subsets(members):
-            if all(case.sizes[i] > 1 for i in part):
-                expected += dense.reconstruction(case.sizes, members, part) @ answers[part]
-        table = release[names_of(members)]
-        assert table.estimate.shape == tuple(case.sizes[i] for i in members)
-        np.testing.assert_allclose(table.estimate.ravel(), expected, atol=1e-11)
-
-
 @given(order=st.permutations("abc"))
 def test_a_table_has_its_axes_in_the_order_of_the_query_whatever_its_form(order):
     known = RELEASE["a", "b", "c"]
@@ -271,11 +255,6 @@ def test_a_release_is_a_mapping():
     assert RELEASE.get(("a", "b", "c", "d")) is None
     assert RELEASE.get(("b",)).names == ("b",)
     assert [table.query for table in RELEASE.values()] == list(RELEASE.keys())
-
-
-def test_a_query_beyond_the_workload_is_answered_where_its_attributes_are_in_one():
-    plan = rp.select(rp.Workload(DOMAIN, [("a", "b", "c")]), budget=rp.pcost(1))
-    assert any_release(plan)["c", "a"].estimate.shape == (4, 3)
 
 
 @pytest.mark.parametrize(

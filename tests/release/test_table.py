@@ -60,11 +60,6 @@ def test_a_frame_is_tidy_with_labels_in_the_order_of_the_query():
     assert pd.api.types.is_integer_dtype(frame["code"])
 
 
-def test_labels_are_those_of_the_domain():
-    assert RELEASE["sex", "one"].labels == (("F", "M"), (0,))
-    assert RELEASE["one", "sex"].labels == ((0,), ("F", "M"))
-
-
 @pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, None, "0.95", True])
 def test_levels_that_are_none_are_refused(level):
     table = RELEASE["sex"]
@@ -87,11 +82,3 @@ def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
         table.covariance()
     # The sum of all cells is the total, whose variance is its own noise.
     assert table.combine(np.ones((200, 200))).variance == pytest.approx(float(table.plan.variance(())))
-
-
-def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
-    domain = rp.Domain({"estimate": 2, "moe": 2, "sex": 2})
-    release = any_release(rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(1)))
-    assert len(release["sex"].to_frame()) == 2
-    with pytest.raises(rp.errors.WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
-        release["estimate", "moe"].to_frame()

@@ -140,8 +140,3 @@ def test_a_saved_threshold_of_too_few_attributes_is_refused():
     header["kinds"] = [{"kind": "matching", "at_least": 3}]
     with pytest.raises(rp.errors.FileFormatError, match="more than 3 attributes of a query"):
         workload_from_arrays(header, parts, set_limit=100)
-
-
-def test_an_attribute_that_is_not_in_the_domain_is_refused():
-    with pytest.raises(rp.errors.DomainError, match="zip"):
-        rp.Workload(DOMAIN, [rp.Threshold(("a", "zip"), 1)])

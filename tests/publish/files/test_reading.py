@@ -67,20 +67,14 @@ def test_every_format_and_profile_gives_back_the_frames_and_bits_that_were_saved
     pd.testing.assert_frame_equal(tables.numbers.errors, errors, check_exact=True)
 
 
-def test_a_query_is_found_in_any_order_and_others_are_not_there(saved):
+def test_queries_that_were_not_saved_are_not_there(saved):
     tables = rp.load_tables(saved / "parquet-default")
-    assert tables["yes", "b"].to_frame().equals(RELEASE["yes", "b"].to_frame())
-    assert tables["b", "yes"].to_frame().equals(RELEASE["b", "yes"].to_frame())
-    assert tables.numbers.frame(("yes", "b")).equals(tables.numbers.frame(("b", "yes")))
-    assert ("b", "yes") in tables
-    assert {"a": rp.Range()} in tables
     for query in (("a", "b", "yes"), {"yes": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [5, 0, 1]])}):
         assert query not in tables
         assert tables.get(query) is None
-        with pytest.raises(rp.errors.WorkloadError, match=r"parquet-default has no table for \("):
-            tables[query]
-        with pytest.raises(rp.errors.WorkloadError, match="has no table for"):
-            tables.numbers.frame(query)
+        for look_up in (tables.__getitem__, tables.numbers.frame):
+            with pytest.raises(rp.errors.WorkloadError, match=r"parquet-default has no table for \("):
+                look_up(query)
     assert ("nobody",) not in tables
     with pytest.raises(rp.errors.DomainError):
         tables["nobody"]
@@ -165,26 +159,18 @@ def forge(folder, change, name="manifest.json"):
         (lambda m: m.update(version="8"), "written by a newer version"),
         (lambda m: m.update(format="residualplanner/plan"), "is not the manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
-        (lambda m: m.update(files=[]), "does not hold what a release's does"),
         (lambda m: m["files"].update({"index.csv": 3}), "index.csv was altered"),
         (lambda m: m["plan"].pop("domain"), "it says of the plan's 'domain' something other than release.plan"),
-        (lambda m: m["plan"].update(domain={"attributes": [3]}), "it says of the plan's 'domain' something other"),
-        (lambda m: m["plan"].update(kinds=[]), "it says of the plan's 'kinds' something other than release.plan"),
-        *(
-            (lambda m, name=name: m["plan"].update({name: "nothing"}), f"of the plan's '{name}' something other than")
-            for name in ("budget", "pcost", "neighbors", "protected_change", "records_per_person", "loss")
+        (
+            lambda m: m["plan"].update(pcost="nothing"),
+            "it says of the plan's 'pcost' something other than release.plan",
         ),
         (lambda m: m["plan"].update(more=1), "it says of the plan's 'more' something other than release.plan"),
-        (lambda m: m.update(plan=None), "it does not say what the plan is"),
         (lambda m: m.update(plan=[]), "it does not say what the plan is"),
-        (lambda m: m.update(plan={}), "it says of the plan's 'sha256' something other than release.plan"),
-        (lambda m: m.update(noise=[]), "it does not say what the noise was"),
         (lambda m: m.update(noise=None), "it does not say what the noise was"),
         (lambda m: m["noise"].update(seed=1), "it does not say what the noise was"),
-        (lambda m: m["tables"].update(profile="nobody's"), "does not hold what a release's does"),
         (lambda m: m["tables"].update(profile=["acs"]), "does not hold what a release's does"),
         (lambda m: m["tables"].update(format="jsonl"), "does not hold what a release's does"),
-        (lambda m: m["tables"].update(format=["csv"]), "does not hold what a release's does"),
     ],
 )
 def test_another_manifest_is_refused(folder, change, reason):
@@ -198,10 +184,7 @@ def test_another_manifest_is_refused(folder, change, reason):
     [
         lambda m: m.clear(),
         lambda m: m["tables"].update(attributes=7),
-        lambda m: m["tables"]["attributes"][0].update(name="nobody"),
         lambda m: m["tables"]["attributes"][0]["kinds"][0].update(kind_number=99),
-        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(kind_number="0"),
-        lambda m: m["tables"]["attributes"][0]["kinds"][0].update(in_names=["a"]),
         lambda m: m["tables"]["attributes"][0]["kinds"][0].update(in_names="other"),
     ],
 )
@@ -283,13 +266,7 @@ def test_another_plan_is_refused_though_its_hash_is_right(folder):
     rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(0.5)).save(folder / "another.plan")
     (folder / "another.plan").replace(folder / "release.plan")
     forge_hash(folder, "release.plan")
-    with pytest.raises(
-        rp.errors.FileFormatError, match=r"it says of the plan's 'sha256' something other than release\.plan beside"
-    ):
-        rp.load_tables(folder)
-    (folder / "release.plan").write_bytes(b"nothing")
-    forge_hash(folder, "release.plan")
-    with pytest.raises(rp.errors.FileFormatError, match=r"release\.plan: .*this is not a residualplanner file"):
+    with pytest.raises(rp.errors.FileFormatError, match="it says of the plan's 'sha256' something other than release"):
         rp.load_tables(folder)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release, forge_hash
-from residualplanner.publish.parts.part_file import PartFile, part_file_of, part_file_of_bytes
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", "y"], "c": 4, "d": 5})
 WORKLOAD = rp.marginals(DOMAIN, up_to=3) + rp.Workload(DOMAIN, [{"d": rp.Prefix(), "b": rp.Identity()}])
@@ -147,11 +146,3 @@ def test_a_list_that_was_altered_or_is_absent_is_refused(folder, name):
     os.unlink(folder / name)
     with pytest.raises(rp.errors.FileFormatError, match=f"{name} is missing"):
         rp.load_tables(folder)
-
-
-def test_what_a_part_is_comes_back_from_its_bytes(folder):
-    found = part_file_of((folder / "parts" / "part-000000.parquet").read_bytes())
-    assert part_file_of_bytes(found.to_bytes()) == found
-    for sizes in ((), (5,), (0, 5), (5, -1)):
-        with pytest.raises(rp.errors.FileFormatError, match="none of them empty"):
-            PartFile("", sizes, ("",) * len(sizes))

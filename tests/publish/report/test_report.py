@@ -188,20 +188,6 @@ def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
     assert subjects[1].name == "a.plan"
 
 
-@pytest.mark.slow
-def test_a_folder_says_what_its_release_says(release, release_folder, tmp_path):
-    release.save(tmp_path / "tables")
-    rp.publish.write_report(tmp_path / "tables", tmp_path / "report.html", level=0.9)
-    pages = [(folder / "report.html").read_text() for folder in (release_folder, tmp_path)]
-    mine, theirs = (re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL) for page in pages)  # rounding moves them a bit
-    links = (
-        r', a name opens the file of the table|,"links":\[[^]]*\]|<details class="screen" id="files">.*?</details>\n'
-    )
-    links += r'| The <a href="#error-table">list of tables</a> links to the files of all\.'
-    theirs = re.sub(r'<a href="\./tables/[^"]*">([^<]*)</a>', r"\1", re.sub(links, "", theirs, flags=re.DOTALL))
-    assert theirs.replace("of tables", "of this release").replace("from tables", "from this release") == mine
-
-
 @pytest.mark.parametrize(("file_format", "profile"), [("parquet", "default"), ("csv", "acs"), ("xlsx", "gls")])
 def test_tables_of_a_folder_are_those_of_the_release(release, file_format, profile, tmp_path):
     release.save(tmp_path / "tables", file_format, profile=profile, level=None if profile == "gls" else 0.8)
