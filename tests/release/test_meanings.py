@@ -12,8 +12,6 @@ import pytest
 import residualplanner as rp
 from made_releases import any_release, rows_of_file
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
-from residualplanner.method.domain.domain import omission_of
-from residualplanner.publish.style import require_exportable
 
 DOMAIN = rp.Domain(
     {
@@ -94,7 +92,7 @@ def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
     assert (attributes["sex"]["title"], attributes["sex"]["source"]) == ("Sex", "census")
     assert (attributes["income"]["unit"], attributes["income"]["note"]) == ("dollars", "a <b>")
     assert "values" not in attributes["income"]
-    assert metadata["tables"]["left_out"] == omission_of(DOMAIN)
+    assert metadata["tables"]["left_out"] == RELEASE.noise.omission
 
 
 def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
@@ -115,7 +113,7 @@ def test_workbooks_say_what_is_said_about_the_attributes_of_their_table(tmp_path
     rows = list(book["about"].iter_rows(values_only=True))
     assert ("income", "dollars", "a <b>") in rows
     assert not [row for row in rows if row[0] == "sex"]
-    assert any(omission_of(DOMAIN) in str(row[1]) for row in rows)
+    assert any(RELEASE.noise.omission in str(row[1]) for row in rows)
 
 
 def test_parts_say_what_labels_mean(tmp_path):
@@ -134,14 +132,14 @@ def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
     with pytest.raises(
         rp.errors.WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"
     ):
-        require_exportable(plan.workload)
+        rp.publish.require_exportable(plan.workload)
     with pytest.raises(rp.errors.WorkloadError, match="rename them in the domain"):
         any_release(plan)["sex", "sex_meaning"].to_frame()
 
 
 # --- what is left out ---
 
-SENTENCE = omission_of(DOMAIN)
+SENTENCE = RELEASE.noise.omission
 
 
 def test_every_guarantee_says_what_is_left_out(saved, tmp_path):

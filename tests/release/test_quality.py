@@ -10,7 +10,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release, exact_release, index_of
-from residualplanner.publish.style import require_exportable
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": rp.Attribute("sex", labels={"1": "female", "2": "male"})})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.5"))
@@ -108,9 +107,9 @@ def test_an_altered_statement_of_quality_is_refused(tmp_path):
 
 def test_grades_have_columns_that_no_attribute_may_have():
     workload = rp.marginals(rp.Domain({"cv": 2}), order=1)
-    require_exportable(workload, "csv")
+    rp.publish.require_exportable(workload, "csv")
     with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'cv' has the name of a column"):
-        require_exportable(workload, "csv", quality=QUALITY)
+        rp.publish.require_exportable(workload, "csv", quality=QUALITY)
 
 
 def test_parts_have_no_grades_and_many_graded_tables_are_parquet(tmp_path):
@@ -203,10 +202,10 @@ def test_too_many_tables_for_one_workbook_are_refused_before_anything_is_measure
     with pytest.raises(
         rp.errors.WorkloadError, match="201 tables are too many for one workbook, which holds up to 200"
     ):
-        require_exportable(workload, "workbook")
-    require_exportable(workload, "xlsx")
+        rp.publish.require_exportable(workload, "workbook")
+    rp.publish.require_exportable(workload, "xlsx")
     with pytest.raises(rp.errors.WorkloadError, match="a sheet of Excel holds no more than 1,048,575"):
-        require_exportable(rp.marginals(rp.Domain({"a": 2**20}), order=1), "workbook")
+        rp.publish.require_exportable(rp.marginals(rp.Domain({"a": 2**20}), order=1), "workbook")
 
 
 def test_tables_rounded_to_a_base_are_multiples_that_add_up(tmp_path):

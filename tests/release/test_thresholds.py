@@ -1,16 +1,13 @@
 """Tables of r-of-k thresholds count the records that match, in every release that is made and in every file."""
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from benchmarks.strict_device import to_host
+from benchmarks.strict_device import KEEPING
 from made_releases import exact_release
-from residualplanner.method.plan.arrays import workload_from_arrays, workload_to_arrays
-from residualplanner.release.devices import Device
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
 
@@ -57,10 +54,8 @@ def test_any_threshold_within_a_query_is_answered_in_the_order_in_which_it_is_wr
 
 def test_a_device_computes_the_same_tables():
     measurement = exact_release(plan_with_all(), DATA).measurement
-    device = Device("strict", strict, strict.Device("device1"), to_host, memory=2**20)
-    for batch in rp.reconstruct(measurement, device=device).device_batches():
-        assert batch.estimates.device == strict.Device("device1")
-    release = rp.reconstruct(measurement, device=device)
+    release = rp.reconstruct(measurement, device=KEEPING)
+    assert {batch.estimates.device for batch in release.device_batches()} == {KEEPING.unit}
     for query in release:
         np.testing.assert_allclose(release[query].estimate, answers(query, DATA), atol=1e-6)
 
@@ -130,13 +125,3 @@ def test_a_threshold_that_is_known_is_to_be_given_as_its_marginal():
         rp.errors.WorkloadError, match="give the marginal of these attributes, from which the threshold follows"
     ):
         rp.nonnegative(noisy_release(), known=[(EITHER, np.ones((4, 3)))])
-
-
-# Files that somebody hands over.
-
-
-def test_a_saved_threshold_of_too_few_attributes_is_refused():
-    header, parts = workload_to_arrays(rp.Workload(DOMAIN, [MOST]))
-    header["kinds"] = [{"kind": "matching", "at_least": 3}]
-    with pytest.raises(rp.errors.FileFormatError, match="more than 3 attributes of a query"):
-        workload_from_arrays(header, parts, set_limit=100)

@@ -161,6 +161,8 @@ def statistics_sentence(workload: Workload, file_format: str) -> str:
         >>> workload = Workload(domain, [{"pay": Mean()}, {"job": Identity(), "pay": Mean()}])
         >>> statistics_sentence(workload, "csv"), statistics_sentence(workload, "parts")
         ('statistics/ has the means of 2 tables', 'means.parquet has the means of 2 tables')
+        >>> statistics_sentence(workload, "workbook")
+        'sheets such as "1 statistics" have the means of 2 tables'
     """
     rows = {word: queries_with(workload, codes) for word, codes in kinds_of_statistics(workload).items()}
     if not rows:
