@@ -90,6 +90,11 @@ def sheet_names(names: Sequence[str]) -> list[str]:
     return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
 
 
+def statistic_sheet(sheet: str) -> str:
+    """The name of the sheet of a statistic, after that of its table, as "3 statistics"."""
+    return f"{sheet.partition(' ')[0]} statistics"
+
+
 def written_queries(workload: Workload) -> Iterator[WrittenQuery]:
     """The queries of a workload in its order, each with its attributes as they were written."""
     for block in workload.blocks:

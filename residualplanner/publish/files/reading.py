@@ -19,26 +19,22 @@ from residualplanner.method.workload.query import QueryLike, WrittenQuery, writt
 from residualplanner.publish.files import csv, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
 from residualplanner.publish.files.file_names import (
-    BOOK_FILE,
     BOOK_FORMAT,
-    file_stem,
     sheet_names,
+    statistic_sheet,
     table_name,
     written_queries,
 )
 from residualplanner.publish.files.formats import FORMATS
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
-from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
-from residualplanner.publish.files.statistics import statistic_file, statistic_sheet, types_of
+from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, FileForm
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers, one_by_one
 from residualplanner.release.product import Product
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
 from residualplanner.release.quality import Publication, Quality
-from residualplanner.release.statistics import StatisticForm, statistic_form
 from residualplanner.release.table import Table
-from residualplanner.release.tidy_form import label_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,12 +133,11 @@ class Saved(Numbers):
             DomainError, WorkloadError: there is no table for the query, it is for counts, or there is no such file.
             FileFormatError: the file is missing, was altered, or is another table.
         """
-        plan, number = self.described.plan, self._number_of(query)
-        written = plan.workload.query_at(number)
-        form = statistic_form(plan.domain, self.described.profile, written)
+        number = self._number_of(query)
+        form = self.described.statistic_form(self.described.plan.workload.query_at(number))
         if form is None:
             raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
-        return frame_of_columns(self._statistic(number, written, form))
+        return frame_of_columns(self._statistic(number, form))
 
     def _number_of(self, query: QueryLike) -> int:
         """The number of a query in the workload; errors as of a look-up."""
@@ -152,7 +147,7 @@ class Saved(Numbers):
         return plan.workload.number_of(written)
 
     @abstractmethod
-    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+    def _statistic(self, number: int, form: FileForm) -> dict[str, Any]:
         """The columns of the statistic of a query of the workload, given its number, after they have been checked."""
 
     def _statistics_of(self, name: str) -> bytes:
@@ -263,28 +258,20 @@ class InFiles(Saved):
 
     def _columns(self, number: int) -> dict[str, Any]:
         """The columns of the file of a table by its number, after they have been checked."""
-        plan, profile, name = self.described.plan, self.described.profile, self._names[number]
-        saved, attributes, written = self.files[name], plan.domain.attributes, plan.workload.query_at(number)
-        keys = [(attributes[position], kind) for position, kind in zip(*written.table_axes, strict=True)]
-        axes = [label_columns(attribute, kind) for attribute, kind in keys]
-        types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
-        types |= {name: self.described.datatype(name) for name in profile.value_names}
-        content = content_of(self.folder, saved.file, saved.sha256)
-        path, sheet = self.folder / saved.file, self._sheets.get(name, "")
-        return read_columns(content, path, types, saved.cells, axes, optional=profile.optional_names, sheet=sheet)
+        form, name = self.described.table_form(self.described.plan.workload.query_at(number)), self._names[number]
+        saved, sheet = self.files[name], self._sheets.get(name, "")
+        return self._read(form, content_of(self.folder, saved.file, saved.sha256), sheet)
 
-    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
-        sheet, name = "", self._names[number]
-        if self._sheets:
-            file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
-            content = content_of(self.folder, file, self.files[name].sha256)
-        else:
-            file = statistic_file(self.described, query)
-            content = self._statistics_of(file)
-        optional = [column.name for column in form.columns]
-        return read_columns(
-            content, self.folder / file, types_of(form), form.rows, form.axes, optional=optional, sheet=sheet
-        )
+    def _statistic(self, number: int, form: FileForm) -> dict[str, Any]:
+        name = self._names[number]
+        if not self._sheets:
+            return self._read(form, self._statistics_of(form.file))
+        content = content_of(self.folder, form.file, self.files[name].sha256)
+        return self._read(form, content, statistic_sheet(self._sheets[name]))
+
+    def _read(self, form: FileForm, content: bytes, sheet: str = "") -> dict[str, Any]:
+        path, axes = self.folder / form.file, form.axes
+        return read_columns(content, path, form.types, form.rows, axes, optional=form.optional, sheet=sheet)
 
 
 def open_files(
@@ -302,17 +289,11 @@ def open_files(
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
     """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
-    workload, ending = described.plan.workload, described.file_format
-    if len(files) != len(workload):
-        return False
-    rows = zip(files.items(), written_queries(workload), workload.cells.tolist(), strict=True)
-    every = (((name, saved), described.parts_of(*query), cells) for (name, saved), query, cells in rows)
-    return all(
-        name == table_name(parts)
-        and saved.file == (BOOK_FILE if ending == BOOK_FORMAT else f"tables/{file_stem(parts)}.{ending}")
-        and saved.cells == cells
-        for (name, saved), parts, cells in every
-    )
+    workload = described.plan.workload
+    queries = list(written_queries(workload))
+    names, places = [table_name(described.parts_of(query)) for query in queries], map(described.file_of, queries)
+    found = [(name, saved.file, saved.cells) for name, saved in files.items()]
+    return found == list(zip(names, places, workload.cells.tolist(), strict=True))
 
 
 def read_columns(

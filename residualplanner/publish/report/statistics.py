@@ -8,7 +8,6 @@ import numpy as np
 
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
-from residualplanner.publish.files.statistics import values_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
 from residualplanner.release.profiles import profile_named
@@ -64,7 +63,7 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
     if release is not None and release.numbers.folder is not None and not subject.product.is_unbiased:
         found = release.numbers.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
-    return dict(values_of(form, table, subject.level))
+    return dict(form.values(table.estimate, table.unbiased.estimate, table.variance, subject.level))
 
 
 def _heading(name: str) -> str:
