@@ -73,7 +73,6 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
 
 
 def _with_axes(tables: Array, axes: list[int]) -> Array:
-    """A stack of tables with the axes of each in another order."""
     return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))
 
 

@@ -79,9 +79,7 @@ class Release(Mapping[Any, Table]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """The measurements that all tables follow from: one, or several that were averaged.
-
-        Those of a folder are left on disk, so it must stay as it is while they are used.
+        """The measurements that all tables follow from: one, or several that were averaged; those of a folder stay on disk.
 
         Raises:
             FileFormatError: a file of the folder is missing, was altered, or is about another release.
@@ -95,11 +93,7 @@ class Release(Mapping[Any, Table]):
 
     @cached_property
     def unbiased(self) -> "Release":
-        """The release of the unbiased estimates that the numbers were made from; itself where they are these.
-
-        Of a folder those of a column beside the numbers, where parts have one; else those that follow from its
-        measurement.
-        """
+        """The release of the unbiased estimates that the numbers were made from; itself where they are these."""
         return self if self.product.is_unbiased else Release(self.measurement, self.numbers.unbiased)
 
     @property
@@ -113,9 +107,8 @@ class Release(Mapping[Any, Table]):
         """What was measured, for the package mbi (Private-PGM), as in ``MirrorDescent().estimate(*release.to_mbi())``.
 
         Returns:
-            mbi's domain, and a list of its measurements, one for each set of attributes that was measured: the
-            residual answers, their query and the standard deviation of their noise.  The sum of squares that mbi
-            minimizes is their likelihood, as noise of different sets is independent.
+            mbi's domain, and a measurement for each set of attributes: the residual answers, their query and the standard
+            deviation of their noise.  The sum of squares that mbi minimizes is their likelihood.
 
         Raises:
             MissingExtraError: mbi is not installed.
@@ -166,21 +159,15 @@ class Release(Mapping[Any, Table]):
         """The tables of the queries of the workload as arrays: several of one shape and the same kinds at a time.
 
         The order is the workload's, except that such tables are moved together where they are near each other.
-
-        Args:
-            only: the numbers of the parts whose tables are wanted, ascending; see `part_of`.
-
-        Raises:
-            WorkloadError: there is no such part.
+        Arguments and errors are those of `tables`.
         """
         for batch in self.device_batches(only=only):
             yield batch.to_host(self.device)
 
     def device_batches(self, *, only: Iterable[int] | None = None) -> Iterator[TableBatch]:
-        """The same as `batches`, but the estimates stay on the release's device, as arrays of its library.
+        """The same as `batches`, but the estimates stay on the release's device, for what goes on computing there.
 
-        This is for what goes on computing there.  How many cells are on the device at once does not depend on how many
-        tables there are.
+        How many cells are on the device at once does not depend on how many tables there are.
         """
         for batches in self._chunks(self._runs(only)):
             yield from batches
@@ -333,7 +320,6 @@ class Release(Mapping[Any, Table]):
 
 
 def _tables(provenance: Provenance, batch: TableBatch) -> Iterator[Table]:
-    """The tables of a batch, in its order."""
     attributes, estimates = map(tuple, batch.attributes.tolist()), _along_axes(provenance.plan, batch)
     return map(Table, attributes, repeat(batch.kinds), repeat(provenance), estimates)
 

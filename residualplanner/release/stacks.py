@@ -117,7 +117,6 @@ def _pair_numbers(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray
 
 
 def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The distinct rows of ``flags`` (m, k)."""
     if not flags.any():
         return flags[:1]
     return np.unique(flags, axis=0)

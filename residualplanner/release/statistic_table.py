@@ -188,7 +188,6 @@ def _is_answered(workload: Workload, attribute: str, kind: Kind) -> bool:
 
 
 def _lacking(kind: Statistic, attribute: str, query: Mapping[str, Kind]) -> str:
-    """What to add to the workload."""
     groups = [name for name in query if name != attribute]
     return (
         f"the release does not answer the {kind.name} of {attribute!r} by {groups}; let the workload have {query!r}, "

@@ -44,14 +44,9 @@ class StatisticForm:
         return TABLES[type(self.kind)].word
 
     @property
-    def unit(self) -> str:
-        """That of the amounts, in words."""
-        return unit_of(self.attribute)
-
-    @property
     def title(self) -> str:
         """What it holds, in words."""
-        return TABLES[type(self.kind)].title_of(self.attribute.name, self.unit)
+        return TABLES[type(self.kind)].title_of(self.attribute.name, unit_of(self.attribute))
 
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:

@@ -146,10 +146,7 @@ class Table(Heading):
     def covariance(self) -> NDArray[np.float64]:
         """The exact covariance of the cells in C order, (cells, cells), in counts squared.
 
-        Raises:
-            WorkloadError: the matrix is too large; `combine` needs none.
-
-        Source: eqs. (12) and (26).
+        WorkloadError, where the matrix is too large; `combine` needs none.  Source: eqs. (12) and (26).
         """
         return self.plan.covariance(self.query)
 
@@ -283,30 +280,20 @@ class Table(Heading):
     def to_polars(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
     ) -> "pl.DataFrame":
-        """The same as `to_frame`, as a polars frame.
-
-        Raises:
-            MissingExtraError: polars is not installed.
-            BudgetError, WorkloadError: as `to_frame`.
-        """
+        """The same as `to_frame`, as a polars frame.  MissingExtraError where polars is not installed."""
         return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
-        """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
-
-        Raises:
-            MissingExtraError: xarray is not installed.
-        """
+        """The table as an xarray data set, with labels along each axis.  MissingExtraError where xarray is not installed."""
         return xarray_of(self, self.estimate, self.std_err)
 
     def plot(self, level: float = 0.95) -> "Picture":
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
 
-        Where there are more than 20 cells, those with the largest estimates.  Of numbers that were made from unbiased
-        estimates, the intervals are those of these, cut at the counts that are possible.
+        Where there are more than 20 cells, those with the largest estimates.
 
         Args:
-            level: the confidence level of both intervals.
+            level: the confidence level of both intervals, which are those of `interval`.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -319,6 +306,5 @@ class Table(Heading):
         return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
 
     def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
-        """The columns of the tidy form."""
         numbers = self.estimate, self.std_err
         return tidy_columns(self, self._axes, *numbers, level=level, profile=profile, quality=quality)

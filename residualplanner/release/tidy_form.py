@@ -88,16 +88,12 @@ def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: 
 
 def text_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
     """A table as a console shows it: a row for each cell, up to a number of rows."""
-    rows = _rows(heading, estimate, std_err)
-    head = [*heading.names, *heading.provenance.product.columns]
-    lines = [head, *([str(entry) for entry in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    is_number = [False] * len(heading.names) + [True, True]
+    names, words = heading.names, [[str(entry) for entry in row] for row in _rows(heading, estimate, std_err)]
+    lines = [[*names, *heading.provenance.product.columns], *words]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    signs = ["<"] * len(names) + [">", ">"]  # numbers stand on the right
     body = [
-        "  ".join(
-            entry.rjust(width) if right else entry.ljust(width)
-            for entry, width, right in zip(line, widths, is_number, strict=True)
-        ).rstrip()
+        "  ".join(f"{entry:{sign}{width}}" for entry, sign, width in zip(line, signs, widths, strict=True)).rstrip()
         for line in lines
     ]
     return "\n".join(filter(None, [_title(heading, estimate), *body, _note(estimate)]))
@@ -131,7 +127,6 @@ def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "x
 
 @contextmanager
 def _needing(package: str) -> Iterator[None]:
-    """Raise MissingExtraError where the package of a frame cannot be imported."""
     try:
         yield
     except ImportError:

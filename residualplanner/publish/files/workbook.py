@@ -262,7 +262,6 @@ def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:
 
 
 def _width(name: str, column: Any) -> int:
-    """The width of a column in letters, by its name and its labels."""
     import pyarrow as pa
 
     texts = column.chunk(0).dictionary.to_pylist() if pa.types.is_dictionary(column.type) else []

@@ -97,7 +97,6 @@ def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[Floa
 
 
 def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
-    """The code of a feature."""
     properties = feature.get("properties")
     own = properties if isinstance(properties, Mapping) else {}
     found = own.get(code, feature.get("id") if code == "id" else None)

@@ -127,7 +127,6 @@ def _write_about(described: Description, writer: PartWriter, folder: AnyPath, pa
 
 
 def _write_all(folder: AnyPath, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Write files, and give the hash of each."""
     return {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
@@ -212,6 +211,5 @@ def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
 
 
 def _empty(folder: BucketPath) -> None:
-    """Remove all objects below a folder."""
     for name in folder.bucket.names(f"{folder.key}/" if folder.key else ""):
         BucketPath(folder.bucket, name).unlink()

@@ -206,7 +206,6 @@ def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]
 
 
 def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last: int) -> Any:
-    """The rows of the tables from one number on up to another."""
     import pyarrow as pa
 
     workload, numbers = plan.workload, np.arange(first, last)

@@ -101,7 +101,6 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
 
 
 def _texts(*columns: Iterable[str]) -> list[tuple[str, ...]]:
-    """The rows of a table, from its columns."""
     return list(zip(*columns, strict=True))
 
 

@@ -169,7 +169,6 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
 
 
 def _workload(subject: Subject) -> dict[str, Any]:
-    """What the page says of the workload."""
     plan, errors = subject.plan, subject.errors
     cells = errors.groupby("order")["cells"].sum()
     spreads = zip(spread_rows(comparable(errors)), cells, strict=True)

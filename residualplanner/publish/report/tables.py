@@ -288,7 +288,6 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
 
 
 def _with_decimals(columns: Sequence[PageColumn], decimals: int) -> list[PageColumn]:
-    """The columns as one table has them."""
     return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
 
 

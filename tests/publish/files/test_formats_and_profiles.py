@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import math
 import re
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from scipy.stats import norm
 
 import residualplanner as rp
 from made_releases import any_release, index_of, rows_of_file
+from small_pieces import contents
 
 NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
 DOMAIN = rp.Domain(
@@ -83,11 +85,9 @@ def test_a_workbook_has_no_formula_and_says_what_it_is(tmp_path):
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
     few = any_release(rp.select(rp.Workload(DOMAIN, [("age", "yes")]), budget=rp.zcdp(1)))
-    contents = []
     for name in ("first", "second"):
         few.save(tmp_path / name, file_format)
-        contents.append({p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.*")})
-    assert contents[0] == contents[1]
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
 
 
 def test_the_sidecar_says_what_the_columns_hold(saved):
@@ -151,38 +151,34 @@ def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_p
     any_release(plan).save(tmp_path / "out", "csv", profile="gls")
     sizes = dict(zip("abc", domain.sizes, strict=True))
     with open(tmp_path / "out" / "noise.csv", encoding="utf-8") as file:
-        noise = {
-            frozenset(() if row["query"] == "(total)" else row["query"].split(" × ")): float(row["noise_variance"])
-            for row in csv.DictReader(file)
-        }
+        rows = list(csv.DictReader(file))
+    noise = {
+        frozenset(row["query"].replace("(total)", "").split(" × ")) - {""}: float(row["noise_variance"]) for row in rows
+    }
 
     def cells(names):
-        return [
-            dict(zip(names, values, strict=True)) for values in itertools.product(*(range(sizes[n]) for n in names))
-        ]
+        values = itertools.product(*(range(sizes[name]) for name in names))
+        return [dict(zip(names, each, strict=True)) for each in values]
 
     def covariance(x, y):
-        total = 0.0
-        for members in (m for m in noise if m <= set(x) & set(y)):
-            term = noise[members]
-            for name in members:
-                term *= (x[name] == y[name]) - 1 / sizes[name]
-            for cell in (x, y):
-                for name in set(cell) - members:
-                    term /= sizes[name]
-            total += term
-        return total
+        return sum(
+            noise[members]
+            * math.prod((x[name] == y[name]) - 1 / sizes[name] for name in members)
+            / math.prod(sizes[name] for cell in (x, y) for name in set(cell) - members)
+            for members in noise
+            if members <= set(x) & set(y)
+        )
 
-    whole, whole_cells = plan.covariance(("a", "b", "c")), cells("abc")
+    whole = plan.covariance(("a", "b", "c"))
     for first, second in (("ab", "ab"), ("ab", "bc"), ("a", "abc"), ("", "c")):
         sums = [
-            np.array([[all(big[n] == cell[n] for n in cell) for big in whole_cells] for cell in cells(names)], float)
+            np.array([[all(big[n] == cell[n] for n in cell) for big in cells("abc")] for cell in cells(names)], float)
             for names in (first, second)
         ]
         found = [[covariance(x, y) for y in cells(second)] for x in cells(first)]
         np.testing.assert_allclose(found, sums[0] @ whole @ sums[1].T, atol=1e-10)
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert {"noise.csv", "release.plan"} <= manifest["files"].keys()
+    files = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
+    assert {"noise.csv", "release.plan"} <= files.keys()
 
 
 def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
