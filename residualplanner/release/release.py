@@ -79,7 +79,7 @@ class Release(Mapping[Any, Table]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """The measurements that all tables follow from: one, or several that were averaged; those of a folder stay on disk.
+        """The measurements that all tables follow from: one, or several that were averaged; of a folder, left on disk.
 
         Raises:
             FileFormatError: a file of the folder is missing, was altered, or is about another release.
@@ -107,8 +107,8 @@ class Release(Mapping[Any, Table]):
         """What was measured, for the package mbi (Private-PGM), as in ``MirrorDescent().estimate(*release.to_mbi())``.
 
         Returns:
-            mbi's domain, and a measurement for each set of attributes: the residual answers, their query and the standard
-            deviation of their noise.  The sum of squares that mbi minimizes is their likelihood.
+            mbi's domain, and a measurement for each set of attributes: the residual answers, their query and the
+            standard deviation of their noise.  The sum of squares that mbi minimizes is their likelihood.
 
         Raises:
             MissingExtraError: mbi is not installed.

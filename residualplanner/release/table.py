@@ -284,7 +284,7 @@ class Table(Heading):
         return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
-        """The table as an xarray data set, with labels along each axis.  MissingExtraError where xarray is not installed."""
+        """The table as an xarray data set, with labels along each axis.  MissingExtraError without xarray."""
         return xarray_of(self, self.estimate, self.std_err)
 
     def plot(self, level: float = 0.95) -> "Picture":
