@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -115,28 +114,19 @@ def index_of_label(name: str, labels: Sequence[object], label: object, full_name
         >>> index_of_label("age", [0, 1, True], True), index_of_label("age", [0, 1, True], "1")
         (2, 1)
     """
-    for index, entry in enumerate(labels):
-        if type(entry) is type(label) and entry == label:
-            return index
-    texts = [str(entry) for entry in labels]
-    if str(label) in texts:
-        return texts.index(str(label))
+    texts, numbers = [str(entry) for entry in labels], range(len(labels))
+    same = [index for index in numbers if type(labels[index]) is type(label) and labels[index] == label]
     named = [index for index, words in enumerate(full_names) if label in words]
-    if len(named) > 1:
-        codes = listed((f"{labels[index]!r} ({full_names[index][-1]})" for index in named), _LISTED)
+    found = same[:1] or [index for index in numbers if texts[index] == str(label)][:1] or named
+    if len(found) == 1:
+        return found[0]
+    if found:
+        codes = listed((f"{labels[index]!r} ({full_names[index][-1]})" for index in found), _LISTED)
         raise DomainError(f"{name!r} has several labels called {label!r}: {codes}; write the label", attributes=[name])
-    if named:
-        return named[0]
-    return _refuse_label(name, labels, label, [*texts, *(word for words in full_names for word in words[:1])])
-
-
-def _refuse_label(name: str, labels: Sequence[object], label: object, known: Sequence[str]) -> NoReturn:
-    """Raise DomainError for a label that is not there, with the nearest of the known words."""
     some = ", ".join(map(repr, labels[:_LISTED])) + (", ..." if len(labels) > _LISTED else "")
-    raise DomainError(
-        f"{name!r} has no label {value_text(label)}; its labels are {some}{suggestion(str(label), known)}",
-        attributes=[name],
-    )
+    nearest = suggestion(str(label), [*texts, *(word for words in full_names for word in words[:1])])
+    message = f"{name!r} has no label {value_text(label)}; its labels are {some}{nearest}"
+    raise DomainError(message, attributes=[name])
 
 
 def require_members(names: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
