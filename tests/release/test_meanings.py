@@ -129,9 +129,7 @@ def test_parts_say_what_labels_mean(tmp_path):
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
     domain = rp.Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
     plan = rp.select(rp.marginals(domain, order=2), budget=rp.pcost(1))
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for the meanings"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'sex_meaning' has the name of a column for"):
         rp.publish.require_exportable(plan.workload)
     with pytest.raises(rp.errors.WorkloadError, match="rename them in the domain"):
         any_release(plan)["sex", "sex_meaning"].to_frame()

@@ -199,9 +199,7 @@ def test_sheets_of_long_names_have_31_letters_and_stay_different(tmp_path):
 
 def test_too_many_tables_for_one_workbook_are_refused_before_anything_is_measured():
     workload = rp.marginals(rp.Domain({f"a{number}": 2 for number in range(201)}), order=1)
-    with pytest.raises(
-        rp.errors.WorkloadError, match="201 tables are too many for one workbook, which holds up to 200"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="201 tables are too many for one workbook, which holds"):
         rp.publish.require_exportable(workload, "workbook")
     rp.publish.require_exportable(workload, "xlsx")
     with pytest.raises(rp.errors.WorkloadError, match="a sheet of Excel holds no more than 1,048,575"):

@@ -225,9 +225,7 @@ def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_
     domain = rp.Domain({name: 2, "pay": PAY})
     plan = plan_of([{name: rp.Identity(), "pay": kind}], domain)
     release = rp.reconstruct(rp.measure(plan, pd.DataFrame({name: [0], "pay": [1]}), noise="gaussian", seed=1))
-    with pytest.raises(
-        rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column of the {kind.name}"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column"):
         release.save(tmp_path / "out", "csv")
     assert not (tmp_path / "out").exists()
 

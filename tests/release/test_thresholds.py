@@ -62,9 +62,7 @@ def test_a_device_computes_the_same_tables():
 
 def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():
     table = exact_release(plan_with_all(), DATA)[EITHER]
-    with pytest.raises(
-        rp.errors.WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number of records"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number"):
         table.sum("c")
     weights = np.array([[1.0, 0, 0], [0, 0, 0], [0, -1, 0], [0, 0, 2]])
     assert table.combine(weights).estimate == pytest.approx(float((weights * answers(EITHER, DATA)).sum()))
@@ -74,13 +72,9 @@ def test_what_was_measured_in_a_basis_that_tells_values_apart_answers_no_thresho
     workload = rp.Workload(DOMAIN, [{"a": rp.Range(), "b": rp.Identity()}])
     release = exact_release(rp.select(workload, budget=rp.pcost(1)), DATA)
     either = rp.Threshold(("a", "b"), 1)
-    with pytest.raises(
-        rp.errors.WorkloadError, match="what was measured of 'a' does not answer at least 1; add a query of this"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="what was measured of 'a' does not answer at least 1"):
         release[either]
-    with pytest.raises(
-        rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them all in the same"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them"):
         release.plan.variance(either)
 
 
@@ -121,7 +115,5 @@ def test_no_true_count_of_a_threshold_is_outside_the_limits(facts):
 
 
 def test_a_threshold_that_is_known_is_to_be_given_as_its_marginal():
-    with pytest.raises(
-        rp.errors.WorkloadError, match="give the marginal of these attributes, from which the threshold follows"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="give the marginal of these attributes"):
         rp.nonnegative(noisy_release(), known=[(EITHER, np.ones((4, 3)))])

@@ -218,9 +218,7 @@ def test_an_index_of_other_tables_or_cells_is_refused_and_no_path_leads_out_of_t
     (folder.parent / "secret.csv").write_text("estimate\n1\n")
     digest = hashlib.sha256(b"estimate\n1\n").hexdigest()
     forge_index(folder, lambda rows: rows["b"].update({"sha256": digest} | change))
-    with pytest.raises(
-        rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan has"
-    ):
+    with pytest.raises(rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan"):
         rp.load_tables(folder)
 
 
@@ -247,9 +245,7 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
         path.write_bytes(b"" if damage == "nothing" else other.read_bytes())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     forge_index(folder, lambda rows: rows["b"].update(sha256=digest))
-    with pytest.raises(
-        rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index says it is"
-    ):
+    with pytest.raises(rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index"):
         rp.load_tables(folder)["b"]
 
 

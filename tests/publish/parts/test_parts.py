@@ -125,9 +125,7 @@ def test_parts_of_another_measurement_or_of_other_parts_are_not_gone_on_with(tmp
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2", "spark"])
 def test_workers_are_a_number_of_processes_or_an_engine_s(tmp_path, workers):
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"workers must be a number of processes, .* or an engine's, such as SparkWorkers"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match=r"workers must be a number of processes, .* or an engine's"):
         release_of(PLAIN).save(tmp_path / "out", "parts", workers=workers)
 
 
@@ -182,9 +180,7 @@ def test_the_tables_of_some_parts_are_computed_alone():
 def test_parts_are_named_by_their_numbers(tmp_path, only):
     release = release_of(MIXED)
     for ask in (lambda: release.save(tmp_path / "out", only=only), lambda: next(release.tables(only=only))):
-        with pytest.raises(
-            rp.errors.WorkloadError, match=r"only must be numbers of parts, from 0 to \d+, such as only=range"
-        ):
+        with pytest.raises(rp.errors.WorkloadError, match=r"only must be numbers of parts, from 0 to \d+"):
             ask()
     with pytest.raises(rp.errors.WorkloadError, match=r'only= is for format="parts", not .csv.'):
         release.save(tmp_path / "out", "csv", only=[0])
@@ -208,9 +204,7 @@ def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, 
     monkeypatch.setattr(shutil, "disk_usage", lambda _: left)
     answers = 8 * release.measurement.residuals.count
     left.free = 8 * int(PLAIN.cells.sum()) + answers - 1
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"too little room: parts and measurement take at least .* nothing was written"
-    ):
+    with pytest.raises(rp.errors.ResourceError, match=r"too little room: parts and measurement take at least"):
         release.save(tmp_path / "out", "parts")
     assert os.listdir(tmp_path) == []
     left.free += 1
