@@ -145,14 +145,11 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
     """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
-    found = [
-        (PageColumn("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
-        (PageColumn("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
-        (PageColumn("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
-    ]
-    if "unit" in errors:
-        found.append((PageColumn("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
-    optional = [
+    columns = [
+        ("query", "Table", "The attributes that the table crosses.", "text", True),
+        ("order", "Order", "How many attributes it crosses.", "count", True),
+        ("cells", "Cells", "How many numbers are published in it.", "count", True),
+        ("unit", "Unit", "What its numbers and errors are in.", "text", True),
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
          "simulation; the standard error is that of the unbiased estimates that it was made from.", "error", True),
@@ -170,13 +167,14 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
         ("target", "Target", "The largest margin of error that was allowed.", "error", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip
-    available = errors.assign(worst=errors["max_std_err"] * quantile)
-    for key, label, meaning, form, is_shown in optional:
+    available, found = errors.assign(query=table_names(errors), worst=errors["max_std_err"] * quantile), []
+    for key, label, meaning, form, is_shown in columns:
         if is_shown and key in available:
-            series = available[key]
-            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
-            decimals = 0 if form == "truth" else decimals_for(numbers)
-            found.append((PageColumn(key, label, meaning, form, decimals), series))
+            decimals = 0
+            if form in ("number", "error", "percent"):
+                numbers = available[key].to_numpy(dtype=np.float64, na_value=np.nan)
+                decimals = decimals_for(numbers * (100 if form == "percent" else 1))
+            found.append((PageColumn(key, label, meaning, form, decimals), available[key]))
     return found
 
 
