@@ -1,6 +1,5 @@
 """A folder read back holds the numbers that were saved, bit for bit, or is refused with the name of a file."""
 
-import csv
 import hashlib
 import io
 import json
@@ -20,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from made_releases import any_release, forge_hash
+from made_releases import any_release, forge_hash, forge_rows
 from residualplanner.publish.files import formats, parquet, workbook
 from residualplanner.publish.files.reading import read_columns
 
@@ -194,15 +193,9 @@ def test_other_metadata_are_refused_though_their_hash_is_right(folder, change):
         rp.load_tables(folder)
 
 
-def forge_index(folder, change):
-    with open(folder / "index.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    change({row["name"]: row for row in rows})
-    with open(folder / "index.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    forge_hash(folder, "index.csv")
+def forge_index(folder, name, **change):
+    """Let the index say something else of a table."""
+    forge_rows(folder / "index.csv", lambda rows: next(row for row in rows if row["name"] == name).update(change))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +210,7 @@ def forge_index(folder, change):
 def test_an_index_of_other_tables_or_cells_is_refused_and_no_path_leads_out_of_the_folder(folder, change):
     (folder.parent / "secret.csv").write_text("estimate\n1\n")
     digest = hashlib.sha256(b"estimate\n1\n").hexdigest()
-    forge_index(folder, lambda rows: rows["b"].update({"sha256": digest} | change))
+    forge_index(folder, "b", **{"sha256": digest} | change)
     with pytest.raises(rp.errors.FileFormatError, match=r"index\.csv names other tables or files than release\.plan"):
         rp.load_tables(folder)
 
@@ -244,7 +237,7 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
         other = path.with_name(f"{damage}.{file_format}")  # of other labels, fewer rows, more rows
         path.write_bytes(b"" if damage == "nothing" else other.read_bytes())
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    forge_index(folder, lambda rows: rows["b"].update(sha256=digest))
+    forge_index(folder, "b", sha256=digest)
     with pytest.raises(rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index"):
         rp.load_tables(folder)["b"]
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from made_releases import any_release, forge_hash
+from made_releases import any_release
 from residualplanner.release import layout as layouts
 from small_pieces import contents, hidden_of, interrupted, times_of
 from workloads_by_set import ODD
@@ -187,16 +187,6 @@ def test_parts_are_named_by_their_numbers(tmp_path, only):
     with pytest.raises(rp.errors.WorkloadError, match=r"is no query of the workload, whose tables are in parts"):
         release.part_of(("a", "b", "c", "d"))
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("change", [lambda lines: lines[:-1], lambda lines: [lines[0], *lines[2:], lines[1]]])
-def test_a_list_of_other_parts_is_refused(tmp_path, change):
-    release_of(PLAIN).save(tmp_path / "out", "parts")
-    path = tmp_path / "out/parts.csv"
-    path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
-    forge_hash(tmp_path / "out", "parts.csv")
-    with pytest.raises(rp.errors.FileFormatError, match="names other parts"):
-        rp.load_tables(tmp_path / "out")
 
 
 def test_too_little_room_for_the_parts_is_found_before_any_is_written(tmp_path, monkeypatch):
