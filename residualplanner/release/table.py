@@ -224,18 +224,16 @@ class Table(Heading):
 
         Of means and quantiles these, and not the answers that they are made of.
         """
-        from residualplanner.publish.pictures.plots import rows_to_show, shown_statistic, shown_table
+        from residualplanner.publish.pictures.plots import rows_to_show, shown_table
         from residualplanner.release.statistics import statistic_of  # which plain tables do without
 
+        of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
         statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
         if statistic is not None:
-            of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
             axes = {name: of_axes[name] for name in statistic.names} | dict(statistic.more_axes)
             ends = statistic.low, statistic.high
-            return shown_statistic(
-                tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit
-            )
-        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level=level, unit=self.unit)
+            return shown_table(axes, statistic.estimate, None, ends=ends, level=level, unit=statistic.unit)
+        found = shown_table(of_axes, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
         origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))

@@ -15,7 +15,7 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.release.heading import Heading
 from residualplanner.release.product import unlimited
-from residualplanner.release.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.release.profiles import QUERY, Profile, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
 
 if TYPE_CHECKING:
@@ -71,12 +71,19 @@ def tidy_columns(
         for axis, index in zip(axes, indices, strict=True)
         for name, labels in label_columns(*axis).items()
     }
-    if chosen.is_described:
-        columns[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
-    known = (origin or unlimited(estimate)).raveled()
-    numbers = chosen.numbers(estimate.ravel(), std_err.ravel(), level_of(profile, level), origin=known)
-    columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
-    return columns
+    return columns | number_columns(heading, chosen, estimate, std_err, level_of(profile, level))
+
+
+def number_columns(
+    heading: Heading, profile: Profile, estimate: FloatArray, std_err: FloatArray, level: float
+) -> dict[str, Any]:
+    """The columns of a table beside its labels, by name, (cells,) each."""
+    words = {}
+    if profile.is_described:
+        words[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
+    origin = (heading.provenance.origin or unlimited(estimate)).raveled()
+    numbers = profile.numbers(estimate.ravel(), std_err.ravel(), level, origin=origin)
+    return words | dict(zip((name for name, _ in profile.columns), numbers, strict=True))
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:

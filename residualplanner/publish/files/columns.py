@@ -11,10 +11,9 @@ from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH, Description, FileForm
-from residualplanner.release.product import unlimited
 from residualplanner.release.profiles import QUERY
 from residualplanner.release.table import Table
-from residualplanner.release.tidy_form import cell_words
+from residualplanner.release.tidy_form import number_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,14 +23,9 @@ def tidy_table(described: Description, form: FileForm, table: Table, average_var
     """A table as a PyArrow table; the average variance of its cells is that of each where all have one."""
     import pyarrow as pa
 
-    profile, estimate = described.profile, table.estimate.ravel()
-    variance = average_variance if _has_one_variance(table) else table.variance.ravel()
-    std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-    origin = (table.origin or unlimited(table.estimate)).raveled()
-    names = [name for name, _ in profile.columns]
-    values = dict(zip(names, profile.numbers(estimate, std_err, described.level, origin=origin), strict=True))
-    if profile.is_described:
-        values[QUERY] = cell_words(table.names, table.labels_in_words, table.universe)
+    variance = average_variance if _has_one_variance(table) else table.variance
+    std_err = np.broadcast_to(np.sqrt(variance), table.estimate.shape)
+    values = number_columns(table, described.profile, table.estimate, std_err, described.level)
     columns = label_arrays(form)
     for column in form.columns:
         array = pa.array(values[column.name], from_pandas=column.is_optional)  # where nan is nothing

@@ -87,43 +87,25 @@ class ShownTable:
 
 
 def shown_table(
-    names: tuple[str, ...],
-    labels: Sequence[Sequence[object]],
+    axes: Mapping[str, Sequence[object]],
     estimate: FloatArray,
-    std_err: FloatArray,
+    std_err: FloatArray | None,
     *,
+    ends: Sequence[FloatArray] = (),
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table: labels of each attribute, estimates and their standard errors, (q_1, .., q_k)."""
-    chosen = rows_to_show(estimate.ravel())
+    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k).
+
+    Of a statistic only the ends of its intervals are known, which are not the estimates and a margin.
+    """
+    chosen, names = rows_to_show(estimate.ravel()), tuple(axes)
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
-    texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
-    return ShownTable(
-        names,
-        estimate.size,
-        texts,
-        estimate.ravel()[chosen],
-        std_err.ravel()[chosen],
-        level,
-        RECORDS if unit == COUNTS else unit,
-    )
-
-
-def shown_statistic(
-    names: tuple[str, ...],
-    labels: Sequence[Sequence[object]],
-    estimate: FloatArray,
-    ends: tuple[FloatArray, FloatArray],
-    *,
-    level: float,
-    unit: str,
-) -> ShownTable:
-    """The rows to show of a statistic, whose intervals are not the estimates and a margin; else as `shown_table`."""
-    found = shown_table(names, labels, estimate, np.full_like(estimate, np.nan), level=level, unit=unit)
-    chosen = rows_to_show(estimate.ravel())
-    shown = frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])
-    return replace(found, ends=shown, is_statistic=True)
+    texts = tuple(tuple(str(axes[name][i]) for name, i in zip(names, row, strict=True)) for row in indices.tolist())
+    numbers, *of_ends = (frozen(each.ravel()[chosen]) for each in (estimate, *ends))
+    errors = np.full_like(numbers, np.nan) if std_err is None else std_err.ravel()[chosen]
+    shown = ShownTable(names, estimate.size, texts, numbers, errors, level, RECORDS if unit == COUNTS else unit)
+    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]), is_statistic=True)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
