@@ -241,3 +241,16 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     found = rp.means(release, "pay", ["job"], level=0.9)
     assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
     assert f">{found.sum[0]:,.0f}<" in section
+
+
+@pytest.mark.slow
+def test_a_report_on_a_folder_of_adjusted_tables_has_the_statistics_of_its_release_at_any_level(sparse, tmp_path):
+    tables = rp.nonnegative(sparse)
+    tables.save(tmp_path / "out", "csv", level=0.9)
+    for level in (0.9, 0.95):
+        sections = []
+        for source in (tables, tmp_path / "out"):
+            rp.publish.write_report(source, tmp_path / "page.html", level=level, replace=True)
+            sections.append((tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0])
+        assert sections[0] == sections[1]
+        assert "Mean unbiased" in sections[0]

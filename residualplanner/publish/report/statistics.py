@@ -8,6 +8,7 @@ import numpy as np
 
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
+from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
 from residualplanner.release.profiles import profile_named
@@ -58,12 +59,18 @@ def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
 
 
 def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
-    """The values of the columns of a statistic, (rows,) each: those of a folder of adjusted tables from its file."""
+    """The values of the columns of a statistic, (rows,) each: of a folder of adjusted tables those of its file.
+
+    At another level than that of the file they are computed again, as of other releases.
+    """
     release = subject.tables
-    if release is not None and release.numbers.folder is not None and not subject.product.is_unbiased:
-        found = release.numbers.statistic(table.query)
+    assert release is not None
+    numbers, is_unbiased = release.numbers, subject.product.is_unbiased
+    if isinstance(numbers, Saved) and not is_unbiased and numbers.described.level == subject.level:
+        found = numbers.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
-    return dict(form.values(table.estimate, table.unbiased.estimate, table.variance, subject.level))
+    unbiased = table if is_unbiased else release.unbiased[table.query]
+    return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
 
 
 def _heading(name: str) -> str:
