@@ -71,12 +71,11 @@ class Profile:
         if product.is_unbiased:
             return self
         endings = _ENDINGS | {"estimate": product.ending}
-        columns = [
-            (name + endings.get(quantity, ""), quantity)
-            for column, quantity_of_column in self.columns
-            for name, quantity in _beside(column, quantity_of_column, with_unbiased=with_unbiased)
-            if with_intervals or quantity not in _INTERVAL
-        ]
+        columns = []
+        for column, quantity in self.columns:
+            beside = [(column, "unbiased")] if with_unbiased and quantity == "estimate" else []
+            every = [(column, quantity), *beside] if with_intervals or quantity not in _INTERVAL else []
+            columns += [(name + endings.get(each, ""), each) for name, each in every]
         return replace(self, columns=tuple(columns), product=product, with_unbiased=with_unbiased)
 
     def graded(self, quality: Quality | None) -> "Profile":
@@ -111,8 +110,8 @@ class Profile:
         """Whether the column of estimates holds integers: floating-point numbers where some are left out."""
         return self.product.is_rounded and self.estimate_name not in self.optional_names
 
-    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> list[Any]:
-        """The columns of numbers, and of words for their quality; rounded estimates are integers, nan is left out.
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> dict[str, Any]:
+        """The columns of numbers by name, and of words for their quality; rounded estimates are integers, nan is left out.
 
         They are of cells, whose unbiased estimates are their origin's; standard errors are those of these.
         Source: docs/mathematics.md section 7.
@@ -122,8 +121,12 @@ class Profile:
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
         if self.quality is not None:
-            found |= _grades(self.quality, found)
-        return [found[quantity] for _, quantity in self.columns]
+            variation = self.quality.variation(shown, std_err)
+            grades = self.quality.grades(variation)
+            found |= {"cv": variation, "quality": grades}
+            if self.quality.suppress:
+                found |= {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
+        return {name: found[quantity] for name, quantity in self.columns}
 
     def meanings(self, level: float, unit: str = COUNTS) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of every column but the labels'; the unit is empty where there is none."""
@@ -141,22 +144,6 @@ class Profile:
             )
             for name, quantity in self.columns
         ]
-
-
-def _beside(column: str, quantity: str, *, with_unbiased: bool) -> list[tuple[str, str]]:
-    """A column, and that of unbiased estimates beside it, if there is one."""
-    own = [(column, quantity)]
-    return [*own, (column, "unbiased")] if with_unbiased and quantity == "estimate" else own
-
-
-def _grades(quality: Quality, columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns on the quality of estimates, and those that it changes, by quantity."""
-    variation = quality.variation(columns["estimate"], columns["std_err"])
-    grades = quality.grades(variation)
-    found = columns | {"cv": variation, "quality": grades}
-    if not quality.suppress:
-        return found
-    return found | {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
 
 
 _ALL = tuple((quantity, quantity) for quantity in _MEANINGS)

@@ -82,8 +82,7 @@ def number_columns(
     if profile.is_described:
         words[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
     origin = (heading.provenance.origin or unlimited(estimate)).raveled()
-    numbers = profile.numbers(estimate.ravel(), std_err.ravel(), level, origin=origin)
-    return words | dict(zip((name for name, _ in profile.columns), numbers, strict=True))
+    return words | profile.numbers(estimate.ravel(), std_err.ravel(), level, origin=origin)
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:

@@ -48,7 +48,14 @@ _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 @hides("cells_of", "chunks", "described", "estimate", "home")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
-    """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up."""
+    """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up.
+
+    Attributes:
+        home: where the tables are.
+        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
+        metadata: the content of ``metadata.json``: what their columns mean.
+        described: how they were written.
+    """
 
     home: AnyPath
     manifest: Mapping[str, Any]
@@ -194,13 +201,7 @@ class SavedTable(NamedTuple):
 class InFiles(Saved):
     """The numbers of a folder with a file for each table, or with a sheet of one workbook.
 
-    `frame` gives a table as its file has it.
-
     Attributes:
-        home: where the tables are.
-        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
-        metadata: the content of ``metadata.json``: what their columns mean.
-        described: how they were written.
         files: by the name of a table, such as ``"age@prefix.sex"``, its file; attributes as they were written.
     """
 

@@ -47,10 +47,6 @@ class InParts(Saved):
     compared.
 
     Attributes:
-        home: where the tables are.
-        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
-        metadata: the content of ``metadata.json``: what their columns mean.
-        described: how they were written.
         files: what each part is that is in the folder, by its number.
         is_unbiased_column: whether these are the unbiased estimates that stand beside the numbers.
         layout: which tables stand in which part.
