@@ -25,6 +25,12 @@ def chosen_format(
     """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format.
 
     Parts have no columns of other profiles, and none of quality: many such tables are "parquet", too.
+
+    Example:
+        >>> from residualplanner import Domain, marginals
+        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
+        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
+        (5152, 'parts', 'csv', 'parquet')
     """
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"

@@ -111,9 +111,9 @@ class Profile:
         return self.product.is_rounded and self.estimate_name not in self.optional_names
 
     def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> dict[str, Any]:
-        """The columns of numbers by name, and of words for their quality; rounded estimates are integers, nan is left out.
+        """The columns of numbers by name, and of words for their quality; rounded estimates are integers.
 
-        They are of cells, whose unbiased estimates are their origin's; standard errors are those of these.
+        They are of cells, whose unbiased estimates, with their standard errors, are the origin's; nan is left out.
         Source: docs/mathematics.md section 7.
         """
         moe = margin_factor(level) * std_err

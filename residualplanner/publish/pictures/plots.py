@@ -216,7 +216,12 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
 
 
 def cell_name(labels: Sequence[str], longest: int = 44) -> str:
-    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last."""
+    """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last.
+
+    Example:
+        >>> cell_name(["North", "2"]), cell_name(["Lake district and islands", "2", "[0, 9)"], 24)
+        ('North · 2', 'Lake distr… · 2 · [0, 9)')
+    """
     room = longest - 3 * (len(labels) - 1)
     most = max(
         (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4

@@ -204,7 +204,13 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
 
 
 def _described_name(attribute: Attribute) -> str:
-    """An attribute's name, with what is said about it, as "inc: Income, in dollars (before tax)"."""
+    """An attribute's name, with what is said about it.
+
+    Example:
+        >>> from residualplanner import About
+        >>> _described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
+        'inc: Income, in dollars (before tax)'
+    """
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""

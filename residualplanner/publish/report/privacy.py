@@ -79,7 +79,13 @@ def promise_of(subject: Subject) -> Promise:
 
 
 def _decimal_statement(budget: Budget) -> str:
-    """A budget as it was stated, but with fractions as decimals, rounded up, as "0.333334-zCDP" for 1/3."""
+    """A budget as it was stated, but with fractions as decimals, rounded up.
+
+    Example:
+        >>> from residualplanner import approx_dp, zcdp
+        >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
+        ('0.333334-zCDP', '(1, 1e-9)-DP')
+    """
     return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
