@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import residualplanner as rp
 from benchmarks.published import DOMAINS
-from residualplanner.publish.pictures import fairness_figure, svg_of
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import fairness_figure
 from residualplanner.publish.report import WEIGHTINGS, fairness_data, spread_by_order
 
 if TYPE_CHECKING:

@@ -41,8 +41,7 @@ def answers_of(release):
 
 def index_of(folder):
     """The rows of a saved release's index of tables."""
-    with open(folder / "index.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of_list(folder / "index.csv")
 
 
 def forge_hash(folder, name):
@@ -50,6 +49,23 @@ def forge_hash(folder, name):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def rows_of_list(path):
+    """The rows of a CSV file."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def forge_rows(path, change):
+    """Change the rows of a list in a folder, and the hash that the manifest has of it."""
+    rows = rows_of_list(path)
+    change(rows)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    forge_hash(path.parent, path.name)
 
 
 def rows_of_file(path):

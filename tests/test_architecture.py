@@ -86,7 +86,6 @@ DOORS: dict[str, set[str]] = {
     "release.release": {
         "fits.for_mbi",
         "publish.saving",
-        "publish.style",
     },
     "release.table": {
         "publish.pictures.drawing",

@@ -13,18 +13,18 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
-from residualplanner.ground.errors import ArgumentError, FileFormatError, memory_for
+from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
 from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, workbook
-from residualplanner.publish.files.columns import TidyWriter
+from residualplanner.publish.files.columns import tidy_statistic, tidy_table
 from residualplanner.publish.files.file_names import (
     BOOK_FILE,
     BOOK_FORMAT,
     PARTS_FORMAT,
-    file_stem,
     sheet_names,
+    statistic_sheet,
     table_name,
     written_queries,
 )
@@ -39,39 +39,34 @@ from residualplanner.publish.files.manifest import (
     save_measurements,
 )
 from residualplanner.publish.files.reading import open_files
-from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, Description
-from residualplanner.publish.files.statistics import (
-    FOLDER,
-    about_statistics,
-    statistic_columns,
-    statistic_file,
-    statistic_formats,
-    statistic_sheet,
-    tidy_statistic,
-    with_statistics,
-)
+from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, STATISTICS, Description, FileForm
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
-from residualplanner.publish.style import Style, require_free_columns
+from residualplanner.publish.style import chosen_format, require_exportable, require_free_columns
 from residualplanner.release.devices import HOST
-from residualplanner.release.profiles import level_of, profile_named
+from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
-from residualplanner.release.quality import Publication
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
 from residualplanner.scale.workers import Workers
 
 
 @memory_for("to write these tables; write smaller ones, or use a machine with more memory")
-def save(
+def save(  # noqa: PLR0913
     release: Release,
     folder: PathLike,
-    style: Style,
+    format: FormatName | None,
     *,
-    errors: PublishedErrors | None = None,
-    workers: int | Workers = 1,
-    only: Iterable[int] | None = None,
-    progress: Progress | None = None,
+    profile: ProfileName,
+    level: float | None,
+    quality: Quality | None,
+    publication: Publication | None,
+    with_unbiased: bool,
+    errors: PublishedErrors | None,
+    workers: int | Workers,
+    only: Iterable[int] | None,
+    progress: Progress | None,
 ) -> None:
     """Write the tables of a release's workload to a new folder; arguments and errors as of `Release.save`."""
     require_path("release.save", folder, 'release.save("release")')
@@ -82,14 +77,17 @@ def save(
             f"release.save: this release is in {numbers.folder} already; copy the folder, or write "
             "reconstruct(tables).save(folder) for another form of what was measured"
         )
-    chosen = style.format_for(plan.workload, only)
+    if only is not None and format not in (PARTS_FORMAT, None):
+        raise WorkloadError(f'only= is for format="parts", not {format!r}')
+    chosen = chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
+    require_exportable(plan.workload, chosen, profile, quality=quality)
     more = {}
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
         more = csv.write_frames({PUBLISHED_ERRORS_FILE: errors.to_frame()})
-    profile = profile_named(style.profile).of(numbers.product, with_unbiased=style.with_unbiased).graded(style.quality)
-    level, publication = level_of(style.profile, style.level), style.publication or Publication()
-    described = Description(plan, measurement.noise, chosen, profile, level, publication)
+    columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
+    stated = level_of(profile, level), publication or Publication()
+    described = Description(plan, measurement.noise, chosen, columns, *stated)
     if chosen != PARTS_FORMAT:
         _save_tables(described, release.tables(progress), measurement, folder, more=more)
         return
@@ -125,18 +123,17 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
-    statistics: dict[str, str] = {}
     write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
-    for name, values in write(tables, folder, described, index, statistics).items():
+    found, statistics = write(tables, folder, described, index)
+    for name, values in found.items():
         index = index.append_column(name, [values])
-    beside = files_beside(described, about_statistics(described))
     files: dict[str, Iterable[Any]] = {
         "errors.csv": [csv.write(errors)],
         "index.csv": [csv.write(index)],
-        **{name: [content] for name, content in beside.items()},
+        **{name: [content] for name, content in files_beside(described, described.about_statistics()).items()},
     }
     if described.file_format in FORMATS:
-        files |= FORMATS[described.file_format].beside(described, index)
+        files |= FORMATS[described.file_format].beside(described)
     if described.profile.has_noise:
         sets = list(plan.noise_variance_of)
         names, orders = [" × ".join(members) or TOTAL for members in sets], [len(members) for members in sets]
@@ -146,78 +143,71 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
 
 
 def _write_tables(
-    tables: Iterable[Table], folder: Path, described: Description, index: Any, statistics: dict[str, str]
-) -> dict[str, list[str]]:
-    """Write one file per table; return their names, files and hashes, in the order of the workload.
-
-    The statistics that tables are for get files, too, whose hashes are added to ``statistics``.
-    """
-    writer = TidyWriter(described.plan, described.profile, described.level)
+    tables: Iterable[Table], folder: Path, described: Description, index: Any
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Write one file per table; their names, files and hashes, in order; and the hashes of those of statistics."""
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
+    statistics, write = dict[str, str](), FORMATS[described.file_format].write
     (folder / "tables").mkdir()
-    pairs = zip(tables, described.plan.average_variances.tolist(), strict=True)
-    for number, (table, variance) in enumerate(pairs):
-        parts = described.parts_of(table.positions, table.kinds)
-        file = f"tables/{file_stem(parts)}.{described.file_format}"
-        content = _content(described, index, number, writer.tidy(table, variance))
-        for name, value in zip(found, (table_name(parts), file, write_new(folder / file, [content])), strict=True):
+    rows = zip(tables, described.plan.average_variances.tolist(), *_words_of(index), strict=True)
+    for table, variance, *words in rows:
+        query = WrittenQuery(table.positions, table.kinds)
+        form, other = described.table_form(query), described.statistic_form(query)
+        content = write(tidy_table(described, form, table, variance), _table_words(described, form, *words))
+        values = table_name(described.parts_of(query)), form.file, write_new(folder / form.file, [content])
+        for name, value in zip(found, values, strict=True):
             found[name].append(value)
-        statistic = tidy_statistic(described, writer, table)
-        if statistic is not None:
-            file = statistic_file(described, WrittenQuery(table.positions, table.kinds))
-            (folder / FOLDER).mkdir(exist_ok=True)
-            content = _content(described, index, number, statistic, is_statistic=True)
-            statistics[file] = write_new(folder / file, [content])
-    return found
+        if other is not None:
+            (folder / STATISTICS).mkdir(exist_ok=True)
+            content = write(tidy_statistic(described, other, table), _table_words(described, other, *words))
+            statistics[other.file] = write_new(folder / other.file, [content])
+    return found, statistics
 
 
-def _content(described: Description, index: Any, number: int, table: Any, *, is_statistic: bool = False) -> Any:
-    """The bytes of the file of a table, or of its statistic, given its number in the workload."""
-    query, name = described.plan.workload.query_at(number), index["query"][number].as_py()
-    if is_statistic:
-        columns = [*described.about_attributes(query.positions), *statistic_columns(described, query)]
-    else:
-        columns = described.about_columns(query.positions, query.unit(described.plan.domain))
-    words = TableWords(
-        described.title_of(query) or name,
-        described.about_query(name, index["kinds"][number].as_py(), query),
-        columns,
-        statistic_formats(described) if is_statistic else described.number_formats,
-        described.publication,
-    )
-    return FORMATS[described.file_format].write(table, words)
+def _words_of(index: Any) -> tuple[list[str], list[str]]:
+    """The queries of an index in words, and their kinds."""
+    return index["query"].to_pylist(), index["kinds"].to_pylist()
+
+
+def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> TableWords:
+    about = described.about_query(query, kinds, form.query)
+    title, columns = described.title_of(form.query) or query, described.about_columns(form)
+    return TableWords(title, about, columns, form.number_formats, described.publication)
 
 
 def _write_book(
-    tables: Iterable[Table], folder: Path, described: Description, index: Any, _: dict[str, str]
-) -> dict[str, list[str]]:
-    """Write one workbook for all tables; return what `_write_tables` returns, and the names of their sheets.
-
-    A statistic has the sheet after that of its table.
-    """
+    tables: Iterable[Table], folder: Path, described: Description, index: Any
+) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Write one workbook for all tables, a statistic after its table; as `_write_tables`, and the sheets' names."""
     plan, queries = described.plan, list(written_queries(described.plan.workload))
-    writer = TidyWriter(plan, described.profile, described.level)
-    book = workbook.Book(described.number_formats | statistic_formats(described), described.publication)
-    names = [table_name(described.parts_of(*query)) for query in queries]
-    sheets = sheet_names(names)
-    titles = [described.title_of(query) for query in queries]
-    heads = tuple(index.column_names)
-    texts = {"title": titles} if any(titles) else {}
-    rows = list(zip(sheets, *(index[name].to_pylist() for name in heads), *texts.values(), strict=True))
-    book.add_index(("sheet", *heads, *texts), with_statistics(rows, described, queries))
+    forms, others = list(map(described.table_form, queries)), list(map(described.statistic_form, queries))
+    statistics = [form for form in others if form is not None]
+    formats = {name: shown for form in (*forms[:1], *statistics) for name, shown in form.number_formats.items()}
+    book = workbook.Book(formats, described.publication)
+    names = [table_name(described.parts_of(query)) for query in queries]
+    sheets, titles = sheet_names(names), [described.title_of(query) for query in queries]
+    heads, texts = tuple(index.column_names), {"title": titles} if any(titles) else {}
+    rows, lists = [], [index[name].to_pylist() for name in heads]
+    for other, row in zip(others, zip(sheets, *lists, *texts.values(), strict=True), strict=True):
+        rows.append(row)
+        if other is not None:
+            sheet, words, kinds, _, *more = row
+            rows.append((statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *more))
+    book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
-    positions = sorted({position for query in queries for position in query.table_axes.positions})
-    about_columns = described.about_columns(positions, described.plan.domain.unit)
-    about_columns += dict.fromkeys(column for query in queries for column in statistic_columns(described, query))
-    book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *about_columns])
-    titled = [title or query for title, query in zip(titles, index["query"].to_pylist(), strict=True)]
-    for sheet, title, table, variance in zip(sheets, titled, tables, plan.average_variances.tolist(), strict=True):
-        book.add_table(sheet, writer.tidy(table, variance), title)
-        statistic = tidy_statistic(described, writer, table)
-        if statistic is not None:
-            book.add_table(statistic_sheet(sheet), statistic, title)
+    columns = described.about_attributes(sorted({place for query in queries for place in query.table_axes.positions}))
+    columns += [column.words for column in described.columns(plan.domain.unit)]
+    columns += dict.fromkeys(column.words for form in statistics for column in form.columns)
+    book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *columns])
+    of_each = zip(
+        sheets, titles, _words_of(index)[0], forms, others, tables, plan.average_variances.tolist(), strict=True
+    )
+    for sheet, title, query, form, other, table, variance in of_each:
+        book.add_table(sheet, tidy_table(described, form, table, variance), title or query)
+        if other is not None:
+            book.add_table(statistic_sheet(sheet), tidy_statistic(described, other, table), title or query)
     digest = write_new(folder / BOOK_FILE, [book.close()])
-    return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}
+    return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}, {}
 
 
 def write_new(path: Path, pieces: Iterable[Any]) -> str:

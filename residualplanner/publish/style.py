@@ -1,7 +1,4 @@
-"""How a release is written: its format, the columns of its tables, and what is said to readers."""
-
-from collections.abc import Iterable
-from dataclasses import dataclass
+"""Which formats and columns the tables of a workload can be written in, and what is said to readers."""
 
 import numpy as np
 
@@ -13,46 +10,21 @@ from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.formats import FORMATS, format_names
 from residualplanner.publish.files.statistics import require_free_statistic_names
 from residualplanner.publish.files.workbook import require_workbooks
-from residualplanner.release.profiles import FormatName, Profile, ProfileName, profile_named, require_free_names
+from residualplanner.release.profiles import FormatName, Profile, profile_named, require_free_names
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.tidy_form import label_column_names
 
-__all__ = ["MOST_FILES", "Publication", "Quality", "Style", "chosen_format", "require_exportable"]
+__all__ = ["MOST_FILES", "Publication", "Quality", "chosen_format", "require_exportable"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
-    """How a release is written; see `Release.save`."""
-
-    format: FormatName | None = None  # of the files; chosen by how many tables there are where it is None
-    profile: ProfileName = "default"  # which columns there are beside the labels
-    level: float | None = None  # of margins and intervals; the profile's where it is None
-    quality: Quality | None = None  # which estimates are reliable, if that is to be said
-    publication: Publication | None = None  # what is said to readers about all tables together
-    with_unbiased: bool = False  # whether unbiased estimates stand beside numbers that were made from them
-
-    def format_for(self, workload: Workload, only: Iterable[int] | None = None) -> FormatName:
-        """The format of the files of a workload, which can be written so: the one named, or the usual one.
-
-        Some parts are "parts", whether that is named or not.
-        """
-        if only is not None and self.format not in (PARTS_FORMAT, None):
-            raise WorkloadError(f'only= is for format="parts", not {self.format!r}')
-        chosen: FormatName | None = self.format if only is None else "parts"
-        found = chosen_format(workload, chosen, self.profile, quality=self.quality)
-        require_exportable(workload, found, self.profile, quality=self.quality)
-        return found
 
 
 def chosen_format(
     workload: Workload, format: FormatName | None, profile: str = "default", *, quality: Quality | None = None
 ) -> FormatName:
-    """The format of the tables of a workload: the given one, or else "parquet", or "parts" where there are very many.
+    """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format.
 
-    In a profile other than "default", and where their quality is said, many are "parquet", too, since parts have no
-    such columns.  WorkloadError, where there is no such format.
+    Parts have no columns of other profiles, and none of quality: many such tables are "parquet", too.
 
     Example:
         >>> from residualplanner import Domain, marginals

@@ -45,17 +45,7 @@ class TableBatch:
 
 
 def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
-    """For each run of consecutive queries its tables, stacked by bases and kinds.
-
-    Args:
-        reconstructor: of the answers.
-        workload: the queries.
-        first: the number of the first query.
-        last: the number of the query before which to stop.
-
-    Yields:
-        Batches whose estimates are on the device of the reconstructor, in runs of bounded size.
-    """
+    """For each run of consecutive queries its tables, as batches on the reconstructor's device, of bounded size."""
     scratch, factor = Scratch(), reconstructor.device.batch_factor
     for numbers, block in workload.between(first, last):
         for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
@@ -66,13 +56,7 @@ def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: i
 
 
 def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
-    """Tables of a block in domain order as one batch for each order in which they were written.
-
-    Args:
-        block: the queries.
-        stack: tables of some of them.
-        start: the number of the block's first query in the workload.
-    """
+    """Tables of a block that starts at a number as one batch for each order in which they were written."""
     rows, kinds, estimates = stack
     if block.axes is None:
         yield TableBatch(start + rows, block.attributes[rows], kinds, estimates)
@@ -89,7 +73,6 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
 
 
 def _with_axes(tables: Array, axes: list[int]) -> Array:
-    """A stack of tables with the axes of each in another order."""
     return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))
 
 

@@ -58,17 +58,7 @@ HOST = Device("host", np, "cpu", lambda array: array, memory=sys.maxsize)
 
 
 def device_of(device: Device | str | None) -> Device:
-    """The device of this name: None is the host, "cuda" CuPy's current device; a `Device` is itself.
-
-    Raises:
-        ArgumentError: it is none of these.
-        MissingExtraError: "cuda", and CuPy is not installed.
-        DeviceError: "cuda", and CuPy finds no device.
-
-    Example:
-        >>> device_of(None).name
-        'host'
-    """
+    """The device of this name: None is the host, "cuda" CuPy's current device; errors of `cuda_device`."""
     if isinstance(device, Device):
         return device
     if device is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -18,16 +17,10 @@ from residualplanner.release.product import Provenance
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Heading:
-    """The query of a table, in the order in which it was written.
+    """The query of a table, in the order in which it was written."""
 
-    Attributes:
-        positions: of the attributes in the domain.
-        kinds: the kind of query on each attribute.
-        provenance: what the numbers are, and what they were made from.
-    """
-
-    positions: tuple[int, ...]
-    kinds: tuple[Kind, ...]
+    positions: tuple[int, ...]  # of the attributes in the domain
+    kinds: tuple[Kind, ...]  # of query on each attribute
     provenance: Provenance
 
     @property
@@ -42,10 +35,7 @@ class Heading:
 
     @property
     def title(self) -> str:
-        """The table in words: its attributes, and which records it is about, where these are not all.
-
-        Such as "age × sex among employed: yes".
-        """
+        """The table in words, such as "age × sex among employed: yes"."""
         return self._written.words(self.plan.domain)
 
     @property
@@ -99,20 +89,10 @@ def index_of_cell(
     given: Mapping[str, object],
     full_names: Sequence[Sequence[Sequence[str]]] = (),
 ) -> tuple[int, ...]:
-    """The index of the cell with the given labels, one for each attribute.
+    """The index of the cell with the given labels, by name; a label that is not a string may be written as one.
 
-    Args:
-        names: of the attributes, axis by axis.
-        labels: of each attribute, in the order of its axis.
-        given: the label of each attribute, by name; a label that is not a string may be written as one.
-        full_names: of each attribute and label, other words for it; one that two labels share stands for neither.
-
-    Raises:
-        DomainError: an attribute is missing or unknown, or has no such label, or several labels have that name.
-
-    Example:
-        >>> index_of_cell(["sex", "age"], [["F", "M"], [0, 1, 2]], {"age": "2", "sex": "M"})
-        (1, 2)
+    Labels have other words in ``full_names``, too.  DomainError where an attribute is missing or unknown, has no such
+    label, or several labels have that name.
     """
     for name in given:
         require_attribute(names, name)
@@ -128,43 +108,29 @@ def index_of_cell(
 def index_of_label(name: str, labels: Sequence[object], label: object, full_names: Sequence[Sequence[str]] = ()) -> int:
     """The index of a label on the axis of an attribute: of the same value and type, or of the same text, or so named.
 
-    Raises:
-        DomainError: there is none, or several labels have that name.
+    DomainError where there is none, or several labels have that name.
 
     Example:
         >>> index_of_label("age", [0, 1, True], True), index_of_label("age", [0, 1, True], "1")
         (2, 1)
     """
-    for index, entry in enumerate(labels):
-        if type(entry) is type(label) and entry == label:
-            return index
-    texts = [str(entry) for entry in labels]
-    if str(label) in texts:
-        return texts.index(str(label))
+    texts, numbers = [str(entry) for entry in labels], range(len(labels))
+    same = [index for index in numbers if type(labels[index]) is type(label) and labels[index] == label]
     named = [index for index, words in enumerate(full_names) if label in words]
-    if len(named) > 1:
-        codes = listed((f"{labels[index]!r} ({full_names[index][-1]})" for index in named), _LISTED)
+    found = same[:1] or [index for index in numbers if texts[index] == str(label)][:1] or named
+    if len(found) == 1:
+        return found[0]
+    if found:
+        codes = listed((f"{labels[index]!r} ({full_names[index][-1]})" for index in found), _LISTED)
         raise DomainError(f"{name!r} has several labels called {label!r}: {codes}; write the label", attributes=[name])
-    if named:
-        return named[0]
-    return _refuse_label(name, labels, label, [*texts, *(word for words in full_names for word in words[:1])])
-
-
-def _refuse_label(name: str, labels: Sequence[object], label: object, known: Sequence[str]) -> NoReturn:
-    """Raise DomainError for a label that is not there, with the nearest of the known words."""
     some = ", ".join(map(repr, labels[:_LISTED])) + (", ..." if len(labels) > _LISTED else "")
-    raise DomainError(
-        f"{name!r} has no label {value_text(label)}; its labels are {some}{suggestion(str(label), known)}",
-        attributes=[name],
-    )
+    nearest = suggestion(str(label), [*texts, *(word for words in full_names for word in words[:1])])
+    message = f"{name!r} has no label {value_text(label)}; its labels are {some}{nearest}"
+    raise DomainError(message, attributes=[name])
 
 
 def require_members(names: Sequence[str], chosen: Sequence[str]) -> Sequence[str]:
-    """The chosen names, each once.
-
-    Raises:
-        DomainError: there are none, one is not among ``names``, or one is there twice.
-    """
+    """The chosen names; DomainError where there are none, one is not among ``names``, or one is there twice."""
     for name in chosen:
         require_attribute(names, name)
     if not chosen or len(set(chosen)) < len(chosen):
@@ -180,15 +146,7 @@ def require_attribute(names: Sequence[str], name: str) -> None:
 
 
 def adds_up(kind: Kind, size: int) -> bool:
-    """Whether the rows of a kind of query on so many values add up to the number of records, in any table.
-
-    Of a selection, to the number of the records that it is about.
-
-    Example:
-        >>> from residualplanner import Identity, Prefix
-        >>> adds_up(Identity(), 5), adds_up(Prefix(), 5)
-        (True, False)
-    """
+    """Whether the rows of a kind add up to the number of records, or of those that it is about, in any table."""
     if kind.at_least:
         return False
     if kind.is_identity:

@@ -56,11 +56,7 @@ class Layout:
         return np.concatenate([np.arange(*self.parts[part : part + 2]) for part in parts])
 
     def chosen(self, only: Iterable[int] | None) -> tuple[int, ...]:
-        """The numbers of some parts, ascending, each once; of all parts where none are given.
-
-        Raises:
-            WorkloadError: they are not numbers of parts, or there are none.
-        """
+        """The numbers of some parts, ascending, each once, or of all; WorkloadError where they are none."""
         if only is None:
             return tuple(range(len(self)))
         try:
@@ -87,25 +83,12 @@ class Layout:
 
 
 def part_name(part: int) -> str:
-    """The file of a part within the folder of a release.
-
-    Example:
-        >>> part_name(17)
-        'parts/part-000017.parquet'
-    """
+    """The file of a part within the folder of a release."""
     return f"{PARTS}/part-{part:06}.parquet"
 
 
 def layout_of(workload: Workload) -> Layout:
-    """The parts of a release of a workload.
-
-    Example:
-        >>> from residualplanner import Domain
-        >>> workload = Workload(Domain({"a": 2**19, "b": 2, "c": 2}), [("a", "b"), ("a", "c"), ("c",)])
-        >>> layout = layout_of(workload)
-        >>> layout.cells.tolist(), layout.parts.tolist(), layout.part_of(1)
-        ([0, 2, 1048578, 2097154], [0, 2, 3], 0)
-    """
+    """The parts of a release of a workload."""
     cells = np.concatenate([[0], np.cumsum(workload.cells.astype(np.int64))])
     return Layout(frozen(cells), _firsts(cells, ROW_GROUP_CELLS), _firsts(cells, PART_CELLS))
 

@@ -23,10 +23,7 @@ Ratio = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 
 
 def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
-    """D / C, and its standard error by the delta method, to first order; NaN where C is not above 0.
-
-    Source: eq. (118).
-    """
+    """D / C, and its standard error to first order; NaN where C is not above 0.  Source: eq. (118)."""
     above, below, of_above, of_below, covariance = ratio
     divisor = np.where(below > 0, below, np.nan)
     found = above / divisor
@@ -37,8 +34,7 @@ def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
 def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
     """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
 
-    The ratio of what is estimated is in it as often as a normal variable is within ``margin`` standard deviations,
-    however small C is, if it is in that range.
+    It has the true ratio as often as a normal variable is within ``margin`` standard deviations, however small C is.
 
     Source: eq. (119); Fieller 1954.
     """
@@ -70,19 +66,11 @@ def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatAr
 class MeanTable(StatisticTable):
     """The mean amount of the records in each group, with standard errors and intervals; their count, and their sum.
 
-    The mean of a group is the ratio of two estimates.  Records without an amount are in none.
+    The mean of a group is the ratio of two estimates.  Records without an amount are in none.  Means and the ends of
+    their intervals are within the limits of the amounts; NaN where the count of a group is estimated as 0 or less.
 
     Attributes:
-        attribute: whose amounts it is about.
-        unit: of the amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
-        level: the confidence level of the intervals; that of ``too_noisy``, too.
-        estimate: the means, an axis for each attribute, within the limits of the amounts; NaN where the count of a
-            group is estimated as 0 or less.
-        std_err: their standard errors, to first order; NaN likewise.
-        low: the lower ends of the intervals, within the limits of the amounts.
-        high: the upper ends.
+        std_err: the standard errors of the means, to first order; NaN likewise.
         count: the estimated number of records in each group.
         count_std_err: its standard error, exact.
         sum: the estimated sum of the amounts in each group.
@@ -112,10 +100,7 @@ class MeanTable(StatisticTable):
 
     @staticmethod
     def numbers(kind: Mean, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
-        """The means of the groups, from the three answers of `Mean`; BudgetError where there is no such level.
-
-        Source: eqs. (118), (119) and (121).
-        """
+        """The means of the groups, from the three answers of `Mean`.  Source: eqs. (118), (119) and (121)."""
         (low, high), (least, most) = kind.limits, kind.expected
         middle, width, part = (low + high) / 2, high - low, (most - least) / (high - low)
         (count, above, _), (of_count, of_above, of_below) = answers, variances
@@ -217,11 +202,7 @@ def mean_std_err(
 
 
 def mean_std_err_of_query(plan: Plan, number: int, *, records: float) -> tuple[FloatArray, str] | None:
-    """As `mean_std_err`, of the query of this number in the workload, with its unit; None unless it is for means.
-
-    Raises:
-        BudgetError: ``records`` is not a positive number.
-    """
+    """As `mean_std_err`, of the query of this number in the workload, with its unit; None unless it is for means."""
     count, (positions, kinds) = require_positive("records", records), plan.workload.query_at(number).table_axes
     axis = statistic_among(kinds)
     kind = None if axis is None else kinds[axis]

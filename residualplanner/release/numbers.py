@@ -57,10 +57,9 @@ class Simulation(NamedTuple):
 
 @hides("about", "file_of", "has_intervals", "intervals", "of", "origin", "parts", "require", "sent", "simulation")
 class Numbers(ABC):
-    """What the numbers of a release are.
+    """What the numbers of a release are: unbiased, made from unbiased ones, or saved in a folder.
 
-    They are unbiased, made from unbiased ones, or saved in a folder.  What is said of a folder is None, or empty, where
-    numbers are computed here.
+    What is said of a folder is None, or empty, where numbers are computed here.
     """
 
     @property
@@ -93,11 +92,7 @@ class Numbers(ABC):
         return None
 
     def simulation(self, measurement: NoisyAnswers) -> Simulation:
-        """Numbers made again, as these were, from noise around them.
-
-        Raises:
-            ArgumentError: they were not made here from unbiased ones.
-        """
+        """Numbers made again, as these were, from noise around them; ArgumentError for others."""
         del measurement
         raise ArgumentError(
             f"errors are simulated for numbers that were made here from unbiased ones, and these are "
@@ -165,13 +160,10 @@ class Numbers(ABC):
         del level
         return not self.product.is_unbiased
 
-    def intervals(self, query: QueryLike, level: float) -> tuple[FloatArray, FloatArray] | None:
-        """The intervals of a table of a folder whose numbers are not unbiased, at a level, (cells,) each.
-
-        None where files have none, or those of another level.
-        """
-        del query, level
-        return None
+    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
+        """The ends of the intervals of a table, (cells,) each, in C order, where these numbers have such."""
+        low, high = table.interval(level)
+        return low.ravel(), high.ravel()
 
     def statistic(self, query: QueryLike) -> "pd.DataFrame":
         """The means or quantiles that a query is for, as a folder has them.

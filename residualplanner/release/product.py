@@ -109,44 +109,20 @@ class Product:
 
 #: Estimates as they follow from the noisy answers.
 UNBIASED = Product()
-#: All that numbers can be, without facts, by name.
-_NAMED = {
-    product.name: product
-    for product in (
-        UNBIASED,
-        Product(is_nonnegative=True),
-        Product(is_rounded=True),
-        Product(is_nonnegative=True, is_rounded=True),
-    )
-}
 
 
 def product_of_json(stated: object) -> Product:
-    """Undo `Product.to_json`; of a release that states none, unbiased estimates.
-
-    Raises:
-        FileFormatError: it is not one that `Product.to_json` gives.
-    """
+    """Undo `Product.to_json`; unbiased where nothing is stated.  FileFormatError where it is something else."""
     if stated is None:
         return UNBIASED
-    if not isinstance(stated, Mapping) or not isinstance(stated.get("facts"), list):
-        raise _unclear()
-    name, facts = stated.get("name"), stated["facts"]
-    if not isinstance(name, str) or name not in _NAMED:
-        raise _unclear()
-    if not all(isinstance(fact, str) and is_unicode(fact) for fact in facts):  # with all labels, whatever these hold
-        raise _unclear()
-    base = stated.get("base", 1)
-    if type(base) is not int or base < 1 or (base > 1 and not _NAMED[name].is_rounded):
-        raise _unclear()
-    product = replace(_NAMED[name], facts=tuple(facts), base=base)
-    if product.is_unbiased or json_text(product.to_json()) != json_text(stated):
-        raise _unclear()
-    return product
-
-
-def _unclear() -> FileFormatError:
-    return FileFormatError("it does not say what its numbers are")
+    facts, base = (stated.get("facts"), stated.get("base", 1)) if isinstance(stated, Mapping) else (None, 1)
+    is_one = isinstance(facts, list) and all(isinstance(fact, str) and is_unicode(fact) for fact in facts)
+    if is_one and type(base) is int and base >= 1:
+        for is_nonnegative, is_rounded in ((True, False), (False, True), (True, True)):
+            product = Product(is_nonnegative, is_rounded, tuple(facts), base)
+            if (is_rounded or base == 1) and json_text(product.to_json()) == json_text(stated):
+                return product
+    raise FileFormatError("it does not say what its numbers are")
 
 
 @hides("part", "raveled", "summed", "transposed")
@@ -172,11 +148,6 @@ class Origin:
 
         Args:
             margin (q_1, .., q_k): of error of the unbiased estimates.
-
-        Example:
-            >>> origin = Origin(np.array([-9.0, 3.0]), np.zeros(2), np.array([np.inf, 5.0]))
-            >>> [end.tolist() for end in origin.interval(np.array([4.0, 4.0]))]
-            [[0.0, 0.0], [0.0, 5.0]]
         """
         low, high = self.estimate - margin, self.estimate + margin
         return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)
@@ -210,16 +181,9 @@ def unlimited(estimate: FloatArray) -> Origin:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Provenance:
-    """Where the numbers of a table come from.
-
-    Attributes:
-        plan: what was measured, with how much noise.
-        product: what they are.
-        origin: what they were made from; None where they are unbiased, and where they come from a file.
-        warning: what is said of their noise where privacy is not guaranteed; else empty.
-    """
+    """Where the numbers of a table come from."""
 
     plan: Plan
     product: Product = UNBIASED
-    origin: Origin | None = None
-    warning: str = ""
+    origin: Origin | None = None  # what they were made from; None where they are unbiased, or come from a file
+    warning: str = ""  # what is said of their noise where privacy is not guaranteed

@@ -55,58 +55,31 @@ _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The columns of a published table beside its labels.
-
-    Attributes:
-        name: of the profile.
-        level: the confidence level, unless another is given.
-        columns: the name of each column of numbers, and the quantity that it holds.
-        is_described: whether a column `QUERY` says in words which cell a row is about.
-        has_noise: whether the noise of every set of attributes stands beside the tables; covariances follow from it.
-        product: what the numbers are.
-        with_unbiased: whether unbiased estimates stand beside numbers that were made from them.
-        quality: which estimates are reliable, if that is to be said.
-    """
+    """The columns of a published table beside its labels."""
 
     name: ProfileName
-    level: float
-    columns: tuple[tuple[str, str], ...]
-    is_described: bool = False
-    has_noise: bool = False
+    level: float  # of confidence, unless another is given
+    columns: tuple[tuple[str, str], ...]  # the name of each column of numbers, and the quantity that it holds
+    is_described: bool = False  # whether a column `QUERY` says in words which cell a row is about
+    has_noise: bool = False  # whether the noise of every set stands beside the tables; covariances follow from it
     product: Product = UNBIASED
-    with_unbiased: bool = False
-    quality: Quality | None = None
+    with_unbiased: bool = False  # whether unbiased estimates stand beside numbers that were made from them
+    quality: Quality | None = None  # which estimates are reliable, if that is to be said
 
     def of(self, product: Product, *, with_unbiased: bool = False, with_intervals: bool = True) -> "Profile":
-        """The profile of another product: names say what the numbers are.
-
-        Args:
-            product: what the numbers are.
-            with_unbiased: whether there is a column of the unbiased estimates that they were made from.
-            with_intervals: whether there are intervals, where the profile has such.
-
-        Example:
-            >>> [name for name, _ in PROFILES["acs"].of(Product(is_nonnegative=True), with_unbiased=True).columns]
-            ['E_nonneg', 'E_unbiased', 'M_unbiased']
-        """
+        """The profile of another product: names say what the numbers are, as "E_nonneg" and "E_unbiased"."""
         if product.is_unbiased:
             return self
         endings = _ENDINGS | {"estimate": product.ending}
-        columns = [
-            (name + endings.get(quantity, ""), quantity)
-            for column, quantity_of_column in self.columns
-            for name, quantity in _beside(column, quantity_of_column, with_unbiased=with_unbiased)
-            if with_intervals or quantity not in _INTERVAL
-        ]
+        columns = []
+        for column, quantity in self.columns:
+            beside = [(column, "unbiased")] if with_unbiased and quantity == "estimate" else []
+            every = [(column, quantity), *beside] if with_intervals or quantity not in _INTERVAL else []
+            columns += [(name + endings.get(each, ""), each) for name, each in every]
         return replace(self, columns=tuple(columns), product=product, with_unbiased=with_unbiased)
 
     def graded(self, quality: Quality | None) -> "Profile":
-        """The profile with columns on the quality of each estimate, unless ``quality`` is None.
-
-        Example:
-            >>> PROFILES["acs"].graded(Quality()).value_names
-            ('E', 'M', 'cv', 'quality')
-        """
+        """The profile with columns on the quality of each estimate, unless ``quality`` is None."""
         return self if quality is None else replace(self, columns=self.columns + _GRADES, quality=quality)
 
     @property
@@ -137,15 +110,10 @@ class Profile:
         """Whether the column of estimates holds integers: floating-point numbers where some are left out."""
         return self.product.is_rounded and self.estimate_name not in self.optional_names
 
-    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> list[Any]:
-        """The columns of numbers, and of words for their quality; rounded estimates are integers, nan is left out.
+    def numbers(self, estimate: FloatArray, std_err: FloatArray, level: float, *, origin: Origin) -> dict[str, Any]:
+        """The columns of numbers by name, and of words for their quality; rounded estimates are integers.
 
-        Args:
-            estimate (cells,): in counts.
-            std_err (cells,): in counts, of the unbiased estimates.
-            level: the confidence level.
-            origin: of the cells: the unbiased estimates.
-
+        They are of cells, whose unbiased estimates, with their standard errors, are the origin's; nan is left out.
         Source: docs/mathematics.md section 7.
         """
         moe = margin_factor(level) * std_err
@@ -153,18 +121,15 @@ class Profile:
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
         if self.quality is not None:
-            found |= _grades(self.quality, found)
-        return [found[quantity] for _, quantity in self.columns]
+            variation = self.quality.variation(shown, std_err)
+            grades = self.quality.grades(variation)
+            found |= {"cv": variation, "quality": grades}
+            if self.quality.suppress:
+                found |= {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
+        return {name: found[quantity] for name, quantity in self.columns}
 
     def meanings(self, level: float, unit: str = COUNTS) -> list[tuple[str, str, str]]:
-        """Name, unit and meaning of every column but the labels'; the unit is empty where there is none.
-
-        Example:
-            >>> for name, unit, meaning in PROFILES["acs"].meanings(0.9):
-            ...     print(f"{name} ({unit}): {meaning}")
-            E (counts): unbiased estimate of the count; it can be negative and need not be an integer
-            M (counts): margin of error: the estimate is within it of the truth with probability 0.9
-        """
+        """Name, unit and meaning of every column but the labels'; the unit is empty where there is none."""
         query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
         meanings = _MEANINGS if self.product.is_unbiased else _MADE
         of = "" if self.product.is_unbiased else " of the unbiased estimate"
@@ -181,22 +146,6 @@ class Profile:
         ]
 
 
-def _beside(column: str, quantity: str, *, with_unbiased: bool) -> list[tuple[str, str]]:
-    """A column, and that of unbiased estimates beside it, if there is one."""
-    own = [(column, quantity)]
-    return [*own, (column, "unbiased")] if with_unbiased and quantity == "estimate" else own
-
-
-def _grades(quality: Quality, columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns on the quality of estimates, and those that it changes, by quantity."""
-    variation = quality.variation(columns["estimate"], columns["std_err"])
-    grades = quality.grades(variation)
-    found = columns | {"cv": variation, "quality": grades}
-    if not quality.suppress:
-        return found
-    return found | {name: np.where(grades == UNRELIABLE, np.nan, found[name]) for name in _SUPPRESSED}
-
-
 _ALL = tuple((quantity, quantity) for quantity in _MEANINGS)
 
 #: The profiles by name: for everyone, for readers of the American Community Survey, for generalized least squares.
@@ -208,35 +157,17 @@ PROFILES: dict[str, Profile] = {
 
 
 def profile_named(name: object) -> Profile:
-    """The profile of this name.
-
-    Raises:
-        WorkloadError: there is none.
-    """
+    """The profile of this name; WorkloadError where there is none."""
     return entry_named("profile", name, PROFILES)
 
 
 def level_of(profile: str, level: float | None) -> float:
-    """The confidence level of a profile's margins of error: ``level`` where it is given, else the profile's own.
-
-    Raises:
-        WorkloadError: there is no such profile.
-        BudgetError: ``level`` is not between 0 and 1.
-
-    Example:
-        >>> level_of("default", None), level_of("acs", None), level_of("acs", 0.99)
-        (0.95, 0.9, 0.99)
-    """
+    """The confidence level of a profile's margins: ``level`` where it is given, else the profile's own."""
     return require_level(profile_named(profile).level if level is None else level)
 
 
 def clash_text(names: Iterable[str]) -> str:
-    """The beginning of a message about attributes that have names of columns.
-
-    Example:
-        >>> clash_text(["moe"]), clash_text(["count", "sum"])
-        ("attribute 'moe' has the name of a column", "attributes 'count' and 'sum' have the names of columns")
-    """
+    """The beginning of a message about attributes that have names of columns."""
     return names_text("attribute", names, "has the name of a column", "have the names of columns")
 
 

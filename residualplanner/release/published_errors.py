@@ -81,12 +81,7 @@ class PublishedErrors:
 
 
 def require_errors_of(plan: Plan, product: Product, errors: PublishedErrors) -> None:
-    """Raise unless errors are about this plan and this sort of numbers.
-
-    Raises:
-        ArgumentError: they are no errors.
-        WorkloadError: they are others'.
-    """
+    """Raise WorkloadError unless errors are about this plan and this sort of numbers."""
     require_type("save", "errors", errors, PublishedErrors, "write save(folder, errors=published_errors(release))")
     if plan_hash(errors.plan) != plan_hash(plan) or errors.product != product:
         raise WorkloadError(

@@ -132,11 +132,7 @@ class Quality:
 
 
 def quality_of_json(stated: object) -> Quality | None:
-    """Undo `Quality.to_json`; None where nothing is stated.
-
-    Raises:
-        FileFormatError: it is no quality.
-    """
+    """Undo `Quality.to_json`; None where nothing is stated.  FileFormatError where it is no quality."""
     if stated is None:
         return None
     try:

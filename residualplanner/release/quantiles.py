@@ -17,17 +17,8 @@ from residualplanner.release.statistic_table import Column, StatisticTable
 class QuantileTable(StatisticTable):
     """Quantiles of the amounts of the records in each group, with intervals whose ends are edges of bins.
 
-    Attributes:
-        attribute: whose amounts it is about.
-        unit: of the amounts, in words.
-        names: of the attributes that make the groups, axis by axis.
-        labels: along each axis.
-        level: the confidence level of the intervals.
-        probabilities (p,): the fractions of the records that are at or below the quantiles.
-        estimate: an axis for each attribute, and the last one for the probabilities; amounts are taken to be spread
-            evenly within a bin; NaN where the count of a group is estimated as 0 or less.
-        low: the lower ends of the intervals.
-        high: the upper ends.
+    The last axis is that of the probabilities.  Amounts are taken to be spread evenly within a bin; estimates are NaN
+    where the count of a group is estimated as 0 or less.
     """
 
     word, phrase = "quantiles", "quantiles of"
@@ -46,10 +37,7 @@ class QuantileTable(StatisticTable):
 
     @staticmethod
     def numbers(kind: Quantiles, answers: FloatArray, variances: FloatArray, level: float) -> dict[str, FloatArray]:
-        """The quantiles (groups.., p), from the count and the excesses; BudgetError where there is no such level.
-
-        Source: eqs. (120) and (124).
-        """
+        """The quantiles (groups.., p), from the count and the excesses.  Source: eqs. (120) and (124)."""
         edges, p = np.array(kind.edges), np.array(kind.probabilities)
         count, excess = answers[0], _by_probability(answers, len(p))
         slack = margin_factor(level) * np.sqrt(_by_probability(variances, len(p)))

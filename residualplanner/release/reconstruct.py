@@ -70,16 +70,9 @@ def reconstruct(
 
 
 def release_of(source: object, function: str, remedy: str) -> Release:
-    """A release itself, or that of a folder: of its measurement, whatever its tables are.
+    """A release itself, or that of a folder: of its measurement, whatever its tables are; as argument of a function.
 
-    Args:
-        source: what ``function`` was given.
-        function: of which it is the argument ``release``.
-        remedy: what to write instead.
-
-    Raises:
-        ArgumentError: it is neither, or a release whose numbers were made from unbiased ones.
-        FileFormatError: as `reconstruct`.
+    ArgumentError, with what to write instead, where it is neither, or its numbers were made from unbiased ones.
     """
     if _is_saved(source):
         return reconstruct(source)

@@ -95,16 +95,9 @@ def _answer_map(own: Sequence[Basis], changes: Mapping[int, ReferenceChange]) ->
 
 
 def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out: int, axes: Sequence[int]) -> Array:
-    """The answers of sets without some attributes, less ``R u`` times those of their subsets along ``axes``.
+    """The answers of sets without the attributes in the bits of a number, less ``R u`` times those of their subsets.
 
     ``(kron over the axes of I - R u 1^T) r``, where the sums along an axis are the answers without it.
-
-    Args:
-        lower: gives the answers of the sets without the attributes in the bits of a number, which have one entry on
-            their axes.
-        spread: ``R u`` by axis, as in `ReferenceChange`.
-        left_out: which attributes are left out.
-        axes: others, each of which changes.
     """
     if not axes:
         return lower(left_out)

@@ -79,9 +79,7 @@ class Release(Mapping[Any, Table]):
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """The measurements that all tables follow from: one, or several that were averaged.
-
-        Those of a folder are left on disk, so it must stay as it is while they are used.
+        """The measurements that all tables follow from: one, or several that were averaged; of a folder, left on disk.
 
         Raises:
             FileFormatError: a file of the folder is missing, was altered, or is about another release.
@@ -95,11 +93,7 @@ class Release(Mapping[Any, Table]):
 
     @cached_property
     def unbiased(self) -> "Release":
-        """The release of the unbiased estimates that the numbers were made from; itself where they are these.
-
-        Of a folder those of a column beside the numbers, where parts have one; else those that follow from its
-        measurement.
-        """
+        """The release of the unbiased estimates that the numbers were made from; itself where they are these."""
         return self if self.product.is_unbiased else Release(self.measurement, self.numbers.unbiased)
 
     @property
@@ -113,9 +107,8 @@ class Release(Mapping[Any, Table]):
         """What was measured, for the package mbi (Private-PGM), as in ``MirrorDescent().estimate(*release.to_mbi())``.
 
         Returns:
-            mbi's domain, and a list of its measurements, one for each set of attributes that was measured: the
-            residual answers, their query and the standard deviation of their noise.  The sum of squares that mbi
-            minimizes is their likelihood, as noise of different sets is independent.
+            mbi's domain, and a measurement for each set of attributes: the residual answers, their query and the
+            standard deviation of their noise.  The sum of squares that mbi minimizes is their likelihood.
 
         Raises:
             MissingExtraError: mbi is not installed.
@@ -166,21 +159,15 @@ class Release(Mapping[Any, Table]):
         """The tables of the queries of the workload as arrays: several of one shape and the same kinds at a time.
 
         The order is the workload's, except that such tables are moved together where they are near each other.
-
-        Args:
-            only: the numbers of the parts whose tables are wanted, ascending; see `part_of`.
-
-        Raises:
-            WorkloadError: there is no such part.
+        Arguments and errors are those of `tables`.
         """
         for batch in self.device_batches(only=only):
             yield batch.to_host(self.device)
 
     def device_batches(self, *, only: Iterable[int] | None = None) -> Iterator[TableBatch]:
-        """The same as `batches`, but the estimates stay on the release's device, as arrays of its library.
+        """The same as `batches`, but the estimates stay on the release's device, for what goes on computing there.
 
-        This is for what goes on computing there.  How many cells are on the device at once does not depend on how many
-        tables there are.
+        How many cells are on the device at once does not depend on how many tables there are.
         """
         for batches in self._chunks(self._runs(only)):
             yield from batches
@@ -222,28 +209,15 @@ class Release(Mapping[Any, Table]):
             only: with "parts", which it chooses: the numbers of the parts to write; see `part_of`.
             progress: as in `tables`.
 
-        The folder holds ``tables/`` (one tidy file for each query, as `Table.to_frame` gives it), ``index.csv`` (which
-        file answers which query), ``errors.csv`` (the plan's error table), ``release.plan`` (the plan),
-        ``release.measurement`` (the noisy answers, from which `reconstruct`, `nonnegative`, `rounded` and `synthesize`
-        make other tables and records), ``metadata.json`` (what the columns mean) and ``manifest.json`` (what the noise
-        was, what it cost, and the hashes of all these files).  With CSV there is also ``tables/csv-metadata.json`` (the
-        metadata as CSV on the Web), and with "gls" ``noise.csv``.  A release of several measurements has the plan and
-        the answers of each, in ``measured-1.plan``, ``measured-1.measurement`` and so on.  `load_tables` reads the
-        folder.
+        The folder holds a tidy file for each table, as `Table.to_frame` gives it, or the parts, what they are for
+        programs, the plan and the noisy answers, from which `reconstruct`, `nonnegative`, `rounded` and `synthesize`
+        make other tables and records, and the hashes of all these files: docs/files.md says which file holds what.
+        `load_tables` reads it.  Parts that were interrupted go on where they stopped when the same measurement is saved
+        to the same folder again; until the end all files are in a hidden folder beside it.
 
-        With "parts" the folder holds ``parts/`` (``table_id``, the number of the table in the order of the workload,
-        ``cell``, the number of the cell in C order, ``estimate`` and, where cells of one table differ in it,
-        ``std_err``), ``tables.parquet`` (what each table is, its part, and its errors), ``labels.parquet`` (what the
-        entries on each axis are), ``parts.csv`` (the parts and their hashes), ``row-groups.csv`` (which tables stand in
-        which row group of a part, and its hash, by which one table is read and checked without the others of its part),
-        and plan, measurement, metadata and manifest as above.  A run that was interrupted goes on where it stopped when
-        the same measurement is saved to the same folder again; until the end all files are in a hidden folder beside
-        it.
-
-        Columns of numbers that are not unbiased end with ``_nonneg``, ``_rounded`` or both, and hold integers where
-        they are rounded; those of standard errors, margins and intervals, which are those of the unbiased estimates,
-        with ``_unbiased``; the intervals are cut at the counts that are possible.  Manifest and metadata say what the
-        numbers are, and which public facts they were made with.
+        Columns of numbers that are not unbiased end with ``_nonneg``, ``_rounded`` or both; those of standard errors,
+        margins and intervals, which are those of the unbiased estimates, with ``_unbiased``, and the intervals are cut
+        at the counts that are possible.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
@@ -258,17 +232,10 @@ class Release(Mapping[Any, Table]):
             OSError: the folder cannot be written.
         """
         from residualplanner.publish.saving import save
-        from residualplanner.publish.style import Style
 
-        style = Style(
-            format=format,
-            profile=profile,
-            level=level,
-            quality=quality,
-            publication=publication,
-            with_unbiased=with_unbiased,
-        )
-        save(self, folder, style, errors=errors, workers=workers, only=only, progress=progress)
+        how: dict[str, Any] = {"profile": profile, "level": level, "quality": quality, "publication": publication}
+        how |= {"with_unbiased": with_unbiased, "errors": errors, "workers": workers, "only": only}
+        save(self, folder, format, progress=progress, **how)
 
     def __getitem__(self, query: QueryLike) -> Table:
         """The table of a query, its axes in the order in which the query is written.
@@ -353,7 +320,6 @@ class Release(Mapping[Any, Table]):
 
 
 def _tables(provenance: Provenance, batch: TableBatch) -> Iterator[Table]:
-    """The tables of a batch, in its order."""
     attributes, estimates = map(tuple, batch.attributes.tolist()), _along_axes(provenance.plan, batch)
     return map(Table, attributes, repeat(batch.kinds), repeat(provenance), estimates)
 

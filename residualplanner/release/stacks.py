@@ -43,11 +43,7 @@ Stack = tuple[NDArray[np.int64], tuple[Kind, ...], Array]
 
 
 class Reconstructor:
-    """Reconstructs tables from the residual answers of a measurement.
-
-    Attributes:
-        device: where they are computed.
-    """
+    """Reconstructs tables from the residual answers of a measurement, on a device."""
 
     def __init__(self, measurement: NoisyAnswers, device: Device = HOST) -> None:
         self.device = device
@@ -67,16 +63,10 @@ class Reconstructor:
         names: Sequence[Kind],
         scratch: Scratch,
     ) -> Iterator[Stack]:
-        """The tables of some queries of one order, stacked by bases and kinds.
+        """The tables of some queries of one order, stacked by bases and kinds: rows in order, each once.
 
-        Args:
-            attributes (m, k): sets of the closure, ascending; attributes of a single value may be among them.
-            kinds (m, k): the kind of query on each attribute, as an index into ``names``.
-            names: kinds of query that the bases of these attributes span.
-            scratch: memory to work in.
-
-        Yields:
-            Rows of the same bases and kinds, in order; each row comes once.
+        ``attributes`` (m, k) are sets of the closure, ascending; ``kinds`` (m, k) are indices into ``names``, which the
+        bases span.
 
         Source: eqs. (10), (13), (25) and (58).
         """
@@ -127,7 +117,6 @@ def _pair_numbers(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray
 
 
 def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The distinct rows of ``flags`` (m, k)."""
     if not flags.any():
         return flags[:1]
     return np.unique(flags, axis=0)
@@ -138,17 +127,10 @@ _BYTES = 8
 
 
 class DeviceAnswers:
-    """The residual answers of a measurement on a device, in memory of bounded size.
+    """Noisy answers, and nothing else, on a device, in memory of bounded size.
 
     The groups of fewest answers are kept there, from their first use on, as many as fit into the device's ``memory``;
     of the others the answers that a batch needs are sent with it.
-
-    Args:
-        residuals: noisy answers, and nothing else.
-        device: where they are needed.
-
-    Raises:
-        ArgumentError: ``residuals`` are not noisy answers.
     """
 
     def __init__(self, residuals: IntegerResiduals | FloatResiduals, device: Device) -> None:
@@ -166,14 +148,9 @@ class DeviceAnswers:
         return self._residuals.divisor(group) if self._numbers(group).dtype == np.int64 else 1
 
     def blocks(self, groups: Sequence[int], rows: NDArray[np.int64]) -> tuple[list[Array], NDArray[np.int64]]:
-        """Blocks on the device, and the rows of them that some tables need.
+        """Blocks (g, m_1, .., m_k) of groups on the device, and which of their rows are meant, (b, j).
 
-        Args:
-            groups (j,): the groups that the tables need, in the order of `tables_of_residuals`.
-            rows (b, j): which rows of these.
-
-        Returns:
-            The blocks (g, m_1, .., m_k), and which of their rows are meant, (b, j).
+        Groups (j,) are those that tables need, in the order of `tables_of_residuals`, and ``rows`` (b, j) theirs.
         """
         if self._are_all_kept or self._is_kept[groups].all():
             return [self._kept(group) for group in groups], rows
@@ -212,13 +189,6 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     values are rebuilt first, ``[u | G]``, and W is applied to them in its own fast way.
 
     Source: eqs. (13) and (25).
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> reconstruction_map(integer_basis([[1, -1]], "given"), Identity()).matrix
-        array([[ 0.5,  0.5],
-               [ 0.5, -0.5]])
     """
     values = basis.reconstruction
     if kind.is_identity:
@@ -242,10 +212,7 @@ def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
 def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
     """The map from the residual answers of a set to its components: the least noise that gives these answers.
 
-    Where its attributes have the subtraction basis, components are a table whose sum along every axis is 0; else they
-    are the answers.
-
-    Source: eq. (48).
+    With subtraction bases these are a table whose sum along every axis is 0; else the answers.  Source: eq. (48).
     """
     return ProductMap(
         [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]

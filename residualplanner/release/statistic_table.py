@@ -122,12 +122,7 @@ class StatisticTable(ABC):
 
     @classmethod
     def of_release(cls, release: Any, attribute: str, by: QueryLike, kind: Statistic, level: float) -> Self:
-        """The statistic of an attribute by groups, from unbiased tables.
-
-        Raises:
-            BudgetError: ``level`` is not between 0 and 1.
-            WorkloadError: the tables are not unbiased, or do not give the answers.
-        """
+        """The statistic of an attribute by groups; WorkloadError unless tables are unbiased and give the answers."""
         margin_factor(level)
         is_release = isinstance(release, Mapping) and isinstance(getattr(release, "plan", None), Plan)
         if not is_release or not release.product.is_unbiased:
@@ -165,11 +160,7 @@ class StatisticTable(ABC):
 
 
 def statistic_query(plan: Plan, attribute: str, by: QueryLike, kind: Statistic) -> dict[str, Kind]:
-    """The query for a statistic of an attribute by groups, its axis the last.
-
-    Raises:
-        WorkloadError: the attribute has no such statistic, or the plan does not answer it for want of its rows.
-    """
+    """The query for a statistic by groups, its axis the last; WorkloadError where the plan lacks its rows."""
     groups = kinds_by_name(plan.domain, by)
     if attribute in groups:
         raise WorkloadError(f"{attribute!r} cannot make the groups of its own statistics; leave it out of by=")
@@ -197,7 +188,6 @@ def _is_answered(workload: Workload, attribute: str, kind: Kind) -> bool:
 
 
 def _lacking(kind: Statistic, attribute: str, query: Mapping[str, Kind]) -> str:
-    """What to add to the workload."""
     groups = [name for name in query if name != attribute]
     return (
         f"the release does not answer the {kind.name} of {attribute!r} by {groups}; let the workload have {query!r}, "

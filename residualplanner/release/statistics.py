@@ -44,14 +44,9 @@ class StatisticForm:
         return TABLES[type(self.kind)].word
 
     @property
-    def unit(self) -> str:
-        """That of the amounts, in words."""
-        return unit_of(self.attribute)
-
-    @property
     def title(self) -> str:
         """What it holds, in words."""
-        return TABLES[type(self.kind)].title_of(self.attribute.name, self.unit)
+        return TABLES[type(self.kind)].title_of(self.attribute.name, unit_of(self.attribute))
 
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:
@@ -78,11 +73,8 @@ class StatisticForm:
     ) -> dict[str, FloatArray]:
         """The numbers by the names of their columns, (rows,) each, or (tables * rows,).
 
-        Args:
-            estimate (.., q_1, .., q_k): those of a table, or of several of one shape.
-            unbiased (.., q_1, .., q_k): the unbiased estimates that they were made from; else the same.
-            variance (.., q_1, .., q_k): of the unbiased estimates, or what broadcasts to these.
-            level: the confidence level of intervals.
+        They follow from a table (.., q_1, .., q_k), or several of one shape, the unbiased one that it was made from,
+        and its variance.
         """
         errors = np.moveaxis(np.broadcast_to(variance, unbiased.shape), self.axis, 0)
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
     import xarray as xr
 
-    from residualplanner.publish.pictures import Picture, ShownTable
+    from residualplanner.publish.pictures.drawing import Picture
+    from residualplanner.publish.pictures.plots import ShownTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +106,7 @@ class Table(Heading):
 
     @property
     def variance(self) -> NDArray[np.float64]:
-        """The exact variance of every cell, (q_1, .., q_k), in counts squared.
-
-        Source: eqs. (11) and (26).
-        """
+        """The exact variance of every cell, (q_1, .., q_k), in counts squared.  Source: eqs. (11) and (26)."""
         return self.plan.variance(self.query)
 
     @property
@@ -148,10 +146,7 @@ class Table(Heading):
     def covariance(self) -> NDArray[np.float64]:
         """The exact covariance of the cells in C order, (cells, cells), in counts squared.
 
-        Raises:
-            WorkloadError: the matrix is too large; `combine` needs none.
-
-        Source: eqs. (12) and (26).
+        WorkloadError, where the matrix is too large; `combine` needs none.  Source: eqs. (12) and (26).
         """
         return self.plan.covariance(self.query)
 
@@ -229,18 +224,16 @@ class Table(Heading):
 
         Of means and quantiles these, and not the answers that they are made of.
         """
-        from residualplanner.publish.pictures import rows_to_show, shown_statistic, shown_table
+        from residualplanner.publish.pictures.plots import rows_to_show, shown_table
         from residualplanner.release.statistics import statistic_of  # which plain tables do without
 
+        of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
         statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)
         if statistic is not None:
-            of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
             axes = {name: of_axes[name] for name in statistic.names} | dict(statistic.more_axes)
             ends = statistic.low, statistic.high
-            return shown_statistic(
-                tuple(axes), [*axes.values()], statistic.estimate, ends, level=level, unit=statistic.unit
-            )
-        found = shown_table(self.names, self.labels_in_words, self.estimate, self.std_err, level=level, unit=self.unit)
+            return shown_table(axes, statistic.estimate, None, ends=ends, level=level, unit=statistic.unit)
+        found = shown_table(of_axes, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
         origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
@@ -285,41 +278,31 @@ class Table(Heading):
     def to_polars(
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
     ) -> "pl.DataFrame":
-        """The same as `to_frame`, as a polars frame.
-
-        Raises:
-            MissingExtraError: polars is not installed.
-            BudgetError, WorkloadError: as `to_frame`.
-        """
+        """The same as `to_frame`, as a polars frame.  MissingExtraError where polars is not installed."""
         return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
 
     def to_xarray(self) -> "xr.Dataset":
-        """The table as an xarray data set: ``estimate`` and ``std_err`` in counts, with labels along each axis.
-
-        Raises:
-            MissingExtraError: xarray is not installed.
-        """
+        """The table as an xarray data set, with labels along each axis.  MissingExtraError without xarray."""
         return xarray_of(self, self.estimate, self.std_err)
 
     def plot(self, level: float = 0.95) -> "Picture":
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
 
-        Where there are more than 20 cells, those with the largest estimates.  Of numbers that were made from unbiased
-        estimates, the intervals are those of these, cut at the counts that are possible.
+        Where there are more than 20 cells, those with the largest estimates.
 
         Args:
-            level: the confidence level of both intervals.
+            level: the confidence level of both intervals, which are those of `interval`.
 
         Raises:
             BudgetError: ``level`` is not between 0 and 1.
         """
-        from residualplanner.publish.pictures import Picture, draw_intervals
+        from residualplanner.publish.pictures.drawing import Picture
+        from residualplanner.publish.pictures.plots import draw_intervals
 
         shown, percent = self.shown(level), f"{100 * level:.6g}%"
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
 
     def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
-        """The columns of the tidy form."""
         numbers = self.estimate, self.std_err
         return tidy_columns(self, self._axes, *numbers, level=level, profile=profile, quality=quality)

@@ -15,7 +15,7 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.release.heading import Heading
 from residualplanner.release.product import unlimited
-from residualplanner.release.profiles import QUERY, ProfileName, level_of, profile_named, require_free_names
+from residualplanner.release.profiles import QUERY, Profile, ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
 
 if TYPE_CHECKING:
@@ -33,26 +33,13 @@ BESIDE = {
 
 
 def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, ...]]:
-    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them.
-
-    Example:
-        >>> from residualplanner import Identity
-        >>> label_columns(Attribute("sex", labels={1: "female", 2: "male"}), Identity())
-        {'sex': (1, 2), 'sex_meaning': ('female', 'male')}
-        >>> label_columns(Attribute("sex", 2), Identity())
-        {'sex': (0, 1)}
-    """
+    """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them."""
     beside = kind.columns_beside(attribute)
     return {attribute.name: kind.labels(attribute)} | {name_beside(attribute, word): beside[word] for word in beside}
 
 
 def name_beside(attribute: Attribute, word: str) -> str:
-    """The name of a column beside the labels of an attribute.
-
-    Example:
-        >>> name_beside(Attribute("sex", 2), "meaning")
-        'sex_meaning'
-    """
+    """The name of a column beside the labels of an attribute, as ``sex_meaning``."""
     return f"{attribute.name}_{word}"
 
 
@@ -72,17 +59,7 @@ def tidy_columns(
     profile: ProfileName,
     quality: Quality | None,
 ) -> dict[str, Any]:
-    """The columns of a table as rows, by name, in their order; options and errors as of `Table.to_frame`.
-
-    Args:
-        heading: of the table.
-        axes: each attribute, and the kind of query on it.
-        estimate (q_1, .., q_k): in counts.
-        std_err (q_1, .., q_k): in counts, of the unbiased estimates.
-        level: of confidence.
-        profile: which columns there are.
-        quality: which estimates are reliable.
-    """
+    """The columns of a table as rows, by name, in their order; options and errors as of `Table.to_frame`."""
     import pandas as pd
 
     product, origin = heading.provenance.product, heading.provenance.origin
@@ -94,28 +71,22 @@ def tidy_columns(
         for axis, index in zip(axes, indices, strict=True)
         for name, labels in label_columns(*axis).items()
     }
-    if chosen.is_described:
-        columns[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
-    known = (origin or unlimited(estimate)).raveled()
-    numbers = chosen.numbers(estimate.ravel(), std_err.ravel(), level_of(profile, level), origin=known)
-    columns.update(zip((name for name, _ in chosen.columns), numbers, strict=True))
-    return columns
+    return columns | number_columns(heading, chosen, estimate, std_err, level_of(profile, level))
+
+
+def number_columns(
+    heading: Heading, profile: Profile, estimate: FloatArray, std_err: FloatArray, level: float
+) -> dict[str, Any]:
+    """The columns of a table beside its labels, by name, (cells,) each."""
+    words = {}
+    if profile.is_described:
+        words[QUERY] = cell_words(heading.names, heading.labels_in_words, heading.universe)
+    origin = (heading.provenance.origin or unlimited(estimate)).raveled()
+    return words | profile.numbers(estimate.ravel(), std_err.ravel(), level, origin=origin)
 
 
 def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: str = "") -> list[str]:
-    """Every cell of a table in words, in C order.
-
-    Args:
-        names: of the attributes.
-        labels: of each attribute, in words, in the order of its axis.
-        universe: which records the table is about, where these are not all.
-
-    Example:
-        >>> cell_words(["sex", "yes"], [["F", "M"], ["false", "true"]])
-        ['sex=F, yes=false', 'sex=F, yes=true', 'sex=M, yes=false', 'sex=M, yes=true']
-        >>> cell_words([], []), cell_words(["sex"], [["F", "M"]], "employed: yes")
-        (['(total)'], ['sex=F among employed: yes', 'sex=M among employed: yes'])
-    """
+    """Every cell of a table in words, in C order, and which records the table is about, where these are not all."""
     pairs = [[f"{name}={label}" for label in entries] for name, entries in zip(names, labels, strict=True)]
     about = f"{AMONG}{universe}" if universe else ""
     return [(", ".join(words) or TOTAL) + about for words in itertools.product(*pairs)]
@@ -123,16 +94,12 @@ def cell_words(names: Sequence[str], labels: Sequence[Sequence[str]], universe: 
 
 def text_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
     """A table as a console shows it: a row for each cell, up to a number of rows."""
-    rows = _rows(heading, estimate, std_err)
-    head = [*heading.names, *heading.provenance.product.columns]
-    lines = [head, *([str(entry) for entry in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    is_number = [False] * len(heading.names) + [True, True]
+    names, words = heading.names, [[str(entry) for entry in row] for row in _rows(heading, estimate, std_err)]
+    lines = [[*names, *heading.provenance.product.columns], *words]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    signs = ["<"] * len(names) + [">", ">"]  # numbers stand on the right
     body = [
-        "  ".join(
-            entry.rjust(width) if right else entry.ljust(width)
-            for entry, width, right in zip(line, widths, is_number, strict=True)
-        ).rstrip()
+        "  ".join(f"{entry:{sign}{width}}" for entry, sign, width in zip(line, signs, widths, strict=True)).rstrip()
         for line in lines
     ]
     return "\n".join(filter(None, [_title(heading, estimate), *body, _note(estimate)]))
@@ -145,22 +112,14 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
 
 
 def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
-    """Columns as a polars frame.
-
-    Raises:
-        MissingExtraError: polars is not installed.
-    """
+    """Columns as a polars frame; MissingExtraError where polars is not installed."""
     with _needing("polars"):
         import polars as pl
     return pl.DataFrame(columns, strict=False)
 
 
 def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "xr.Dataset":
-    """A table as an xarray data set: ``estimate`` and ``std_err``, with labels along each axis.
-
-    Raises:
-        MissingExtraError: xarray is not installed.
-    """
+    """A table as an xarray data set, with labels along each axis; MissingExtraError where xarray is not installed."""
     with _needing("xarray"):
         import xarray as xr
     names, provenance = heading.names, heading.provenance
@@ -174,7 +133,6 @@ def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "x
 
 @contextmanager
 def _needing(package: str) -> Iterator[None]:
-    """Raise MissingExtraError where the package of a frame cannot be imported."""
     try:
         yield
     except ImportError:

@@ -106,14 +106,10 @@ def test_names_of_several_areas_are_refused_and_the_areas_listed():
         rp.Workload(rp.Domain({"county": counties}), [{"county": counties}, ["county"]]), budget=rp.pcost(1)
     )
     table, leaves = any_release(plan)[{"county": counties}], any_release(plan)["county"]
-    with pytest.raises(
-        rp.errors.DomainError, match=r"'county' has several labels called 'Lee': '01081' \(Lee, Alabama\), '02081'"
-    ):
+    with pytest.raises(rp.errors.DomainError, match=r"'county' has several labels called 'Lee': '01081' \(Lee"):
         table.at(county="Lee")
     assert table.at(county="Lee, Alaska").estimate == table.estimate[4]
-    with pytest.raises(
-        rp.errors.DomainError, match=r"several labels called 'Lee': '01081' \(Lee\), '02081' \(Lee\); write the label"
-    ):
+    with pytest.raises(rp.errors.DomainError, match=r"several labels called 'Lee': '01081' \(Lee\), '02081' \(Lee\)"):
         leaves.at(county="Lee")
     with pytest.raises(rp.errors.DomainError, match=r"'county' has no label 'Lee, Alabma'.* did you mean 'Alabama'"):
         table.at(county="Lee, Alabma")

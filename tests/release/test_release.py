@@ -1,6 +1,5 @@
 """Tables of every kind of query, from bases of every sort, are what the explicit matrices of the reconstruction say."""
 
-import itertools
 import threading
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release
 from random_plans import (
@@ -20,13 +18,11 @@ from random_plans import (
     plans,
     plans_by_set,
     query_rows,
-    random_kind,
     random_matrix,
     table_covariance,
 )
 from replayed_measuring import integers_of, noise_frozen, noise_left_out
 from small_pieces import small_batches
-from strategies import cases, names_of
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -76,43 +72,6 @@ def test_long_axes_give_the_same_bits_in_every_stack():
                 assert (table.estimate == expected).all()
 
 
-@pytest.mark.parametrize("size", [1, 2, 6, 40])
-@pytest.mark.parametrize("rows", ["none", "all", "few"])
-def test_long_and_short_axes_give_the_same_for_kinds_of_few_and_many_answers(size, rows):
-    """Whether a matrix product is formed or values are rebuilt and then summed makes no difference."""
-    count = {"none": None, "all": size - 1, "few": max(1, size // 3)}[rows]
-    matrix = None if not count or size == 1 else random_matrix(size, count, 1)
-    kinds = [random_kind(size, matrix, 2)]
-    if matrix is None or count == size - 1:
-        kinds += [IDENTITY, rp.Prefix(), rp.Range()]
-    for first, second in itertools.product(kinds, kinds):
-        query = {"a": first, "b": IDENTITY, "c": second}
-        release = any_release(plan_of((size, 3, size), (matrix, None, matrix), [query]))
-        back = np.linalg.pinv(np.vstack([np.ones(size), dense.subtraction(size) if matrix is None else matrix]))
-        middle = np.linalg.inv(np.vstack([np.ones(3), dense.subtraction(3)]))
-        tensor = np.zeros((back.shape[1], 3, back.shape[1]))
-        for members, answers in answers_of(release).items():
-            place = tuple(slice(1, None) if i in members else 0 for i in range(3))
-            tensor[place] = answers.reshape(tensor[place].shape)
-        expected = np.einsum(
-            "ai,bj,ck,ijk->abc", first.matrix(size) @ back, middle, second.matrix(size) @ back, tensor, optimize=True
-        )
-        found = release[query].estimate
-        np.testing.assert_allclose(found, expected, atol=1e-9 * max(1, np.abs(expected).max()))
-
-
-def test_attributes_of_one_value_can_be_queried_in_any_kind():
-    double = rp.Custom([[1.0], [2.0], [-3.0]])
-    query = {"a": double, "b": IDENTITY, "c": double}
-    release = any_release(plan_of((1, 3, 1), (None, random_matrix(3, 2, 1), None), [query]))
-    alone = release["b"].estimate
-    factors = double.matrix(1)[:, 0]
-    found = release[query].estimate
-    np.testing.assert_allclose(found, np.einsum("a,b,c->abc", factors, alone, factors), atol=1e-12)
-    assert release["a", "b", "c"].estimate.shape == (1, 3, 1)
-    assert (release["a", "b", "c"].estimate.ravel() == alone).all()
-
-
 def test_a_table_knows_its_kinds_its_query_and_its_labels():
     kind = rp.Custom([[1, 1, 1, 1], [1, 0, 0, 0]], labels=["all", "first"])
     release = any_release(plan_of((4, 2), (None, None), [{"a": kind, "b": IDENTITY}, {"a": IDENTITY, "b": IDENTITY}]))
@@ -136,9 +95,7 @@ def test_a_kind_that_does_not_follow_from_what_was_measured_is_refused():
     )
     for query in (("a",), ("a", "b"), {"a": rp.Prefix()}, {"a": rp.Range()}):
         assert query not in release
-        with pytest.raises(
-            rp.errors.WorkloadError, match=r"'a' does not answer \w+; add a query of this kind to the workload"
-        ):
+        with pytest.raises(rp.errors.WorkloadError, match=r"'a' does not answer \w+; add a query of this kind"):
             release[query]
     assert ("b",) in release
 
@@ -192,21 +149,6 @@ def test_wide_integers_with_any_basis_are_saved_and_reconstructed(tmp_path, monk
 DOMAIN = rp.Domain({"a": 3, "one": 1, "b": 2, "c": 4, "d": 3})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=3), budget=rp.pcost(1))
 RELEASE = any_release(PLAN)
-
-
-@given(case=cases())
-def test_estimates_are_the_sum_over_subsets_of_eq_10(case):
-    release = any_release(rp.select(case.workload, budget=rp.pcost(1)))
-    answers = answers_of(release)
-    varied = {members for query in case.queries for members in dense.subsets(query)}
-    for members in varied:
-        expected = np.zeros(int(np.prod([case.sizes[i] for i in members])))
-        for part in dense.subsets(members):
-            if all(case.sizes[i] > 1 for i in part):
-                expected += dense.reconstruction(case.sizes, members, part) @ answers[part]
-        table = release[names_of(members)]
-        assert table.estimate.shape == tuple(case.sizes[i] for i in members)
-        np.testing.assert_allclose(table.estimate.ravel(), expected, atol=1e-11)
 
 
 @given(order=st.permutations("abc"))
@@ -271,11 +213,6 @@ def test_a_release_is_a_mapping():
     assert RELEASE.get(("a", "b", "c", "d")) is None
     assert RELEASE.get(("b",)).names == ("b",)
     assert [table.query for table in RELEASE.values()] == list(RELEASE.keys())
-
-
-def test_a_query_beyond_the_workload_is_answered_where_its_attributes_are_in_one():
-    plan = rp.select(rp.Workload(DOMAIN, [("a", "b", "c")]), budget=rp.pcost(1))
-    assert any_release(plan)["c", "a"].estimate.shape == (4, 3)
 
 
 @pytest.mark.parametrize(

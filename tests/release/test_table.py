@@ -9,7 +9,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import any_release
-from residualplanner.release.table import Estimate
 from strategies import NAMES
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 10, 20]), "one": 1, "sex": ["F", "M"], "code": [7, 30], "yes": [False, True]})
@@ -27,10 +26,9 @@ def test_intervals_are_the_published_quantiles_and_16_steps_of_the_lattice_times
     np.testing.assert_allclose(table.moe(level), quantile * table.std_err, rtol=1e-14)
     np.testing.assert_allclose(low, table.estimate - quantile * table.std_err, rtol=1e-12)
     np.testing.assert_allclose(high, table.estimate + quantile * table.std_err, rtol=1e-12)
-    estimate = Estimate(10.0, 4.0)
-    assert estimate.std_err == 2
-    assert estimate.moe(level) == pytest.approx(2 * quantile)
-    assert estimate.interval(level) == (pytest.approx(10 - 2 * quantile), pytest.approx(10 + 2 * quantile))
+    cell = table.at(age="[0, 10)", sex="F")
+    assert (cell.std_err, cell.moe(level)) == (table.std_err[0, 0], pytest.approx(table.moe(level)[0, 0]))
+    assert cell.interval(level) == (pytest.approx(low[0, 0]), pytest.approx(high[0, 0]))
 
 
 def test_the_total_is_a_table_without_axes():
@@ -60,15 +58,10 @@ def test_a_frame_is_tidy_with_labels_in_the_order_of_the_query():
     assert pd.api.types.is_integer_dtype(frame["code"])
 
 
-def test_labels_are_those_of_the_domain():
-    assert RELEASE["sex", "one"].labels == (("F", "M"), (0,))
-    assert RELEASE["one", "sex"].labels == ((0,), ("F", "M"))
-
-
 @pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -0.5, 95, math.nan, math.inf, None, "0.95", True])
 def test_levels_that_are_none_are_refused(level):
     table = RELEASE["sex"]
-    methods = [table.moe, table.interval, Estimate(1.0, 1.0).moe, Estimate(1.0, 1.0).interval]
+    methods = [table.moe, table.interval, table.at(sex="F").moe, table.at(sex="F").interval]
     for method in [*methods, *([] if level is None else [table.to_frame])]:  # no level is the profile's
         with pytest.raises(rp.errors.BudgetError, match=r"level must be between 0 and 1, such as 0\.95"):
             method(level)
@@ -87,11 +80,3 @@ def test_a_covariance_too_large_to_hold_is_refused_but_not_a_combination():
         table.covariance()
     # The sum of all cells is the total, whose variance is its own noise.
     assert table.combine(np.ones((200, 200))).variance == pytest.approx(float(table.plan.variance(())))
-
-
-def test_an_attribute_named_like_a_column_of_estimates_has_no_frame():
-    domain = rp.Domain({"estimate": 2, "moe": 2, "sex": 2})
-    release = any_release(rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(1)))
-    assert len(release["sex"].to_frame()) == 2
-    with pytest.raises(rp.errors.WorkloadError, match=r"attributes 'estimate' and 'moe' have the names of columns"):
-        release["estimate", "moe"].to_frame()

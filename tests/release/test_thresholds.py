@@ -1,16 +1,13 @@
 """Tables of r-of-k thresholds count the records that match, in every release that is made and in every file."""
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from benchmarks.strict_device import to_host
+from benchmarks.strict_device import KEEPING
 from made_releases import exact_release
-from residualplanner.method.plan.arrays import workload_from_arrays, workload_to_arrays
-from residualplanner.release.devices import Device
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
 
@@ -57,19 +54,15 @@ def test_any_threshold_within_a_query_is_answered_in_the_order_in_which_it_is_wr
 
 def test_a_device_computes_the_same_tables():
     measurement = exact_release(plan_with_all(), DATA).measurement
-    device = Device("strict", strict, strict.Device("device1"), to_host, memory=2**20)
-    for batch in rp.reconstruct(measurement, device=device).device_batches():
-        assert batch.estimates.device == strict.Device("device1")
-    release = rp.reconstruct(measurement, device=device)
+    release = rp.reconstruct(measurement, device=KEEPING)
+    assert {batch.estimates.device for batch in release.device_batches()} == {KEEPING.unit}
     for query in release:
         np.testing.assert_allclose(release[query].estimate, answers(query, DATA), atol=1e-6)
 
 
 def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():
     table = exact_release(plan_with_all(), DATA)[EITHER]
-    with pytest.raises(
-        rp.errors.WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number of records"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="the rows of at least 1 on 'c' do not add up to the number"):
         table.sum("c")
     weights = np.array([[1.0, 0, 0], [0, 0, 0], [0, -1, 0], [0, 0, 2]])
     assert table.combine(weights).estimate == pytest.approx(float((weights * answers(EITHER, DATA)).sum()))
@@ -79,13 +72,9 @@ def test_what_was_measured_in_a_basis_that_tells_values_apart_answers_no_thresho
     workload = rp.Workload(DOMAIN, [{"a": rp.Range(), "b": rp.Identity()}])
     release = exact_release(rp.select(workload, budget=rp.pcost(1)), DATA)
     either = rp.Threshold(("a", "b"), 1)
-    with pytest.raises(
-        rp.errors.WorkloadError, match="what was measured of 'a' does not answer at least 1; add a query of this"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="what was measured of 'a' does not answer at least 1"):
         release[either]
-    with pytest.raises(
-        rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them all in the same"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="'a' tells its values apart, and a threshold treats them"):
         release.plan.variance(either)
 
 
@@ -126,22 +115,5 @@ def test_no_true_count_of_a_threshold_is_outside_the_limits(facts):
 
 
 def test_a_threshold_that_is_known_is_to_be_given_as_its_marginal():
-    with pytest.raises(
-        rp.errors.WorkloadError, match="give the marginal of these attributes, from which the threshold follows"
-    ):
+    with pytest.raises(rp.errors.WorkloadError, match="give the marginal of these attributes"):
         rp.nonnegative(noisy_release(), known=[(EITHER, np.ones((4, 3)))])
-
-
-# Files that somebody hands over.
-
-
-def test_a_saved_threshold_of_too_few_attributes_is_refused():
-    header, parts = workload_to_arrays(rp.Workload(DOMAIN, [MOST]))
-    header["kinds"] = [{"kind": "matching", "at_least": 3}]
-    with pytest.raises(rp.errors.FileFormatError, match="more than 3 attributes of a query"):
-        workload_from_arrays(header, parts, set_limit=100)
-
-
-def test_an_attribute_that_is_not_in_the_domain_is_refused():
-    with pytest.raises(rp.errors.DomainError, match="zip"):
-        rp.Workload(DOMAIN, [rp.Threshold(("a", "zip"), 1)])

@@ -356,7 +356,8 @@ class Plan:
 
     def plot(self) -> "Picture":
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""
-        from residualplanner.publish.pictures import Picture, fairness_figure  # a door
+        from residualplanner.publish.pictures.drawing import Picture  # a door
+        from residualplanner.publish.pictures.plots import fairness_figure  # a door
 
         return Picture("standard errors by size of table", lambda: fairness_figure({"": self.errors()}))
 

@@ -1,7 +1,6 @@
 """The tables of a release as columns of PyArrow: made of estimates to be written, and checked when they are read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,67 +10,53 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.stores import AnyPath
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import Kind
-from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH
-from residualplanner.release.product import unlimited
-from residualplanner.release.profiles import QUERY, Profile
+from residualplanner.publish.files.sidecar import INTEGER, NUMBER, TEXT, TRUTH, Description, FileForm
+from residualplanner.release.profiles import QUERY
 from residualplanner.release.table import Table
-from residualplanner.release.tidy_form import cell_words, label_columns
+from residualplanner.release.tidy_form import number_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class TidyWriter:
-    """Makes columns of the tables of one release, and keeps their labels."""
+def tidy_table(described: Description, form: FileForm, table: Table, average_variance: float) -> Any:
+    """A table as a PyArrow table; the average variance of its cells is that of each where all have one."""
+    import pyarrow as pa
 
-    plan: Plan
-    profile: Profile  # the columns beside the labels
-    level: float  # of confidence
-    #: Of each attribute and kind so far its columns of labels by name: strings in PyArrow's arrays, others in NumPy's.
-    labels: dict[tuple[int, Kind], dict[str, Any]] = field(default_factory=dict)
+    variance = average_variance if _has_one_variance(table) else table.variance
+    std_err = np.broadcast_to(np.sqrt(variance), table.estimate.shape)
+    values = number_columns(table, described.profile, table.estimate, std_err, described.level)
+    columns = label_arrays(form)
+    for column in form.columns:
+        array = pa.array(values[column.name], from_pandas=column.is_optional)  # where nan is nothing
+        is_word = column.datatype == TEXT and column.name != QUERY
+        columns[column.name] = array.dictionary_encode() if is_word else array
+    return pa.table(columns)
 
-    def tidy(self, table: Table, average_variance: float) -> Any:
-        """A table as a PyArrow table: one row per cell, strings dictionary-encoded.
 
-        The average variance of its cells is that of each of them where all have the same.
-        """
-        import pyarrow as pa
+def tidy_statistic(described: Description, form: FileForm, table: Table) -> Any:
+    """The statistic that a table is for, as a PyArrow table."""
+    import pyarrow as pa
 
-        estimate = table.estimate.ravel()
-        variance = average_variance if _has_one_variance(table) else table.variance.ravel()
-        std_err = np.broadcast_to(np.sqrt(variance), estimate.shape)
-        axes = WrittenQuery(table.positions, table.kinds).table_axes
-        keys = enumerate(zip(*axes, strict=True))
-        shape = table.estimate.shape
-        columns = {name: column for axis, key in keys for name, column in self.label_arrays(shape, axis, key)}
-        if self.profile.is_described:
-            columns[QUERY] = pa.array(cell_words(table.names, table.labels_in_words, table.universe), type=pa.string())
-        origin = (table.origin or unlimited(table.estimate)).raveled()
-        names, optional = [name for name, _ in self.profile.columns], self.profile.optional_names
-        numbers = self.profile.numbers(estimate, std_err, self.level, origin=origin)
-        for name, values in zip(names, numbers, strict=True):
-            array = pa.array(values, from_pandas=name in optional)  # where nan is nothing
-            columns[name] = array.dictionary_encode() if name in self.profile.text_names else array
-        return pa.table(columns)
+    assert form.statistic is not None
+    values = form.statistic.values(table.estimate, table.unbiased.estimate, table.variance, described.level)
+    numbers = {name: pa.array(column, from_pandas=True) for name, column in values.items()}
+    return pa.table(label_arrays(form) | numbers)
 
-    def label_arrays(self, shape: tuple[int, ...], axis: int, key: tuple[int, Kind]) -> Iterator[tuple[str, Any]]:
-        """The columns of labels of an axis of a table of this shape, by name, as PyArrow arrays."""
-        import pyarrow as pa
 
-        if key not in self.labels:
-            columns = label_columns(self.plan.domain.attributes[key[0]], key[1])
-            self.labels[key] = {
-                name: pa.array(labels) if isinstance(labels[0], str) else np.array(labels)
-                for name, labels in columns.items()
-            }
-        codes = cell_indices(shape, axis)
-        for name, labels in self.labels[key].items():
-            is_number = isinstance(labels, np.ndarray)
-            yield name, pa.array(labels[codes]) if is_number else pa.DictionaryArray.from_arrays(codes, labels)
+def label_arrays(form: FileForm) -> dict[str, Any]:
+    """The columns of labels by name, as PyArrow arrays, (rows,), strings dictionary-encoded."""
+    import pyarrow as pa
+
+    found: dict[str, Any] = {}
+    for axis, columns in enumerate(form.axes):
+        codes = cell_indices(form.shape, axis)
+        for name, labels in columns.items():
+            if isinstance(labels[0], str):
+                found[name] = pa.DictionaryArray.from_arrays(codes, pa.array(labels))
+            else:
+                found[name] = pa.array(np.array(labels)[codes])
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -82,10 +67,7 @@ def cell_indices(shape: tuple[int, ...], axis: int) -> NDArray[np.int32]:
 
 
 def described_table(table: Any, about: Iterable[tuple[str, str]], columns: Iterable[Sequence[str]]) -> Any:
-    """A PyArrow table with ``about`` in the metadata of its schema, and in those of its fields what columns mean.
-
-    Of some columns there are name, unit and meaning.
-    """
+    """A PyArrow table with ``about`` in the metadata of its schema, and the meanings of columns in those of fields."""
     words = {name: {"unit": unit, "description": meaning} for name, unit, meaning in columns}
     schema = table.schema.with_metadata(dict(about))
     for index, each in enumerate(table.schema):

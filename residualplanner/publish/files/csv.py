@@ -16,8 +16,7 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.files.columns import arrow_type, not_the_table
 from residualplanner.publish.files.file_names import escaped, written_queries
-from residualplanner.publish.files.sidecar import NUMBER, TEXT, Description, label_type
-from residualplanner.publish.files.statistics import FOLDER, datatype_of, statistic_file, statistic_forms
+from residualplanner.publish.files.sidecar import NUMBER, STATISTICS, TEXT, Description, FileForm, label_type
 from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
 
 #: How many bytes are read at a time; a row must fit.
@@ -77,51 +76,16 @@ def read(content: bytes, path: AnyPath, types: Mapping[str, str]) -> Any:
     return table
 
 
-def metadata_files(described: Description, index: Any) -> dict[str, Iterator[bytes]]:
-    """The metadata of CSV files by their place beside these: of the tables in an index, and of statistics, if any."""
-    found = {f"tables/{_FILE}": _metadata(described, _tables(described, index))}
-    statistics = list(_statistics(described))
-    return found | ({f"{FOLDER}/{_FILE}": _metadata(described, statistics)} if statistics else {})
+def metadata_files(described: Description) -> dict[str, Iterator[bytes]]:
+    """The metadata of CSV files by their place beside these: of tables, and of statistics, if any."""
+    tables = map(described.table_form, written_queries(described.plan.workload))
+    found = {f"tables/{_FILE}": _metadata(described, tables)}
+    statistics = list(described.statistic_forms())
+    return found | ({f"{STATISTICS}/{_FILE}": _metadata(described, statistics)} if statistics else {})
 
 
-def _tables(described: Description, index: Any) -> Iterator[str]:
-    """The entries of tables."""
-    domain = described.plan.domain
-    # Tables are many, and have their attributes and units in common: of these each is written out once.
-    columns = {
-        (position, kind): "".join(f"{column}, " for column in _label_columns(domain.attributes[position], kind))
-        for position, kind in described.parts
-    }
-
-    @cache
-    def values_of(unit: str) -> str:
-        every = [(column["datatype"], column["name"], column["unit"], column["meaning"])
-                 for column in described.columns(unit)]  # fmt: skip
-        return ", ".join(json.dumps(_value_column(*column)) for column in every)
-
-    files, queries = (index[name].to_pylist() for name in ("file", "query"))
-    for file, query, written in zip(files, queries, written_queries(described.plan.workload), strict=True):
-        axes = written.table_axes
-        text = "".join(columns[pair] for pair in zip(*axes, strict=True)) + values_of(axes.unit(domain))
-        keys = [domain.names[position] for position in axes.positions]
-        yield _entry(file.removeprefix("tables/"), query, text, keys)
-
-
-def _statistics(described: Description) -> Iterator[str]:
-    """The entries of statistics."""
-    domain = described.plan.domain
-    for query, form in statistic_forms(described.plan.workload, described.profile):
-        texts = [text for group in form.groups for text in _label_columns(*group)]
-        texts += [json.dumps(_column(name, NUMBER) | {"required": True}) for name in form.kind.more_axes]
-        numbers = zip(form.columns, form.described(domain.unit, described.level), strict=True)
-        texts += [json.dumps(_value_column(datatype_of(column), *words)) for column, words in numbers]
-        keys = [*(attribute.name for attribute, _ in form.groups), *form.kind.more_axes]
-        file = PurePosixPath(statistic_file(described, query)).name
-        yield _entry(file, query.words(domain), ", ".join(texts), keys)
-
-
-def _metadata(described: Description, entries: Iterable[str]) -> Iterator[bytes]:
-    """The content of a metadata file, piece by piece, from the entries of its tables."""
+def _metadata(described: Description, forms: Iterable[FileForm]) -> Iterator[bytes]:
+    """The content of a metadata file, piece by piece."""
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": "Differentially private tables",
@@ -130,30 +94,35 @@ def _metadata(described: Description, entries: Iterable[str]) -> Iterator[bytes]
         "dc:identifier": f"plan {described.plan_sha256}",
     }
     yield f'{json.dumps(head, indent=1)[:-2]},\n "tables": ['.encode("ascii")
-    comma = "\n"
-    for entry in entries:
-        yield f"{comma}  {entry}".encode("ascii")
+    comma, domain = "\n", described.plan.domain
+
+    @cache  # tables are many, and have their attributes in common
+    def label_columns_of(key: tuple[int, Kind]) -> list[dict[str, object]]:
+        return list(_label_columns(domain.attributes[key[0]], key[1]))
+
+    for form in forms:
+        columns: list[dict[str, object]] = []
+        for key, labels in zip(form.keys, form.axes, strict=True):
+            columns += label_columns_of(key) if key else [_column(name, NUMBER) | {"required": True} for name in labels]
+        for each in form.columns:
+            words = {"dc:description": each.meaning, **({"schema:unitText": each.unit} if each.unit else {})}
+            columns.append(_column(each.name, each.datatype) | words)
+        keys = [_variable(next(iter(labels))) for labels in form.axes]
+        entry = {
+            "url": quote(PurePosixPath(form.file).name),
+            "dc:title": form.query.words(domain),
+            "tableSchema": {"columns": columns, **({"primaryKey": keys} if keys else {})},
+        }
+        yield f"{comma}  {json.dumps(entry)}".encode("ascii")
         comma = ",\n"
     yield b"\n ]\n}\n"
-
-
-def _entry(file: str, query: str, columns: str, keys: Iterable[str]) -> str:
-    """The entry of a file: its name, its query in words, its columns as JSON, and those that identify a row."""
-    key = [_variable(name) for name in keys]
-    schema = f'"columns": [{columns}]' + (f', "primaryKey": {json.dumps(key)}' if key else "")
-    return f'{{"url": {json.dumps(quote(file))}, "dc:title": {json.dumps(query)}, "tableSchema": {{{schema}}}}}'
-
-
-def _value_column(datatype: str, name: str, unit: str, meaning: str) -> dict[str, object]:
-    words = {"dc:description": meaning, **({"schema:unitText": unit} if unit else {})}
-    return _column(name, datatype) | words
 
 
 def _column(name: str, datatype: str) -> dict[str, object]:
     return {"name": _variable(name), "titles": name, "datatype": datatype}
 
 
-def _label_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
+def _label_columns(attribute: Attribute, kind: Kind) -> Iterator[dict[str, object]]:
     """The columns of labels of an attribute; what is said about it belongs to the first."""
     about = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
     beside = {name_beside(attribute, word): sentence for word, sentence in BESIDE.items()}
@@ -162,14 +131,9 @@ def _label_columns(attribute: Attribute, kind: Kind) -> Iterator[str]:
         column = _column(name, datatype) | {"required": True}
         if datatype == TEXT and "" in labels:
             column["null"] = []  # an empty string is a label, not a missing value
-        yield json.dumps(column | (about if name == attribute.name else {"dc:description": beside[name]}))
+        yield column | (about if name == attribute.name else {"dc:description": beside[name]})
 
 
 def _variable(name: str) -> str:
-    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded.
-
-    Example:
-        >>> _variable("income>50K"), _variable("_age.1"), _variable("ci_low")
-        ('income%3E50K', '%5Fage%2E1', 'ci_low')
-    """
+    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded."""
     return escaped(name, _LETTERS, "%")

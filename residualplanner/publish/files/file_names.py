@@ -36,13 +36,9 @@ _SIGN = "~"
 def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
     """Attribute names as parts of file names, (d,): ASCII letters, digits, ``_`` and ``-`` stay.
 
-    Of any other letter there are the bytes in UTF-8, each as ``~`` and two hexadecimal digits, so that a file has the
-    same name on a disk and in a URL.  Capital letters are encoded too where two names differ in nothing but their case,
-    which some file systems ignore, and so is the first letter of a name that Windows keeps for a device.
-
-    Example:
-        >>> encoded_names(["pay/hour", "sex", "SEX", "aux"])
-        ('pay~2Fhour', 'sex', '~53~45~58', '~61ux')
+    Of any other letter there are the bytes in UTF-8, each as ``~`` and two hexadecimal digits.  Capital letters are
+    encoded too where two names differ in nothing but their case, which some file systems ignore, and so is the first
+    letter of a name that Windows keeps for a device.
     """
     differ = len({name.lower() for name in names}) == len(names)
     return tuple(_encoded(name, _PLAIN if differ else _LOWER) for name in names)
@@ -51,9 +47,7 @@ def encoded_names(names: Sequence[str]) -> tuple[str, ...]:
 def parts_of_kinds(name: str, kinds: Sequence[Kind]) -> list[str]:
     """What an attribute, by its encoded name, contributes to file names for each of the kinds of query on it.
 
-    That is the name alone for the identity, else the name, an ``@``, which no encoded name contains, and the kind's
-    name; with a number where several of the kinds have the same name.  A selection is called after the first letters
-    of what is selected: ``age@prefix``, ``age@custom1``, ``age@among-18-65_1``.
+    As in ``age``, ``age@prefix``, ``age@custom1``, ``age@among-18-65_1``: no encoded name contains an ``@``.
     """
     total, seen, parts = Counter(kind.file_word for kind in kinds), Counter[str](), []
     for kind in kinds:
@@ -94,6 +88,11 @@ def file_stem(parts: Sequence[str]) -> str:
 def sheet_names(names: Sequence[str]) -> list[str]:
     """The names of the sheets of tables in one workbook, as ``1 age.sex``: at most 31 letters, and all different."""
     return [f"{number} {name}"[:_LONGEST_SHEET] for number, name in enumerate(names, start=1)]
+
+
+def statistic_sheet(sheet: str) -> str:
+    """The name of the sheet of a statistic, after that of its table, as "3 statistics"."""
+    return f"{sheet.partition(' ')[0]} statistics"
 
 
 def written_queries(workload: Workload) -> Iterator[WrittenQuery]:

@@ -34,8 +34,8 @@ class TableFormat(NamedTuple):
     #: The columns of a file by name: PyArrow's, or lists with None where there is nothing.  What they hold is compared
     #: afterwards; of bytes that are no such file, whoever made them, it raises `not_the_table`.
     read: Callable[[bytes, AnyPath, Mapping[str, str], int], Mapping[str, Any]]
-    #: Further files in the folder of a release, by their paths, given the index of its tables.
-    beside: Callable[[Description, Any], Mapping[str, Iterable[Any]]] = lambda _described, _index: {}
+    #: Further files in the folder of a release, by their paths.
+    beside: Callable[[Description], Mapping[str, Iterable[Any]]] = lambda _described: {}
     #: Raises WorkloadError where a table cannot be in such a file.
     require: Callable[[Workload], None] = lambda _workload: None
 

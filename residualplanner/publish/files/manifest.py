@@ -77,10 +77,7 @@ def _json_of(path: AnyPath, content: bytes) -> Any:
 
 
 def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int) -> bytes:
-    """What the release of so many tables is and what it cost; never a seed, a count of records, a time or a machine.
-
-    The hashes are those of the files that are not tables.
-    """
+    """What a release of so many tables is and what it cost; never a seed, a count of records, a time or a machine."""
     import pyarrow as pa
 
     plan, noise = described.plan, described.noise
@@ -194,10 +191,7 @@ def _publication_of(metadata: Mapping[str, Any]) -> Publication:
 
 
 def _noise_of(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
-    """How the noise was drawn, if what the manifest says of it, and of the plan, is true of the plan.
-
-    Several measurements have ``plans`` of their own.
-    """
+    """How the noise was drawn, if what is said of it, and of the plan or of several ``plans``, is true of the plan."""
     stated, true = manifest["plan"], about_plan(plan)
     if not isinstance(stated, Mapping):
         raise FileFormatError(f"it does not say what the plan is, which {PLAN_FILE} holds")

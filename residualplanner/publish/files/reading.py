@@ -19,25 +19,22 @@ from residualplanner.method.workload.query import QueryLike, WrittenQuery, writt
 from residualplanner.publish.files import csv, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
 from residualplanner.publish.files.file_names import (
-    BOOK_FILE,
     BOOK_FORMAT,
-    file_stem,
     sheet_names,
+    statistic_sheet,
     table_name,
     written_queries,
 )
 from residualplanner.publish.files.formats import FORMATS
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
-from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, label_type
-from residualplanner.publish.files.statistics import statistic_file, statistic_sheet, types_of
+from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, FileForm
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.numbers import Numbers, one_by_one
 from residualplanner.release.product import Product
 from residualplanner.release.published_errors import PUBLISHED_ERRORS
 from residualplanner.release.quality import Publication, Quality
-from residualplanner.release.statistics import StatisticForm, statistic_form
-from residualplanner.release.tidy_form import label_columns
+from residualplanner.release.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +48,13 @@ _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 @hides("cells_of", "chunks", "described", "estimate", "home")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
-    """The numbers in a folder that ``Release.save`` wrote, each read when it is looked up.
+    """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up.
 
-    Estimates are those that were saved, bit for bit; variances follow from the plan.
+    Attributes:
+        home: where the tables are.
+        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
+        metadata: the content of ``metadata.json``: what their columns mean.
+        described: how they were written.
     """
 
     home: AnyPath
@@ -127,8 +128,7 @@ class Saved(Numbers):
     def statistic(self, query: QueryLike) -> "pd.DataFrame":
         """The means or quantiles that a query is for, as their file has them: with intervals, at the level saved.
 
-        `means` and `quantiles` compute them again from unbiased tables, at any level; of tables that are not unbiased
-        the file alone has them.
+        `means` and `quantiles` compute them again from unbiased tables, at any level.
 
         Args:
             query: one of the workload for a `Mean` or `Quantiles`, its attributes in any order.
@@ -140,12 +140,11 @@ class Saved(Numbers):
             DomainError, WorkloadError: there is no table for the query, it is for counts, or there is no such file.
             FileFormatError: the file is missing, was altered, or is another table.
         """
-        plan, number = self.described.plan, self._number_of(query)
-        written = plan.workload.query_at(number)
-        form = statistic_form(plan.domain, self.described.profile, written)
+        number = self._number_of(query)
+        form = self.described.statistic_form(self.described.plan.workload.query_at(number))
         if form is None:
             raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
-        return frame_of_columns(self._statistic(number, written, form))
+        return frame_of_columns(self._statistic(number, form))
 
     def _number_of(self, query: QueryLike) -> int:
         """The number of a query in the workload; errors as of a look-up."""
@@ -155,7 +154,7 @@ class Saved(Numbers):
         return plan.workload.number_of(written)
 
     @abstractmethod
-    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+    def _statistic(self, number: int, form: FileForm) -> dict[str, Any]:
         """The columns of the statistic of a query of the workload, given its number, after they have been checked."""
 
     def _statistics_of(self, name: str) -> bytes:
@@ -202,13 +201,7 @@ class SavedTable(NamedTuple):
 class InFiles(Saved):
     """The numbers of a folder with a file for each table, or with a sheet of one workbook.
 
-    `frame` gives a table as its file has it.
-
     Attributes:
-        home: where the tables are.
-        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
-        metadata: the content of ``metadata.json``: what their columns mean.
-        described: how they were written.
         files: by the name of a table, such as ``"age@prefix.sex"``, its file; attributes as they were written.
     """
 
@@ -224,14 +217,10 @@ class InFiles(Saved):
     def frame(self, query: QueryLike) -> "pd.DataFrame":
         """The table of a query as its file has it: in the profile, at the level and in the order in which it was saved.
 
-        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.  The
-        errors are those of ``tables[query]``.
+        ``tables[query].to_frame()`` gives it in any profile, at any level and in any order of the attributes.
 
         Args:
             query: a query of the workload, its attributes in any order.
-
-        Returns:
-            The labels and numbers of the file, bit for bit, with labels of the types that the domain declares.
         """
         return frame_of_columns(self._columns(self._number_of(query)))
 
@@ -250,11 +239,10 @@ class InFiles(Saved):
         columns = {column["name"] for column in about["columns"]}
         return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
 
-    def intervals(self, query: QueryLike, level: float) -> tuple[FloatArray, FloatArray] | None:
+    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
         """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
-        if not self.has_intervals(level):
-            return None
-        frame = self.frame(query)
+        del level
+        frame = self.frame(table.query)
         low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
         return low, high
 
@@ -271,28 +259,20 @@ class InFiles(Saved):
 
     def _columns(self, number: int) -> dict[str, Any]:
         """The columns of the file of a table by its number, after they have been checked."""
-        plan, profile, name = self.described.plan, self.described.profile, self._names[number]
-        saved, attributes, written = self.files[name], plan.domain.attributes, plan.workload.query_at(number)
-        keys = [(attributes[position], kind) for position, kind in zip(*written.table_axes, strict=True)]
-        axes = [label_columns(attribute, kind) for attribute, kind in keys]
-        types = {name: label_type(labels) for columns in axes for name, labels in columns.items()}
-        types |= {name: self.described.datatype(name) for name in profile.value_names}
-        content = content_of(self.folder, saved.file, saved.sha256)
-        path, sheet = self.folder / saved.file, self._sheets.get(name, "")
-        return read_columns(content, path, types, saved.cells, axes, optional=profile.optional_names, sheet=sheet)
+        form, name = self.described.table_form(self.described.plan.workload.query_at(number)), self._names[number]
+        saved, sheet = self.files[name], self._sheets.get(name, "")
+        return self._read(form, content_of(self.folder, saved.file, saved.sha256), sheet)
 
-    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
-        sheet, name = "", self._names[number]
-        if self._sheets:
-            file, sheet = BOOK_FILE, statistic_sheet(self._sheets[name])
-            content = content_of(self.folder, file, self.files[name].sha256)
-        else:
-            file = statistic_file(self.described, query)
-            content = self._statistics_of(file)
-        optional = [column.name for column in form.columns]
-        return read_columns(
-            content, self.folder / file, types_of(form), form.rows, form.axes, optional=optional, sheet=sheet
-        )
+    def _statistic(self, number: int, form: FileForm) -> dict[str, Any]:
+        name = self._names[number]
+        if not self._sheets:
+            return self._read(form, self._statistics_of(form.file))
+        content = content_of(self.folder, form.file, self.files[name].sha256)
+        return self._read(form, content, statistic_sheet(self._sheets[name]))
+
+    def _read(self, form: FileForm, content: bytes, sheet: str = "") -> dict[str, Any]:
+        path, axes = self.folder / form.file, form.axes
+        return read_columns(content, path, form.types, form.rows, axes, optional=form.optional, sheet=sheet)
 
 
 def open_files(
@@ -310,17 +290,11 @@ def open_files(
 
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
     """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
-    workload, ending = described.plan.workload, described.file_format
-    if len(files) != len(workload):
-        return False
-    rows = zip(files.items(), written_queries(workload), workload.cells.tolist(), strict=True)
-    every = (((name, saved), described.parts_of(*query), cells) for (name, saved), query, cells in rows)
-    return all(
-        name == table_name(parts)
-        and saved.file == (BOOK_FILE if ending == BOOK_FORMAT else f"tables/{file_stem(parts)}.{ending}")
-        and saved.cells == cells
-        for (name, saved), parts, cells in every
-    )
+    workload = described.plan.workload
+    queries = list(written_queries(workload))
+    names, places = [table_name(described.parts_of(query)) for query in queries], map(described.file_of, queries)
+    found = [(name, saved.file, saved.cells) for name, saved in files.items()]
+    return found == list(zip(names, places, workload.cells.tolist(), strict=True))
 
 
 def read_columns(
@@ -333,11 +307,10 @@ def read_columns(
     optional: Collection[str] = (),
     sheet: str = "",
 ) -> dict[str, Any]:
-    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file.
+    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file, or a sheet of it.
 
-    There must be columns of these types, as many rows as cells, for each axis its labels in its columns, in C order,
-    and, but in ``optional`` columns, a value in each row; else FileFormatError.  They are in a ``sheet`` of a workbook,
-    if it is named, else in a file of the format that its name ends in.
+    FileFormatError unless there are columns of these types, as many rows as cells, for each axis its labels in its
+    columns, in C order, and, but in ``optional`` ones, a value in each row.
     """
     read = partial(workbook.read, sheet=sheet) if sheet else FORMATS[path.suffix[1:]].read
     columns = read(content, path, types, cells)

@@ -1,8 +1,10 @@
 """What the columns of a release's tables mean, for programs: one file for all tables."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.words import query_text
@@ -11,10 +13,19 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files.file_names import NameParts, parts_of_workload
+from residualplanner.publish.files.file_names import (
+    BOOK_FILE,
+    BOOK_FORMAT,
+    NameParts,
+    file_stem,
+    parts_of_workload,
+    written_queries,
+)
 from residualplanner.release.product import Product
 from residualplanner.release.profiles import Profile
 from residualplanner.release.quality import Publication
+from residualplanner.release.statistics import StatisticForm, kinds_of_statistics, statistic_form
+from residualplanner.release.tidy_form import label_columns
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.
 TEXT, INTEGER, TRUTH, NUMBER = "string", "integer", "boolean", "double"
@@ -35,11 +46,72 @@ COVARIANCE = (
     "not C of 1/n_i, and over i in B but not C of 1/n_i.  release.plan has the bases, too, for load_plan"
 )
 
-#: How spreadsheets show numbers that are not counts.
+#: How spreadsheets show numbers that are not counts, and those of statistics.
 _NUMBER_FORMATS = {"cv": "0.0%", "conf_level": "0.0##", "quality": "@"}
+_OF_STATISTICS = "#,##0.00"
+#: The folder of the files of statistics.
+STATISTICS = "statistics"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+class FileColumn(NamedTuple):
+    """A column of a file beside its labels."""
+
+    name: str
+    datatype: str  # in the vocabulary of CSV on the Web
+    unit: str  # empty where there is none
+    meaning: str
+    shown: str = ""  # how spreadsheets show its numbers; the cells hold every digit
+    is_optional: bool = True  # whether a row may have nothing in it
+
+    def to_json(self) -> dict[str, str]:
+        """What it is, for programs."""
+        return {"name": self.name, "datatype": self.datatype, "unit": self.unit, "meaning": self.meaning}
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What it is, for people."""
+        return self.name, self.unit, self.meaning
+
+
+@dataclass(frozen=True, eq=False)
+class FileForm:
+    """What the file of a table holds, or that of the statistic that a table is for, with a row for each cell."""
+
+    query: WrittenQuery
+    file: str  # its path within the folder
+    keys: tuple[tuple[int, Kind] | None, ...]  # the attribute and kind of each axis; None for one of other labels
+    axes: tuple[Mapping[str, Sequence[object]], ...]  # the columns of labels along each axis, by name
+    columns: tuple[FileColumn, ...]
+    statistic: StatisticForm | None = None
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """How many labels there are along each axis."""
+        return tuple(len(next(iter(labels.values()))) for labels in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return math.prod(self.shape)
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each column by its name, in their order."""
+        labels = {name: label_type(values) for columns in self.axes for name, values in columns.items()}
+        return labels | {column.name: column.datatype for column in self.columns}
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The names of columns that may be empty in a row."""
+        return frozenset(column.name for column in self.columns if column.is_optional)
+
+    @property
+    def number_formats(self) -> dict[str, str]:
+        """By the name of a column how spreadsheets show its numbers."""
+        return {column.name: column.shown for column in self.columns if column.shown}
+
+
+@dataclass(frozen=True, eq=False)
 class Description:
     """A release as it is written."""
 
@@ -49,16 +121,54 @@ class Description:
     profile: Profile
     level: float  # of confidence
     publication: Publication = field(default_factory=Publication)
-    parts: NameParts = field(init=False)
-    plan_sha256: str = field(init=False)
+    #: Columns of units, and labels of attributes and kinds, so far: many tables have the same ones.
+    _known: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", parts_of_workload(self.plan.workload))
-        object.__setattr__(self, "plan_sha256", plan_hash(self.plan))
+    @cached_property
+    def parts(self) -> NameParts:
+        """What each attribute contributes to names for each kind of query on it."""
+        return parts_of_workload(self.plan.workload)
 
-    def parts_of(self, positions: Sequence[int], kinds: Sequence[Kind]) -> list[str]:
+    @cached_property
+    def plan_sha256(self) -> str:
+        """The hash of the plan."""
+        return plan_hash(self.plan)
+
+    def parts_of(self, query: WrittenQuery) -> list[str]:
         """What the attributes of a query, with the kinds on them, contribute to the name of its table."""
-        return [self.parts[pair] for pair in zip(positions, kinds, strict=True)]
+        return [self.parts[pair] for pair in zip(*query, strict=True)]
+
+    def file_of(self, query: WrittenQuery, folder: str = "tables") -> str:
+        """The path of the file of a query's table, or of its statistic, within the folder of the release."""
+        if self.file_format == BOOK_FORMAT:
+            return BOOK_FILE
+        return f"{folder}/{file_stem(self.parts_of(query))}.{self.file_format}"
+
+    def table_form(self, query: WrittenQuery) -> FileForm:
+        """What the file of a query's table holds."""
+        keys = tuple(zip(*query.table_axes, strict=True))
+        for key in keys:
+            if key not in self._known:
+                self._known[key] = label_columns(self.plan.domain.attributes[key[0]], key[1])
+        columns = self.columns(query.unit(self.plan.domain))
+        return FileForm(query, self.file_of(query), keys, tuple(map(self._known.__getitem__, keys)), columns)
+
+    def statistic_form(self, query: WrittenQuery) -> FileForm | None:
+        """What the file of the statistic that a query is for holds; None where it is for none."""
+        form = statistic_form(self.plan.domain, self.profile, query)
+        if form is None:
+            return None
+        kinds = [(TRUTH, "") if column.of == "truth" else (NUMBER, _OF_STATISTICS) for column in form.columns]
+        words = zip(kinds, form.described(self.plan.domain.unit, self.level), strict=True)
+        columns = tuple(FileColumn(name, kind, unit, meaning, shown) for (kind, shown), (name, unit, meaning) in words)
+        of_groups = zip(form.positions, (kind for _, kind in form.groups), strict=True)
+        keys = (*of_groups, *(None for _ in form.kind.more_axes))
+        return FileForm(query, self.file_of(query, STATISTICS), keys, form.axes, columns, form)
+
+    def statistic_forms(self) -> Iterator[FileForm]:
+        """What the files of all statistics hold, in the order of their queries."""
+        if kinds_of_statistics(self.plan.workload):
+            yield from filter(None, map(self.statistic_form, written_queries(self.plan.workload)))
 
     @property
     def product(self) -> Product:
@@ -72,18 +182,20 @@ class Description:
         product = {} if self.product.is_unbiased else made
         return product | ({} if self.profile.quality is None else {"quality": self.profile.quality.to_json()})
 
-    def columns(self, unit: str) -> list[dict[str, str]]:
-        """Name, type, unit and meaning of every column beside the attributes', in tables of this unit."""
-        return [
-            {"name": name, "datatype": self.datatype(name), "unit": unit, "meaning": meaning}
-            for name, unit, meaning in self.profile.meanings(self.level, unit)
-        ]
-
-    def datatype(self, name: str) -> str:
-        """The type of a column beside the attributes'."""
-        if name in self.profile.text_names:
-            return TEXT
-        return INTEGER if self.profile.has_integers and name == self.profile.estimate_name else NUMBER
+    def columns(self, unit: str) -> tuple[FileColumn, ...]:
+        """Every column beside the labels in tables of this unit."""
+        if unit not in self._known:
+            quantities, optional = dict(self.profile.columns), self.profile.optional_names
+            every = []
+            for name, own_unit, meaning in self.profile.meanings(self.level, unit):
+                is_integer = self.profile.has_integers and name == self.profile.estimate_name
+                datatype = TEXT if name in self.profile.text_names else INTEGER if is_integer else NUMBER
+                shown = _NUMBER_FORMATS.get(quantities.get(name, ""), "#,##0" if is_integer else "#,##0.0")
+                shown = shown if name in quantities else ""
+                every.append(FileColumn(name, datatype, own_unit, meaning, shown, name in optional))
+            self._known[unit] = tuple(every)
+        found: tuple[FileColumn, ...] = self._known[unit]
+        return found
 
     def metadata(self) -> dict[str, Any]:
         """What the tables hold, as JSON values."""
@@ -91,7 +203,7 @@ class Description:
             "rows": ROWS,
             **({"left_out": omission} if (omission := omission_of(self.plan.domain)) else {}),
             **({"weights": weights} if (weights := self.plan.domain.weight.sentence) else {}),
-            "columns": self.columns(self.plan.domain.unit),
+            "columns": [column.to_json() for column in self.columns(self.plan.domain.unit)],
             **({"units": UNITS} if self.plan.workload.has_sums else {}),
             "conf_level": self.level,
             "variance": VARIANCE,
@@ -103,19 +215,8 @@ class Description:
         stated = {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
         return ({"publication": self.publication.to_json()} if self.publication else {}) | stated
 
-    @property
-    def number_formats(self) -> dict[str, str]:
-        """By the name of a column of numbers how spreadsheets show these; the cells hold every digit."""
-        return {
-            name: _NUMBER_FORMATS.get(quantity, "#,##0" if self.datatype(name) == INTEGER else "#,##0.0")
-            for name, quantity in self.profile.columns
-        }
-
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
-        """What one table is, but not its columns, in pairs of strings.
-
-        ``name`` is the query in words, and ``kinds`` those of query on its attributes, empty if all are the identity.
-        """
+        """What one table is, but not its columns, in pairs of strings, from its query and kinds in words."""
         universe = self._universe(query)
         return [
             *self.publication.to_json().items(),
@@ -137,10 +238,18 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, positions: Sequence[int], unit: str) -> list[tuple[str, ...]]:
-        """Name, unit and meaning of the columns of a table of some attributes, where there is something to say."""
-        values = [(column["name"], column["unit"], column["meaning"]) for column in self.columns(unit)]
-        return [*self.about_attributes(positions), *values]
+    def about_columns(self, form: FileForm) -> list[tuple[str, ...]]:
+        """Name, unit and meaning of the columns of a file, where there is something to say."""
+        return [*self.about_attributes(form.query.positions), *(column.words for column in form.columns)]
+
+    def about_statistics(self) -> dict[str, Any]:
+        """The entry of the metadata on statistics: of each file its columns; none where there are no files."""
+        files = []
+        for form in self.statistic_forms():
+            place = {} if self.file_format == BOOK_FORMAT else {"file": form.file}
+            columns = [words_json(column.words) for column in form.columns]
+            files.append({**place, "query": form.query.words(self.plan.domain), "columns": columns})
+        return {"statistics": files} if files else {}
 
     def about_attributes(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
         """The columns of labels that something is said about: name, unit, meaning."""
@@ -185,13 +294,13 @@ class Description:
         }
 
 
-def label_type(labels: Sequence[object]) -> str:
-    """The type of labels in a table, in the vocabulary of CSV on the Web.
+def words_json(words: tuple[str, str, str]) -> dict[str, str]:
+    """Name, unit and meaning of a column as JSON values."""
+    return dict(zip(("name", "unit", "meaning"), words, strict=True))
 
-    Example:
-        >>> label_type((0, 1, 2)), label_type(("≤ 0", "≤ 1")), label_type((False, True)), label_type((0.25, 0.5))
-        ('integer', 'string', 'boolean', 'double')
-    """
+
+def label_type(labels: Sequence[object]) -> str:
+    """The type of labels in a table, in the vocabulary of CSV on the Web."""
     first = labels[0]
     if isinstance(first, bool):
         return TRUTH

@@ -5,7 +5,6 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -53,10 +52,7 @@ class _Exact(float):
 
 
 def require_workbooks(workload: Workload, *, is_one: bool) -> None:
-    """Raise WorkloadError unless every table of the workload fits a sheet, of one workbook or of its own.
-
-    MissingExtraError, where XlsxWriter is not installed.
-    """
+    """Raise WorkloadError unless every table fits a sheet; MissingExtraError, where XlsxWriter is not installed."""
     if is_one and len(workload) > _MOST_SHEETS:
         raise WorkloadError(
             f"{len(workload):,} tables are too many for one workbook, which holds up to {_MOST_SHEETS}; write "
@@ -76,30 +72,22 @@ def require_workbooks(workload: Workload, *, is_one: bool) -> None:
             _require_texts(name, labels, limit)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Book:
-    """A workbook as it is written, sheet after sheet.
+    """A workbook as it is written: sheets print as wide as they are, with headings, title and number on each page."""
 
-    Every sheet prints on pages as wide as it is, with its headings, the title and the page's number on each of them.
-    """
-
-    formats: Mapping[str, str]  # by the name of a column of numbers how they are shown
-    publication: Publication  # title and author of the workbook
-    _stream: io.BytesIO = field(init=False, default_factory=io.BytesIO)
-    _book: Any = field(init=False)
-    _styles: dict[str, Any] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        book = _xlsxwriter().Workbook(self._stream, {"constant_memory": True})
-        about = {"title": self.publication.title, "author": self.publication.author}
+    def __init__(self, formats: Mapping[str, str], publication: Publication) -> None:
+        self._formats = formats  # by the name of a column of numbers how they are shown
+        self._title = publication.title
+        self._stream = io.BytesIO()
+        self._book = book = _xlsxwriter().Workbook(self._stream, {"constant_memory": True})
+        about = {"title": publication.title, "author": publication.author}
         book.set_properties({"created": _DATE, **{name: text for name, text in about.items() if text}})
-        object.__setattr__(self, "_book", book)
+        self._styles: dict[str, Any] = {"link": book.get_default_url_format()}
         head = {"bold": True, "text_wrap": True, "valign": "bottom", "bottom": 1}
         self._styles["head of text"] = book.add_format(head)
         self._styles["bold"] = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
         self._styles["text"] = book.add_format({"text_wrap": True, "valign": "top", "align": "left"})
-        self._styles["link"] = book.get_default_url_format()
-        for style in set(self.formats.values()):
+        for style in set(self._formats.values()):
             aligned = _ALIGNED.get(style, {"align": "right"})
             self._styles[style] = book.add_format({"num_format": style, "valign": "top"} | aligned)
             self._styles[f"head of {style}"] = book.add_format(head | aligned)
@@ -109,7 +97,7 @@ class Book:
         sheet = self._sheet(name, title, heads=table.column_names)
         writers = [_writer(sheet, column) for column in table.columns]
         for index, (head, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-            shown = self.formats.get(head, "text")
+            shown = self._formats.get(head, "text")
             width = _WORDS_WIDTH if shown == _TEXT_FORMAT else _width(head, column)
             sheet.set_column(index, index, width, self._styles[shown])
         row = 0
@@ -123,10 +111,7 @@ class Book:
         sheet.ignore_errors({"number_stored_as_text": f"A2:XFD{_ROW_LIMIT}"})
 
     def add_texts(self, name: str, rows: Iterable[Sequence[str]]) -> None:
-        """Add a sheet with rows of two or three strings, the first of each in bold; long ones run over several lines.
-
-        Of two strings the second has the width of two columns.
-        """
+        """Add a sheet with rows of two or three strings, the first in bold; of two the second has two columns."""
         sheet = self._sheet(name, "")
         for column, width in enumerate(_ABOUT_WIDTHS):
             sheet.set_column(column, column, width, self._styles["text"])
@@ -173,11 +158,11 @@ class Book:
             short = text if len(text) <= _HEADER_LIMIT else f"{text[: _HEADER_LIMIT - 1]}…"
             return short.replace("&", "&&")  # an "&" begins a command
 
-        header = {"&L": self.publication.title, "&R": title}
+        header = {"&L": self._title, "&R": title}
         sheet.set_header("".join(f"{side}{shown(text)}" for side, text in header.items() if text))
         sheet.set_footer("&L&A&R&P / &N")
         for column, head in enumerate(heads):
-            sheet.write_string(0, column, head, self._styles[f"head of {self.formats.get(head, 'text')}"])
+            sheet.write_string(0, column, head, self._styles[f"head of {self._formats.get(head, 'text')}"])
         if heads:
             sheet.repeat_rows(0)
             sheet.freeze_panes(1, 0)
@@ -271,7 +256,6 @@ def _writer(sheet: Any, column: Any) -> Callable[[int, int, Any], object]:
 
 
 def _width(name: str, column: Any) -> int:
-    """The width of a column in letters, by its name and its labels."""
     import pyarrow as pa
 
     texts = column.chunk(0).dictionary.to_pylist() if pa.types.is_dictionary(column.type) else []

@@ -24,9 +24,8 @@ SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
 Rings = Mapping[str, tuple[FloatArray, ...]]
 #: How many steps of a grid the longer side of a map has: points that fall on one are drawn once.
 _STEPS = 2_000
-#: What to do about files that are no feature collections.
-_OF_TOPOJSON = "it is TopoJSON, from which ogr2ogr, mapshaper or geopandas makes GeoJSON"
-_OF_OTHERS = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area'
+#: What to do about files that are no feature collections, such as TopoJSON.
+_REMEDY = 'write {"type": "FeatureCollection", "features": [...]}, with a feature for each area, as ogr2ogr does'
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -79,9 +78,7 @@ class Boundaries:
 def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[FloatArray, ...]]:
     features = value.get("features") if isinstance(value, Mapping) else None
     if not isinstance(features, list) or value.get("type") != "FeatureCollection" or not features:
-        is_topojson = isinstance(value, Mapping) and value.get("type") == "Topology"
-        remedy = _OF_TOPOJSON if is_topojson else _OF_OTHERS
-        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {remedy}")
+        raise FileFormatError(f"{name} is no GeoJSON feature collection with features; {_REMEDY}")
     if len(features) > AREA_LIMIT:
         raise FileFormatError(f"{name} has {len(features):,} features; the limit is {AREA_LIMIT:,}")
     found: dict[str, tuple[FloatArray, ...]] = {}
@@ -100,7 +97,6 @@ def _rings_of_features(name: str, value: Any, code: str) -> dict[str, tuple[Floa
 
 
 def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
-    """The code of a feature."""
     properties = feature.get("properties")
     own = properties if isinstance(properties, Mapping) else {}
     found = own.get(code, feature.get("id") if code == "id" else None)
@@ -158,8 +154,8 @@ def _is_position(value: Any) -> bool:
 def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
     """The rings of areas in the plane, (m, 2) each, without points that would coincide in a picture.
 
-    Degrees are made of one length in the middle of the map, as in an equirectangular projection, and areas on both
-    sides of the 180th meridian brought together.  Other units are kept.  An area keeps its outline however small it is.
+    Degrees are made of one length in the middle of the map, and areas on both sides of the 180th meridian brought
+    together; other units are kept.  An area keeps its outline however small it is.
     """
     every = np.concatenate([ring for each in rings.values() for ring in each])
     is_degrees = bool((np.abs(every[:, 0]) <= 180).all() and (np.abs(every[:, 1]) <= 90).all())

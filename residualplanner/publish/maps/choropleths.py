@@ -17,8 +17,7 @@ from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.maps.boundaries import Boundaries, plane_rings
-from residualplanner.publish.pictures import Picture
-from residualplanner.publish.pictures.drawing import BLUES, ORANGES, QUIET
+from residualplanner.publish.pictures.drawing import BLUES, ORANGES, QUIET, Picture
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 
@@ -51,10 +50,6 @@ class Areas:
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
         return self.estimate if shown == "estimate" else quality.variation(self.estimate, self.std_err)
-
-    def have_shapes(self, boundaries: Boundaries) -> bool:
-        """Whether some of them have a shape."""
-        return any(boundaries.rings.get(code) for code in self.codes)
 
     def picture(self, boundaries: Boundaries, shown: Shown, quality: Quality) -> Picture:
         """A map of the numbers."""
@@ -109,9 +104,11 @@ def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
     return kind.columns_beside(attribute).get("code") or tuple(map(label_text, kind.labels(attribute)))
 
 
-def areas_with_shapes(table: Table, boundaries: Boundaries) -> list[Areas]:
-    """The areas of the levels of a table of which some have a shape, from coarse to fine."""
-    return [areas for areas in _areas_of_table(table) if areas.have_shapes(boundaries)]
+def areas_with_shapes(table: Table, boundaries: Boundaries, level: str | None = None) -> list[Areas]:
+    """The areas of the levels of a table, or of one level, of which some have a shape, from coarse to fine."""
+    every = _areas_of_table(table)
+    chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
+    return [areas for areas in chosen if any(boundaries.rings.get(code) for code in areas.codes)]
 
 
 def choropleth(
@@ -140,12 +137,10 @@ def choropleth(
     require_type("choropleth", "boundaries", boundaries, Boundaries, 'write Boundaries.from_geojson("x.json", "GEOID")')
     if show not in LEGENDS:
         raise WorkloadError(f"show must be 'estimate' or 'cv', got {value_text(show)}")
-    every = _areas_of_table(table)
-    chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
-    found = [areas for areas in chosen if areas.have_shapes(boundaries)]
+    found = areas_with_shapes(table, boundaries, level)
     if not found:
-        shapes = listed(map(repr, boundaries.rings), 3)
-        codes = listed(map(repr, chosen[-1].codes), 3)
+        of_level = [areas.codes for areas in _areas_of_table(table) if level in (None, areas.level)]
+        shapes, codes = (listed(map(repr, each), 3) for each in (boundaries.rings, of_level[-1]))
         raise WorkloadError(
             f"no area {'' if level is None else f'of the level {level!r} '}has a shape: the codes of the table are "
             f"{codes}, and those of the boundaries {shapes}; choose another property as the code"
@@ -177,12 +172,7 @@ def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
 
 
 def classes_of_variation(grades: tuple[float, float]) -> ColorClasses:
-    """Five classes of coefficients of variation; below the first of the grades these are reliable, then usable.
-
-    Example:
-        >>> classes_of_variation((0.15, 0.30)).texts
-        ('below 5%', '5% to 15%', '15% to 30%', '30% to 60%', '60% or more')
-    """
+    """Five classes of coefficients of variation; below the first of the grades these are reliable, then usable."""
     reliable, usable = grades
     limits = tuple(sorted({reliable / 3, reliable, usable, 2 * usable}))
     return _classes(limits, ORANGES, [f"{100 * limit:.3g}%" for limit in limits])

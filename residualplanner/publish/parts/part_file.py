@@ -31,10 +31,9 @@ _ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256":
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """Which bytes a part has, all together and in pieces; FileFormatError where there is no row group, or no byte.
+    """Which bytes a part has, all together and in pieces: the row groups, one after the other, then the footer.
 
-    The pieces follow one another: the row groups, of which the first starts with the file, and then the footer, which
-    says what stands where.
+    FileFormatError where there is no row group, or no byte of one.
     """
 
     sha256: str  # of the whole file
@@ -55,10 +54,7 @@ class PartFile:
         return json_text([self.sha256, self.sizes, self.hashes])
 
     def row_group(self, path: AnyPath, group: int) -> Any:
-        """The file at a path as a PyArrow buffer in which only one row group and the footer are, and zeros elsewhere.
-
-        FileFormatError, where the file is missing, or has another size; or the hash of one of these two is another.
-        """
+        """The file as a PyArrow buffer of one row group and the footer, both as saved, and zeros elsewhere."""
         import pyarrow as pa
 
         if not path.is_file():

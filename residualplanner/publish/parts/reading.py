@@ -1,5 +1,6 @@
 """A release in parts read back: any one table, after the hash of the row group that it stands in has been compared."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,11 @@ from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
+from residualplanner.publish.files.columns import arrow_type, label_arrays
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.reading import Saved
-from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistics import labels_of, statistics_name
+from residualplanner.publish.files.sidecar import Description, FileForm
+from residualplanner.publish.files.statistics import statistics_name
 from residualplanner.publish.parts.part_file import PartFile, listed_parts
 from residualplanner.publish.parts.statistics import GROUP
 from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
@@ -32,7 +34,6 @@ from residualplanner.release.layout import (
 )
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Numbers
 from residualplanner.release.product import UNBIASED, Product
-from residualplanner.release.statistics import StatisticForm
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +47,6 @@ class InParts(Saved):
     compared.
 
     Attributes:
-        home: where the tables are.
-        manifest: the content of ``manifest.json``: how the tables were made, and what that cost.
-        metadata: the content of ``metadata.json``: what their columns mean.
-        described: how they were written.
         files: what each part is that is in the folder, by its number.
         is_unbiased_column: whether these are the unbiased estimates that stand beside the numbers.
         layout: which tables stand in which part.
@@ -127,20 +124,20 @@ class InParts(Saved):
         found: FloatArray = estimates.astype(np.float64, copy=False)
         return found
 
-    def _statistic(self, number: int, query: WrittenQuery, form: StatisticForm) -> dict[str, Any]:
+    def _statistic(self, number: int, form: FileForm) -> dict[str, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        del query
-        name = statistics_name(form.word)
-        content, names = self._statistics_of(name), [column.name for column in form.columns]
+        assert form.statistic is not None
+        name, names = statistics_name(form.statistic.word), [column.name for column in form.columns]
+        content = self._statistics_of(name)
         try:
             rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])
-            entries = [len(labels) for labels in form.kind.more_axes.values()]
-            groups = np.arange(form.rows) // int(np.prod(entries, dtype=np.int64))
+            groups = np.arange(form.rows) // math.prod(map(len, form.statistic.kind.more_axes.values()))
             if not np.array_equal(rows[GROUP].to_numpy(), groups):
                 raise _another(self.folder / name)
-            return labels_of(form) | {column: rows[column] for column in names}
+            labels = {label: array.cast(arrow_type(form.types[label])) for label, array in label_arrays(form).items()}
+            return labels | {column: rows[column] for column in names}
         except (pa.ArrowException, OSError, KeyError):
             raise _another(self.folder / name) from None
 

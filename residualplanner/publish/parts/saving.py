@@ -58,10 +58,7 @@ def save_parts(
     progress: Progress | None,
     more: Mapping[str, bytes],
 ) -> None:
-    """Write the tables of a measurement's workload in parts, all or some, as `Release.save` describes.
-
-    They hold ``numbers``, which say how they follow from the answers; ``more`` are further files by their names.
-    """
+    """Write the tables of a measurement's workload in parts, all or some, and ``more`` files; see `Release.save`."""
     require_guarded_main("save")
     engine = workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
@@ -130,7 +127,6 @@ def _write_about(described: Description, writer: PartWriter, folder: AnyPath, pa
 
 
 def _write_all(folder: AnyPath, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Write files, and give the hash of each."""
     return {name: write_whole(folder / name, content) for name, content in files.items()}
 
 
@@ -151,11 +147,7 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
     """Where the files of a release of this digest are written, which is whole at ``target`` when the block ends.
 
     Where parts are there when the block raises, or the process is killed, they stay for the next run of the same
-    release; of all else nothing stays.
-
-    Raises:
-        FileExistsError: there is something at ``target``, and it is no unfinished release of this digest.
-        OSError: it cannot be written.
+    release; of all else nothing stays.  FileExistsError where ``target`` is something else.
     """
     where = _in_folder(target, digest) if isinstance(target, Path) else _in_bucket(target, digest)
     with where as folder:
@@ -219,6 +211,5 @@ def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
 
 
 def _empty(folder: BucketPath) -> None:
-    """Remove all objects below a folder."""
     for name in folder.bucket.names(f"{folder.key}/" if folder.key else ""):
         BucketPath(folder.bucket, name).unlink()

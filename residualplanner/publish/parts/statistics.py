@@ -15,13 +15,13 @@ from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.columns import described_table
-from residualplanner.publish.files.sidecar import Description
-from residualplanner.publish.files.statistics import about_columns, form_of, queries_with, statistics_name
+from residualplanner.publish.files.sidecar import Description, words_json
+from residualplanner.publish.files.statistics import queries_with, statistics_name
 from residualplanner.publish.parts.writing import batch_variances, write_tables
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import TABLE_ID, Layout
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
-from residualplanner.release.statistics import columns_in, kinds_of_statistics
+from residualplanner.release.statistics import columns_in, kinds_of_statistics, statistic_form
 
 #: The column of the number of a group in C order.
 GROUP = "group_id"
@@ -56,7 +56,10 @@ def write_statistics(
 def about_statistics(described: Description, files: Mapping[str, str]) -> dict[str, Any]:
     """The entry of the metadata on statistics in parts: of each file its columns, with the units of all attributes."""
     found = [
-        {"file": statistics_name(word), "columns": about_columns(_columns(described, codes))}
+        {
+            "file": statistics_name(word),
+            "columns": list(map(words_json, _columns(described, codes))),
+        }
         for word, codes in kinds_of_statistics(described.plan.workload).items()
         if statistics_name(word) in files
     ]
@@ -80,7 +83,8 @@ def _rows(described: Description, batch: TableBatch, published: FloatArray, vari
     """The rows of the statistics of some tables of the same kinds of query, published as (b, q_1, ..), for PyArrow."""
     import pyarrow as pa
 
-    form = form_of(described, WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds))
+    query = WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds)
+    form = statistic_form(described.plan.domain, described.profile, query)
     axis = statistic_among(batch.kinds)
     assert form is not None
     assert axis is not None

@@ -196,11 +196,7 @@ def _description(content: bytes) -> object:
 
 
 def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]) -> Iterator[Any]:
-    """One row for each table of some parts, as PyArrow tables of many rows each: what `tables.parquet` holds.
-
-    Columns: ``table_id``; ``attributes``, ``kinds`` and ``shape``, lists with one entry for each axis; ``part``; and
-    those of `Plan.errors`.  Nothing loops over tables.
-    """
+    """One row for each table of some parts, as PyArrow tables of many rows each: what `tables.parquet` holds."""
     errors = plan.error_table(level)
     breaks = [0, *(1 + np.flatnonzero(np.diff(parts) > 1)).tolist(), len(parts)]
     for start, stop in pairwise(breaks):
@@ -210,7 +206,6 @@ def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]
 
 
 def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last: int) -> Any:
-    """The rows of the tables from one number on up to another."""
     import pyarrow as pa
 
     workload, numbers = plan.workload, np.arange(first, last)
@@ -232,11 +227,9 @@ def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last:
 
 
 def labels_table(plan: Plan) -> Any:
-    """One row for each answer on each attribute in each kind of query on it.
+    """One row for each answer on each attribute in each kind of query on it; a label that has no meaning is its own.
 
-    Columns: ``attribute``, ``kind`` as in the dictionary of tables, ``index`` of the answer on its axis, ``label``, and
-    ``meaning``: the label in words, or the label itself.  Where a hierarchy is from a file or a frame, also ``level``,
-    ``code``, ``name`` and ``parent``, which are null for all others.
+    The columns of codes, names and levels of classifications are null for all others.
     """
     import pyarrow as pa
 
@@ -286,7 +279,7 @@ def writing(
 ) -> Iterator[Iterator[PartFile]]:
     """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
 
-    The result is what each part is, in order, as they are written.  Workers read the answers from files in the folder.
+    The result is what each part is, in order, as they are written.
     """
     if workers is None:
         yield map(partial(writer.write, folder), parts)
@@ -315,10 +308,7 @@ def remove_answers(folder: AnyPath) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WritePart:
-    """Writes parts; it is sent to workers, which map the files of the measurements.
-
-    What was verified of these files is not verified again where they are the same.
-    """
+    """Writes parts; it is sent to workers, which map the files of the measurements and verify what has changed."""
 
     measurements: tuple[VerifiedFile, ...] = field(hash=False)  # of one measurement, or of several
     folder: AnyPath  # that of the release, with its absolute path

@@ -108,10 +108,7 @@ def svg_of(draw: "Callable[[], Figure]") -> str:
 
 
 def inline_svg(svg: str, name: str, *, title: str, description: str) -> str:
-    """An SVG file of `svg_of` as an element of a page: named and described, in the page's colors, its ids its own.
-
-    The name is unique in the page; the description is for readers who do not see the picture.
-    """
+    """An SVG file of `svg_of` as an element of a page: named and described, in the page's colors, its ids its own."""
     from html import escape  # here, since all entities of HTML come with it
 
     def adapted(tag: re.Match[str]) -> str:

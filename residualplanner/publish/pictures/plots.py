@@ -43,13 +43,7 @@ _SPOT = 1 / 160
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ShownTable:
-    """Some cells of one table: all if they are few, else those with the largest estimates.
-
-    Example:
-        >>> shown = ShownTable(("sex",), 2, (("F",), ("M",)), np.array([5.0, 9.0]), np.array([1.0, 1.0]), 0.95)
-        >>> shown.margins.round(2).tolist(), shown.joint_margins.round(2).tolist()
-        ([1.96, 1.96], [2.24, 2.24])
-    """
+    """Some cells of one table: all if they are few, else those with the largest estimates."""
 
     names: tuple[str, ...]  # of the attributes
     cells: int  # how many cells the table has
@@ -63,6 +57,8 @@ class ShownTable:
     ends: tuple[FloatArray, FloatArray] | None = None
     #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
+
+    is_statistic: bool = False  # whether it shows means or quantiles, of which only intervals are known, not margins
 
     @property
     def is_whole(self) -> bool:
@@ -91,42 +87,25 @@ class ShownTable:
 
 
 def shown_table(
-    names: tuple[str, ...],
-    labels: Sequence[Sequence[object]],
+    axes: Mapping[str, Sequence[object]],
     estimate: FloatArray,
-    std_err: FloatArray,
+    std_err: FloatArray | None,
     *,
+    ends: Sequence[FloatArray] = (),
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table: labels of each attribute, estimates and their standard errors, (q_1, .., q_k)."""
-    chosen = rows_to_show(estimate.ravel())
+    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k).
+
+    Of a statistic only the ends of its intervals are known, which are not the estimates and a margin.
+    """
+    chosen, names = rows_to_show(estimate.ravel()), tuple(axes)
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
-    texts = tuple(tuple(str(labels[axis][i]) for axis, i in enumerate(row)) for row in indices.tolist())
-    return ShownTable(
-        names,
-        estimate.size,
-        texts,
-        estimate.ravel()[chosen],
-        std_err.ravel()[chosen],
-        level,
-        RECORDS if unit == COUNTS else unit,
-    )
-
-
-def shown_statistic(
-    names: tuple[str, ...],
-    labels: Sequence[Sequence[object]],
-    estimate: FloatArray,
-    ends: tuple[FloatArray, FloatArray],
-    *,
-    level: float,
-    unit: str,
-) -> ShownTable:
-    """The rows to show of a statistic, whose intervals are not the estimates and a margin; else as `shown_table`."""
-    found = shown_table(names, labels, estimate, np.full_like(estimate, np.nan), level=level, unit=unit)
-    chosen = rows_to_show(estimate.ravel())
-    return replace(found, ends=(frozen(ends[0].ravel()[chosen]), frozen(ends[1].ravel()[chosen])))
+    texts = tuple(tuple(str(axes[name][i]) for name, i in zip(names, row, strict=True)) for row in indices.tolist())
+    numbers, *of_ends = (frozen(each.ravel()[chosen]) for each in (estimate, *ends))
+    errors = np.full_like(numbers, np.nan) if std_err is None else std_err.ravel()[chosen]
+    shown = ShownTable(names, estimate.size, texts, numbers, errors, level, RECORDS if unit == COUNTS else unit)
+    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]), is_statistic=True)
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
@@ -159,9 +138,7 @@ def fairness_figure(
 ) -> "Figure":
     """The standard error of a cell against the size of its table, a panel for each plan, by order, on log axes.
 
-    Of each plan there is what `fairness_data` gives, by its name, and perhaps a title in the place of that.  The axis
-    covers more standard errors, in counts, so that several figures can be compared.
-
+    Of each plan there is what `fairness_data` gives, by its name; the axis covers more standard errors, in counts.
     Source: paper section 6.2, figures 1 to 3.
     """
     from matplotlib.figure import Figure
@@ -213,10 +190,7 @@ def draw_targets(names: Sequence[str], margins: Any, targets: Any, met: Sequence
 
 
 def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
-    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once.
-
-    Intervals that were cut at the counts that are possible need not have the estimate in them.
-    """
+    """Estimates with two intervals each: a thick bar for the cell by itself, a thin one for all cells at once."""
     from matplotlib.ticker import MaxNLocator
 
     figure, axes = _bars(len(table.labels))

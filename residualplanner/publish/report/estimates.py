@@ -10,9 +10,9 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, count_text, listed
 from residualplanner.publish.maps import Boundaries, require_shapes
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
-from residualplanner.publish.pictures import ShownTable, draw_intervals, svg_of
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import ShownTable, draw_intervals
 from residualplanner.publish.report.figures import Figure
-from residualplanner.publish.report.statistics import shown_statistic_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
 from residualplanner.release.quality import Quality
@@ -31,10 +31,7 @@ _TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of 
 
 
 def rows_of_tables(subject: Subject) -> list[int]:
-    """The rows of the error table of the tables to show: of each order the one with the most cells.
-
-    Orders 1 to 4, or the lowest four there are, without tables of more than two million cells, or that a folder lacks.
-    """
+    """The rows of the error table of the tables to show: of the four lowest orders the largest that can be read."""
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
     possible = np.where((cells <= _LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
     found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
@@ -45,85 +42,64 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
     """The tables of a release to show, read one at a time: of means and quantiles these, not what they are made of."""
     rows = rows_of_tables(subject) if subject.tables else []
     for row, name in zip(rows, table_names(subject.errors.iloc[rows]), strict=True):
-        order = int(subject.errors["order"].iloc[row])
-        statistic = shown_statistic_of(subject, row)
-        if statistic is not None:
-            yield _statistic(statistic, name, order)
-        elif subject.product.is_unbiased:
-            yield _estimates(subject.read_table(row), name, order)
-        else:
-            yield _made_estimates(subject.read_table(row), name, order)
+        table, is_unbiased = subject.read_table(row), subject.product.is_unbiased
+        columns, errors = _columns(table, is_unbiased=is_unbiased)
+        title = f"table-{int(subject.errors['order'].iloc[row])}", name, _note(table, is_unbiased=is_unbiased)
+        yield _of_cells(table, title, columns, decimals_of_errors(errors))
 
 
-def _estimates(table: ShownTable, name: str, order: int) -> Figure:
-    note = (
-        f"All {count_text(table.cells, 'cell')}."
-        if table.is_whole
-        else f"The {len(table.labels)} largest estimates of {table.cells:,}. Chosen for their size, they tend to be "
-        "too high; the wide intervals hold for all cells at once, hence also for chosen ones."
-    )
-    columns = {
+def _note(table: ShownTable, *, is_unbiased: bool) -> str:
+    """Which cells are shown, and what is to be known of their intervals."""
+    shown = "All" if table.is_whole else f"The {len(table.labels)} largest"
+    if table.is_statistic:
+        of = "" if table.is_whole else " of"
+        return f"{shown}{of} {count_text(table.cells, 'value')}, in {table.unit}, each with its interval."
+    if is_unbiased and not table.is_whole:
+        return (
+            f"{shown} estimates of {table.cells:,}. Chosen for their size, they tend to be too high; the wide "
+            "intervals hold for all cells at once, hence also for chosen ones."
+        )
+    of = "" if table.is_whole else " numbers of"
+    return f"{shown}{of} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}"
+
+
+def _columns(table: ShownTable, *, is_unbiased: bool) -> tuple[dict[tuple[str, str], FloatArray], FloatArray]:
+    """The columns of numbers by their names in the data and their headings; and the errors that set their digits."""
+    percent, ending = level_text(table.level), "" if table.is_statistic else "_unbiased"
+    heads = (f"ci_low{ending}", f"{percent} from"), (f"ci_high{ending}", "To")
+    ends = {} if table.ends is None else dict(zip(heads, table.ends, strict=True))
+    if table.is_statistic:
+        low, high = ends.values()
+        return {("estimate", f"Estimate, {table.unit}"): table.estimates, **ends}, high - low
+    if not is_unbiased:
+        std_err = "std_err_unbiased", "Standard error of the unbiased estimate"
+        return {("estimate", "Estimate"): table.estimates, std_err: table.std_errs, **ends}, table.std_errs
+    return {
         ("estimate", "Estimate"): table.estimates,
-        ("moe", f"± {level_text(table.level)}"): table.margins,
+        ("moe", f"± {percent}"): table.margins,
         ("ci_low", "From"): table.estimates - table.margins,
         ("ci_high", "To"): table.estimates + table.margins,
         ("joint_moe", "± all at once"): table.joint_margins,
-    }
-    return _of_cells(table, name, order, note, columns, decimals_of_errors(table.margins))
-
-
-def _made_estimates(table: ShownTable, name: str, order: int) -> Figure:
-    """The same of numbers that are not unbiased: with the intervals of those that are, cut at what is possible."""
-    size = "All" if table.is_whole else f"The {len(table.labels)} largest numbers of"
-    note = f"{size} {count_text(table.cells, 'cell')}.{_CUT if table.ends is not None else ''}"
-    columns = {
-        ("estimate", "Estimate"): table.estimates,
-        ("std_err_unbiased", "Standard error of the unbiased estimate"): table.std_errs,
-    }
-    return _of_cells(table, name, order, note, columns | _ends(table, "_unbiased"), decimals_of_errors(table.std_errs))
-
-
-def _statistic(table: ShownTable, name: str, order: int) -> Figure:
-    """Means or quantiles with their intervals, each of which need not have its estimate in the middle."""
-    size = "All" if table.is_whole else f"The {len(table.labels)} largest of"
-    note = f"{size} {count_text(table.cells, 'value')}, in {table.unit}, each with its interval."
-    ends = _ends(table)
-    low, high = ends.values()
-    columns = {("estimate", f"Estimate, {table.unit}"): table.estimates, **ends}
-    return _of_cells(table, name, order, note, columns, decimals_of_errors(high - low))
-
-
-def _ends(table: ShownTable, ending: str = "") -> dict[tuple[str, str], FloatArray]:
-    """The columns of the ends of intervals that are not the estimates and a margin; none where there are none."""
-    heads = (f"ci_low{ending}", f"{level_text(table.level)} from"), (f"ci_high{ending}", "To")
-    return {} if table.ends is None else dict(zip(heads, table.ends, strict=True))
+    }, table.margins
 
 
 def _of_cells(
-    table: ShownTable,
-    name: str,
-    order: int,
-    caption: str,
-    columns: Mapping[tuple[str, str], FloatArray],
-    decimals: int,
+    table: ShownTable, title: tuple[str, str, str], columns: Mapping[tuple[str, str], FloatArray], decimals: int
 ) -> Figure:
-    """The picture of cells with their intervals; columns of numbers by their names in the data and their headings."""
+    """The picture of cells with their intervals, of this name, title and caption."""
     import pandas as pd
 
     labels = f"{level_text(table.level)} interval of the cell by itself", "of all cells of the table at once"
     data = pd.DataFrame([list(labels) for labels in table.labels], columns=list(table.names))
-    numbers = pd.DataFrame({key: values for (key, _), values in columns.items()})
     shown = dict(columns)
     ends = [key for key in columns if key[0].startswith("ci_")]
     if ends:
         low, high = ends
         shown[low], shown[high] = apart(columns[low], columns[high], decimals)
     return Figure(
-        name=f"table-{order}",
-        title=name,
-        caption=caption,
+        *title,
         svg=svg_of(partial(draw_intervals, table, labels=labels)),
-        data=pd.concat([data, numbers], axis=1),
+        data=pd.concat([data, pd.DataFrame({key: values for (key, _), values in columns.items()})], axis=1),
         head=(*table.names, *(heading for _, heading in columns)),
         rows=[
             (*cell, *("–" if np.isnan(number) else f"{number:,.{decimals}f}" for number in row))
@@ -136,7 +112,7 @@ def _of_cells(
 def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
     """For each level of each attribute whose areas have shapes two maps: of estimates, and how noisy they are.
 
-    The numbers are those of a table of the attribute alone; where there is none, of one that is summed over the others.
+    The numbers are those of a table of the attribute alone, or else of one that is summed over the others.
     """
     number = 0
     for name, boundaries in maps.items():
@@ -190,37 +166,33 @@ def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, n
     import pandas as pd
 
     quality = subject.quality or Quality()
-    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS].tolist()
-    variation = areas.numbers("cv", quality)
+    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS]
     unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
     about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
-    if shown == "estimate":
-        about = subject.product.caution
-    data = {
-        "level": areas.level,
-        "code": areas.codes,
-        "name": areas.names,
-        "estimate": areas.estimate,
-        "std_err": areas.std_err,
-        "cv": variation,
-        "has_shape": [bool(boundaries.rings.get(code)) for code in areas.codes],
-    }
+    data = pd.DataFrame(
+        {
+            "level": areas.level,
+            "code": areas.codes,
+            "name": areas.names,
+            "estimate": areas.estimate,
+            "std_err": areas.std_err,
+            "cv": areas.numbers("cv", quality),
+            "has_shape": [bool(boundaries.rings.get(code)) for code in areas.codes],
+        }
+    )
+    texts = data.iloc[order][["code", "name", "estimate", "std_err", "cv"]].itertuples(index=False, name=None)
     return Figure(
-        name=name,
-        title=f"{_TITLES[shown]} by {areas.level}",
-        caption=" ".join(filter(None, (about, *_lacking(areas, boundaries)))),
+        name,
+        f"{_TITLES[shown]} by {areas.level}",
+        " ".join(
+            filter(None, (subject.product.caution if shown == "estimate" else about, *_lacking(areas, boundaries)))
+        ),
         svg=svg_of(areas.picture(boundaries, shown, quality).draw),
-        data=pd.DataFrame(data),
+        data=data,
         head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
         rows=[
-            (
-                areas.codes[row],
-                areas.names[row],
-                f"{areas.estimate[row]:,.1f}",
-                f"{areas.std_err[row]:,.1f}",
-                "–" if np.isnan(variation[row]) else f"{variation[row]:.1%}",
-            )
-            for row in order
+            (code, area, f"{estimate:,.1f}", f"{std_err:,.1f}", "–" if np.isnan(variation) else f"{variation:.1%}")
+            for code, area, estimate, std_err, variation in texts
         ],
     )
 

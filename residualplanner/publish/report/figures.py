@@ -4,7 +4,7 @@ Cell fairness is how the accuracy of a table's cells depends on its size, for th
 Source: paper section 6.2, figures 1 to 3.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -19,7 +19,8 @@ from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
-from residualplanner.publish.pictures import draw_budget, draw_targets, fairness_figure, svg_of
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import draw_budget, draw_targets, fairness_figure
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_texts, level_text, ratio_text, table_names
 
@@ -40,7 +41,7 @@ WEIGHTINGS: Mapping[Literal["equal", "cells", "sqrt"], str] = {
 _SETS, _SETS_REPLACED = 200_000, 500
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Figure:
     """A picture of a report."""
 
@@ -99,6 +100,10 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     return [(_order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 
+def _texts(*columns: Iterable[str]) -> list[tuple[str, ...]]:
+    return list(zip(*columns, strict=True))
+
+
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
@@ -112,10 +117,7 @@ def _budget_by_order(subject: Subject) -> Figure:
         svg=svg_of(partial(draw_budget, names, parts)),
         data=data,
         head=("Order", "Tables", "Cells", "Share of budget"),
-        rows=[
-            (name, number_text(tables), number_text(cells), percent_text(part))
-            for name, tables, cells, part in zip(names, data["tables"], data["cells"], parts, strict=True)
-        ],
+        rows=_texts(names, map(number_text, data["tables"]), map(number_text, data["cells"]), map(percent_text, parts)),
     )
 
 
@@ -134,10 +136,7 @@ def _budget_by_query(subject: Subject) -> Figure:
         svg=svg_of(partial(draw_budget, names, parts)),
         data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
-        rows=[
-            (name, number_text(cells), percent_text(part))
-            for name, cells, part in zip(names, top["cells"], parts, strict=True)
-        ],
+        rows=_texts(names, map(number_text, top["cells"]), map(percent_text, parts)),
     )
 
 
@@ -168,11 +167,7 @@ def _fairness(subject: Subject) -> Figure:
         svg=svg_of(partial(fairness_figure, data, titles, unit=subject.plan.domain.unit)),
         data=wide,
         head=("Weights", "Order", "Tables", "Least", "Median", "Largest standard error"),
-        rows=[
-            ("this plan" if name == "plan" else name, *row)
-            for name, frame in data.items()
-            for row in spread_rows(frame)
-        ],
+        rows=[(name.replace("plan", "this plan"), *row) for name, frame in data.items() for row in spread_rows(frame)],
     )
 
 
@@ -181,60 +176,44 @@ def _targets(subject: Subject) -> Figure:
     targets = targets.assign(margin=margin_factor(subject.target_level) * targets["max_std_err"])
     ratio = (targets["margin"] / targets["target"]).to_numpy()
     targets = targets.iloc[np.argsort(-ratio, kind="stable")]
-    met = targets["meets_target"].astype(bool)
     shown = targets.iloc[:_NAMED_TARGETS]
+    met = shown["meets_target"].astype(bool).tolist()
     names = table_names(shown)
     margins, limits = (shown[name].to_numpy(dtype=np.float64) for name in ("margin", "target"))
     nearest = f" Shown are the {len(shown)} that come nearest to their target or miss it by most."
     return Figure(
         name="targets",
         title="Error against targets",
-        caption=f"{int(met.sum()):,} of {count_text(len(targets), 'table')} with a target "
+        caption=f"{int(targets['meets_target'].sum()):,} of {count_text(len(targets), 'table')} with a target "
         f"{'meets' if len(targets) == 1 else 'meet'} it: the {level_text(subject.target_level)} margin of error "
         "of the worst cell is no larger." + (nearest if len(shown) < len(targets) else ""),
-        svg=svg_of(partial(draw_targets, names, margins, limits, met.iloc[: len(shown)].tolist())),
+        svg=svg_of(partial(draw_targets, names, margins, limits, met)),
         data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
         head=("Table", "Margin of the worst cell", "Target", "Met"),
-        rows=[
-            (name, number_text(margin), number_text(target), "yes" if fits else "no")
-            for name, margin, target, fits in zip(names, shown["margin"], shown["target"], met, strict=False)
-        ],
+        rows=_texts(
+            names, map(number_text, margins), map(number_text, limits), ("yes" if fits else "no" for fits in met)
+        ),
     )
 
 
 def fairness_data(plan: Plan) -> "pd.DataFrame":
-    """The standard error of a cell of every table, beside the table's size.
-
-    Returns:
-        Columns ``query``, ``order`` (how many attributes it has), ``cells`` and ``std_err`` (the root of the average
-        cell variance, in counts; of sums of amounts in units of the largest amount, so that tables can be compared),
-        a row for each query of the workload, in its order.
+    """The standard error of a cell of every table beside its size, as ``query``, ``order``, ``cells`` and ``std_err``.
 
     Source: paper section 6.2; of sums eq. (107).
-
-    Example:
-        >>> from residualplanner import Domain, marginals, pcost
-        >>> plan = select(marginals(Domain({"age": 3, "sex": 2}), up_to=1), budget=pcost(1))
-        >>> fairness_data(plan)[["query", "order", "cells"]].values.tolist()
-        [['(total)', 0, 1], ['age', 1, 3], ['sex', 1, 2]]
     """
     return comparable(plan.errors())
 
 
 def comparable(errors: "pd.DataFrame") -> "pd.DataFrame":
-    """The standard errors of an error table in counts, those of sums in units of the largest amount.
-
-    Source: eq. (107).
-    """
+    """The standard errors of an error table, those of sums in units of the largest amount.  Source: eq. (107)."""
     scaled = errors.assign(std_err=errors["std_err"] / errors.get("scale", 1.0))
     return scaled[["query", "order", "cells", "std_err"]]
 
 
 def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
-    """The standard errors of a report's subject, under "plan", and those of the weightings, where planning is cheap.
+    """The standard errors of a report's subject, under "plan", and of other weightings, where planning is cheap.
 
-    The weighting that the plan itself has is not planned again.  Where records are replaced their number is public, and
-    left out: its noise is as small as floating point allows.
+    Where records are replaced their number is public, and left out: its noise is as small as floating point allows.
     """
     is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
     if not is_secret.any():

@@ -59,15 +59,7 @@ def page_of(
     figures: Mapping[str, tuple[Figure, ...]],
     folder: str,
 ) -> str:
-    """The page as HTML.
-
-    Args:
-        subject: what it is about.
-        rows: of the error table.
-        tables: of a release, to search and sort.
-        figures: ``figures`` on budget and errors, ``estimates``, tables of a release as pictures, and ``maps``.
-        folder: the name of the folder beside it, which holds the figures and their data.
-    """
+    """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
     script = source("page.js").strip()
     return html_of(
         "page.html.jinja",
@@ -118,7 +110,10 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
         "cells": table.cells,
         "axes": len(table.axes),
         "short": _UNBROKEN // max(1, len(table.axes)),
-        "heads": page.heads(table),
+        "heads": [
+            *((name, False) for name in table.heads),
+            *((each.label, each.form != "text") for each in page.columns),
+        ],
         "rows": page.texts(table, _PAGE_ROWS),
     }
 
@@ -174,7 +169,6 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
 
 
 def _workload(subject: Subject) -> dict[str, Any]:
-    """What the page says of the workload."""
     plan, errors = subject.plan, subject.errors
     cells = errors.groupby("order")["cells"].sum()
     spreads = zip(spread_rows(comparable(errors)), cells, strict=True)
@@ -216,8 +210,6 @@ def _described_name(attribute: Attribute) -> str:
         >>> from residualplanner import About
         >>> _described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
         'inc: Income, in dollars (before tax)'
-        >>> _described_name(Attribute("Sex", 2, about=About(title="Sex")))
-        'Sex'
     """
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name

@@ -90,7 +90,6 @@ def _decimal_statement(budget: Budget) -> str:
 
 
 def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
-    """What each of several measurements was, in words."""
     return tuple(
         (
             str(number),
@@ -144,7 +143,6 @@ def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
 
 
 def _epsilons(claim: PrivacyClaim) -> list[tuple[str, str]]:
-    """Pairs of delta and epsilon."""
     found = claim.epsilons(_DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in found])
     return [(delta, text) for (delta, _), text in zip(found, texts, strict=True)]

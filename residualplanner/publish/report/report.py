@@ -1,6 +1,5 @@
 """A report: one page to decide from, and its figures and data beside it, whole or not at all."""
 
-import dataclasses
 import os
 import secrets
 import shutil
@@ -19,14 +18,14 @@ from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries
-from residualplanner.publish.pictures import require_package
+from residualplanner.publish.pictures.drawing import require_package
 from residualplanner.publish.report.estimates import estimates_of, maps_of, require_mapped
 from residualplanner.publish.report.figures import figures_of
 from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import ledger_page_of
-from residualplanner.publish.report.subject import Subject, subject_of
+from residualplanner.publish.report.subject import subject_of
 from residualplanner.publish.report.tables import CELLS, error_rows, page_tables
-from residualplanner.release.published_errors import PublishedErrors, require_errors_of
+from residualplanner.release.published_errors import PublishedErrors
 from residualplanner.release.quality import Publication
 from residualplanner.release.release import Release
 
@@ -93,7 +92,7 @@ def write_report(
     require_package("matplotlib")
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
-    subject = _with_errors(subject_of(source, level=level, publication=publication), errors)
+    subject = subject_of(source, level=level, publication=publication, errors=errors)
     require_mapped(subject, maps or {})
     every = {
         "figures": tuple(figures_of(subject)),
@@ -121,18 +120,8 @@ def _ledger_of(source: object) -> Ledger | None:
     return Ledger.open(source) if kind_of_path(source) == LEDGER else None
 
 
-def _with_errors(subject: Subject, errors: PublishedErrors | None) -> Subject:
-    """A subject with the errors of its published numbers: those given, or those in its folder."""
-    if errors is None:
-        return subject
-    if subject.tables is None:
-        raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
-    require_errors_of(subject.plan, subject.product, errors)
-    return dataclasses.replace(subject, published=errors.to_frame())
-
-
 def _links_of(tables: Release | None, page: Path) -> list[str]:
-    """For each query of the workload the URL of the file of its table, from the page; empty where there are no files.
+    """For each query of the workload the URL of the file of its table, from the page; none where there are no files.
 
     Files on another drive than the page, or in a bucket, have no URL from there.
     """
@@ -158,10 +147,7 @@ def figures_folder(page: Path) -> Path:
 
 
 def require_free_report(page: Path, *, replace: bool = False) -> None:
-    """Raise FileExistsError if the page exists already, or its folder with something in it.
-
-    Where they may be replaced, if the page is no report, or the folder holds more than figures.
-    """
+    """Raise FileExistsError if the page or its folder is there, or, if replaced, were no report and its figures."""
     _require_free_page(page, replace=replace)
     figures = figures_folder(page)
     if not replace:

@@ -8,8 +8,7 @@ import numpy as np
 
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
-from residualplanner.publish.files.statistics import values_of
-from residualplanner.publish.pictures import ShownTable, shown_statistic
+from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import decimals_of_errors
 from residualplanner.release.profiles import profile_named
@@ -25,39 +24,12 @@ _ERRORS = ("std_err", "count_std_err", "sum_std_err")
 
 
 def statistics_of(subject: Subject) -> list[dict[str, Any]]:
-    """The means and quantiles that the workload of a release is for, of its first tables; none of a plan.
-
-    Of each its ``title``, with the unit; the headings, ``head``, those of labels first; ``rows`` of strings; ``texts``,
-    how many columns are labels; ``meanings``, heading, unit and meaning of the others; and ``left_out``, how many rows
-    it has besides those.
-    """
+    """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
     if subject.tables is None:
         return []
     wanted = set(subject.tables.query_numbers.tolist())
     rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
     return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
-
-
-def shown_statistic_of(subject: Subject, row: int) -> ShownTable | None:
-    """What to show in a picture of the means or quantiles that a table is for; None where it is for none."""
-    form = _form(subject, row)
-    if form is None:
-        return None
-    axes, values = _axes(form), _values(subject, subject.table(row), form)
-    fields = {column.field: np.reshape(values[column.name], form.shape) for column in form.columns}
-    return shown_statistic(
-        tuple(axes),
-        [*axes.values()],
-        fields["estimate"],
-        (fields["low"], fields["high"]),
-        level=subject.level,
-        unit=form.unit,
-    )
-
-
-def _form(subject: Subject, row: int) -> StatisticForm | None:
-    query = subject.plan.workload.query_at(row)
-    return statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
 
 
 def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
@@ -67,7 +39,8 @@ def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
 
 
 def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
-    table, form = subject.table(row), _form(subject, row)
+    table, query = subject.table(row), subject.plan.workload.query_at(row)
+    form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
     assert form is not None
     axes = _axes(form)
     numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
@@ -86,12 +59,18 @@ def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
 
 
 def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
-    """The values of the columns of a statistic, (rows,) each: those of a folder of adjusted tables from its file."""
+    """The values of the columns of a statistic, (rows,) each: of a folder of adjusted tables those of its file.
+
+    At another level than that of the file they are computed again, as of other releases.
+    """
     release = subject.tables
-    if release is not None and release.numbers.folder is not None and not subject.product.is_unbiased:
-        found = release.numbers.statistic(table.query)
+    assert release is not None
+    numbers, is_unbiased = release.numbers, subject.product.is_unbiased
+    if isinstance(numbers, Saved) and not is_unbiased and numbers.described.level == subject.level:
+        found = numbers.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
-    return dict(values_of(form, table, subject.level))
+    unbiased = table if is_unbiased else release.unbiased[table.query]
+    return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
 
 
 def _heading(name: str) -> str:

@@ -17,10 +17,12 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.queries.kind import statistic_among
 from residualplanner.more.amounts.statistics import Statistic
-from residualplanner.publish.pictures import ShownTable, rows_to_show
+from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
+from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release
 from residualplanner.release.table import Table
@@ -31,10 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Subject:
-    """A plan, and the tables of a release where records have been measured.
-
-    Budget, cost, errors and standard errors are those of the plan, also for a folder: only estimates are read from it.
-    """
+    """A plan, and the tables of a release where records have been measured, of which only estimates are read."""
 
     name: str
     level: float  # of confidence, of all margins
@@ -43,14 +42,13 @@ class Subject:
     publication: Publication = field(default_factory=Publication)
     #: The errors of the published numbers, where these are not unbiased and their errors were simulated.
     published: "pd.DataFrame | None" = None
-    #: A row for each query; where a folder has the errors of published numbers, also these, ``rmse`` and ``bias``.
+    #: A row for each query; where the errors of published numbers are known, also these, ``rmse`` and ``bias``.
     errors: "pd.DataFrame" = field(init=False)
 
     def __post_init__(self) -> None:
         errors = self.plan.errors(self.level)
-        published = None if self.tables is None else self.tables.numbers.published_errors
-        if published is not None:
-            errors = errors.assign(rmse=published["rmse"].to_numpy(), bias=published["bias"].to_numpy())
+        if self.published is not None:
+            errors = errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
         object.__setattr__(self, "errors", errors)
 
     @property
@@ -129,19 +127,16 @@ class Subject:
         return self.tables is not None and self.tables.numbers.has_intervals(self.level)
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
-        """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order.
-
-        They are those of the unbiased estimates, cut at the counts that are possible.
-        """
+        """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
         assert self.tables is not None
-        (query,) = self.plan.workload.take([row])
-        saved = self.tables.numbers.intervals(query, self.level)
-        low, high = self.table(row).interval(self.level) if saved is None else saved
-        return low.ravel(), high.ravel()
+        return self.tables.numbers.intervals(self.table(row), self.level)
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
         table = self.table(row)
+        if self.tables is not None and statistic_among(table.kinds) is not None:
+            # They are those of the unbiased estimates, which a folder has in a column, or makes from its answers.
+            return self.tables.unbiased[table.query].shown(self.level)
         found = table.shown(self.level)
         if found.ends is not None or not self.has_intervals:
             return found
@@ -157,33 +152,40 @@ class Subject:
         return found
 
 
-def subject_of(source: Any, *, level: float, publication: Publication | None = None) -> Subject:
-    """The subject of a report on ``source``; errors as in `write_report`."""
-    about = publication or Publication()
-    if isinstance(source, Plan):
-        return Subject(name="this plan", level=level, plan=source, publication=about)
+def subject_of(
+    source: Any, *, level: float, publication: Publication | None = None, errors: PublishedErrors | None = None
+) -> Subject:
+    """The subject of a report on ``source``; arguments and errors as in `write_report`."""
     if isinstance(source, Release):
-        numbers = source.numbers
+        numbers, published = source.numbers, source.numbers.published_errors
+        if errors is not None:
+            require_errors_of(source.plan, source.product, errors)
+            published = errors.to_frame()
         return Subject(
             name="this release" if numbers.folder is None else _name_of(numbers.folder),
             level=level,
             plan=source.plan,
             tables=source,
-            publication=publication or numbers.publication or about,
-            published=numbers.published_errors,
+            publication=publication or numbers.publication or Publication(),
+            published=published,
         )
-    try:
-        path = path_at(source)
-    except ArgumentError:
-        message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
-        raise WorkloadError(message) from None
-    if not isinstance(path, BucketPath) and not path.is_dir():
-        return Subject(name=path.name, level=level, plan=load_plan(path), publication=about)
-    if not (path / "manifest.json").is_file():
-        raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
-    saved = load_tables(path)
-    _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
-    return subject_of(saved, level=level, publication=publication)
+    name, plan = "this plan", source
+    if not isinstance(source, Plan):
+        try:
+            path = path_at(source)
+        except ArgumentError:
+            message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
+            raise WorkloadError(message) from None
+        if isinstance(path, BucketPath) or path.is_dir():
+            if not (path / "manifest.json").is_file():
+                raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
+            saved = load_tables(path)
+            _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
+            return subject_of(saved, level=level, publication=publication, errors=errors)
+        name, plan = path.name, load_plan(path)
+    if errors is not None:
+        raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
+    return Subject(name=name, level=level, plan=plan, publication=publication or Publication())
 
 
 def _name_of(folder: AnyPath) -> str:

@@ -4,9 +4,11 @@ Numbers are held as they are shown, and labels once.  JSON is such that no name 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,10 +78,7 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
 
 
 def rows_json(rows: ErrorRows) -> str:
-    """The rows as JSON for a script element: names that recur are numbered.
-
-    ``parts`` are the names between the signs that join them; in ``query`` each is replaced by its number.
-    """
+    """The rows as JSON for a script element; in ``query`` names stand as their numbers in ``parts``."""
     parts: dict[str, int] = {}
     queries = [
         ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
@@ -146,14 +145,11 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
     """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
-    found = [
-        (PageColumn("query", "Table", "The attributes that the table crosses.", "text"), table_names(errors)),
-        (PageColumn("order", "Order", "How many attributes it crosses.", "count"), errors["order"]),
-        (PageColumn("cells", "Cells", "How many numbers are published in it.", "count"), errors["cells"]),
-    ]
-    if "unit" in errors:
-        found.append((PageColumn("unit", "Unit", "What its numbers and errors are in.", "text"), errors["unit"]))
-    optional = [
+    columns = [
+        ("query", "Table", "The attributes that the table crosses.", "text", True),
+        ("order", "Order", "How many attributes it crosses.", "count", True),
+        ("cells", "Cells", "How many numbers are published in it.", "count", True),
+        ("unit", "Unit", "What its numbers and errors are in.", "text", True),
         ("weight", "Weight", "How much it counts in the loss.", "number", errors["weight"].nunique() > 1),
         ("rmse", "RMSE of published numbers", "The root mean square error of a cell of the published table, by "
          "simulation; the standard error is that of the unbiased estimates that it was made from.", "error", True),
@@ -171,13 +167,14 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
         ("target", "Target", "The largest margin of error that was allowed.", "error", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip
-    available = errors.assign(worst=errors["max_std_err"] * quantile)
-    for key, label, meaning, form, is_shown in optional:
+    available, found = errors.assign(query=table_names(errors), worst=errors["max_std_err"] * quantile), []
+    for key, label, meaning, form, is_shown in columns:
         if is_shown and key in available:
-            series = available[key]
-            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan) * (100 if form == "percent" else 1)
-            decimals = 0 if form == "truth" else decimals_for(numbers)
-            found.append((PageColumn(key, label, meaning, form, decimals), series))
+            decimals = 0
+            if form in ("number", "error", "percent"):
+                numbers = available[key].to_numpy(dtype=np.float64, na_value=np.nan)
+                decimals = decimals_for(numbers * (100 if form == "percent" else 1))
+            found.append((PageColumn(key, label, meaning, form, decimals), available[key]))
     return found
 
 
@@ -188,14 +185,14 @@ class PageTable:
     name: str  # of its query
     heads: tuple[str, ...]  # what stands above its labels: the titles of its attributes, or their names
     axes: tuple[int, ...]  # the numbers of the lists of labels along its axes
-    sizes: tuple[int, ...]  # how many labels each of these has
+    shape: tuple[int, ...]  # how many labels each of these has
     values: Mapping[str, Any]  # of each column, by its key, in C order as they are shown, or one for all cells
     decimals: int  # of its estimates and errors, which depend on how small its errors are
 
     @property
     def cells(self) -> int:
         """How many cells it has."""
-        return int(np.prod(self.sizes, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -214,32 +211,22 @@ class PageTables:
 
     def texts(self, table: PageTable, rows: int) -> list[list[str]]:
         """What the first rows of a table show, as the page's script writes it."""
-        found, columns = [], _with_decimals(self.columns, table.decimals)
-        for row in range(min(rows, table.cells)):
-            codes = np.unravel_index(row, table.sizes or (1,))
-            names = [self.labels[axis][int(code)] for axis, code in zip(table.axes, codes, strict=False)]
-            every = ((table.values[column.key], column) for column in columns)
-            shown = (cell_text(each[row] if isinstance(each, list) else each, column) for each, column in every)
-            found.append([*names, *shown])
-        return found
-
-    def heads(self, table: PageTable) -> list[tuple[str, bool]]:
-        """The headings of a table, and whether numbers stand below."""
-        return [(name, False) for name in table.heads] + [
-            (column.label, column.form != "text") for column in self.columns
+        labels = list(islice(product(*(self.labels[axis] for axis in table.axes)), rows))
+        columns = [
+            [cell_text(value, column) for value in (each[:rows] if isinstance(each, list) else [each] * len(labels))]
+            for column in _with_decimals(self.columns, table.decimals)
+            for each in (table.values[column.key],)
         ]
+        return [[*names, *shown] for names, *shown in zip(labels, *columns, strict=True)]
 
 
 def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     """The smallest tables of a release whose cells are at most ``limit`` together; none of a plan."""
     found = np.flatnonzero(subject.has_table)
     page = PageTables(_columns(subject), len(found))
-    if subject.tables is None:
-        return page
-    cells = subject.errors["cells"].to_numpy()[found]
-    smallest = found[np.argsort(cells, kind="stable")]
-    fitting = np.cumsum(np.sort(cells, kind="stable"), dtype=np.float64) <= limit
-    chosen = np.sort(smallest[fitting])
+    cells = subject.errors["cells"].to_numpy(dtype=np.float64)[found]
+    smallest = np.argsort(cells, kind="stable")
+    chosen = np.sort(found[smallest[np.cumsum(cells[smallest]) <= limit]])
     numbers: dict[tuple[str, ...], int] = {}
     for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
         table = subject.table(row)
@@ -255,40 +242,30 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
 
 def tables_json(page: PageTables) -> str:
     """The tables as JSON for a script element."""
-    columns = [asdict(column) for column in page.columns]
-    content = {
-        "columns": [{key: value for key, value in column.items() if key != "meaning"} for column in columns],
-        "labels": page.labels,
-        "tables": [
-            {
-                "name": each.name,
-                "heads": each.heads,
-                "axes": each.axes,
-                "decimals": each.decimals,
-                "values": dict(each.values),
-            }
-            for each in page.tables
-        ],
-    }
-    return _script_json(content)
+    columns = [
+        {name: getattr(column, name) for name in ("key", "label", "form", "decimals")} for column in page.columns
+    ]
+    shown = ("name", "heads", "axes", "decimals", "values")
+    tables = [{name: getattr(table, name) for name in shown} for table in page.tables]
+    return _script_json({"columns": columns, "labels": page.labels, "tables": tables})
 
 
 def _columns(subject: Subject) -> tuple[PageColumn, ...]:
-    product = subject.product
+    is_unbiased, is_rounded = subject.product.is_unbiased, subject.product.is_rounded
     level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
-    if product.is_unbiased:
+    if is_unbiased:
         errors = [PageColumn("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error")]
     else:
         errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
-    if subject.has_intervals and not product.is_unbiased:
+    if subject.has_intervals and not is_unbiased:
         errors.append(PageColumn("low", f"{level} from", f"Low end {cut}", "number"))
         errors.append(PageColumn("high", f"{level} to", f"High end {cut}", "number"))
     grades = subject.quality.meaning if subject.quality else ""
     grade = PageColumn("quality", "Quality", f"{grades[:1].upper()}{grades[1:]}.", "text")
     return (
-        PageColumn("estimate", "Estimate", published, "count" if product.is_rounded else "number"),
+        PageColumn("estimate", "Estimate", published, "count" if is_rounded else "number"),
         *errors,
         PageColumn("cv", "Coefficient of variation", "Standard error over the size of the estimate.", "percent", 1),
         *([grade] if subject.quality else []),
@@ -309,7 +286,6 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
 
 
 def _with_decimals(columns: Sequence[PageColumn], decimals: int) -> list[PageColumn]:
-    """The columns as one table has them."""
     return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
-from residualplanner.publish.pictures import inline_svg
+from residualplanner.publish.pictures.drawing import inline_svg
 from residualplanner.release.quality import Publication
 
 if TYPE_CHECKING:
@@ -34,12 +34,7 @@ _SPANS = r'<span class="whole">\1</span><span class="whole">\2</span>'
 
 
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
-    """The numbers of a column, all with the same decimals, none below itself.
-
-    Example:
-        >>> column_rounded_up([0.92961, 1.0, 6.84001])
-        ['0.9297', '1.0000', '6.8401']
-    """
+    """The numbers of a column, all with the same decimals, none below itself."""
     decimals = decimals_for(np.array(numbers, dtype=np.float64)) + 1
     texts = [f"{number:.{decimals}f}" for number in numbers]
     return [
@@ -114,10 +109,7 @@ def publication_texts(publication: Publication) -> list[tuple[str, str]]:
 
 
 def html_of(template: str, *, title: str, **values: Any) -> str:
-    """A page from the template in a file; whatever is not `ready` is escaped.
-
-    The title stands on top of each printed page, too; the values have the names in the template.
-    """
+    """A page from the template in a file, with its title on each printed page; whatever is not `ready` is escaped."""
     style, running = ready(source("page.css").strip()), ready(_css_text(title))
     return _environment().get_template(template).render(title=title, style=style, running=running, **values)
 
@@ -163,11 +155,6 @@ def script_hash(script: str) -> str:
 
 
 def _css_text(text: str) -> str:
-    r"""A text as a string of CSS within a style element, which nothing in it ends.
-
-    Example:
-        >>> print(_css_text('a "b" </style>'))
-        "a \22 b\22  \3c \2f style\3e "
-    """
+    """A text as a string of CSS within a style element, which nothing in it ends."""
     plain = "".join(letter if letter.isalnum() or letter == " " else f"\\{ord(letter):x} " for letter in text)
     return f'"{plain}"'

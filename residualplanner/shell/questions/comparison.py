@@ -18,7 +18,8 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases, select, spendable
 from residualplanner.method.privacy import Budget, Notion, pcost
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.pictures import Picture, fairness_figure
+from residualplanner.publish.pictures.drawing import Picture
+from residualplanner.publish.pictures.plots import fairness_figure
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release, index_of
 from random_plans import IDENTITY, plan_of, random_matrix
-from residualplanner.method.plan.files import plan_hash
-from residualplanner.method.queries.json import kind_from_json
 from residualplanner.publish import saving
 from residualplanner.publish.files.file_names import encoded_names, file_stem, parts_of_kinds
 
@@ -53,22 +51,21 @@ def test_the_index_names_every_file_once_with_its_hash(saved):
 
 def test_the_manifest_says_what_was_spent_on_what(saved):
     manifest = json.loads((saved / "manifest.json").read_text())
-    assert manifest["format"] == "residualplanner/release"
-    assert manifest["plan"]["sha256"] == plan_hash(PLAN)
-    assert manifest["plan"]["budget"] == rp.zcdp(0.5).to_json()
-    assert manifest["plan"]["neighbors"] == "add-remove"
-    assert manifest["plan"]["protected_change"] == "adding or removing one record"
-    assert manifest["plan"]["pcost"] == PLAN.pcost
-    assert manifest["plan"]["gap"] == 0
-    assert rp.Domain.from_json(manifest["plan"]["domain"]) == DOMAIN
-    assert manifest["noise"]["randomness"] == "seeded, not private"
-    assert manifest["noise"]["source"] == "numpy.random.SFC64 with a seed from the caller"
-    assert manifest["tables"] == {
-        "count": len(RELEASE),
-        "format": (saved / manifest_example(saved)).suffix[1:],
-        "profile": "default",
-        "conf_level": 0.9,
+    plan, noise = manifest["plan"], manifest["noise"]
+    expected = {
+        "sha256": json.loads((saved / "metadata.json").read_text())["plan_sha256"],
+        "budget": rp.zcdp(0.5).to_json(),
+        "neighbors": "add-remove",
+        "protected_change": "adding or removing one record",
+        "pcost": PLAN.pcost,
+        "gap": 0,
     }
+    assert expected.items() <= plan.items()
+    assert rp.Domain.from_json(plan["domain"]) == DOMAIN
+    assert (noise["randomness"], noise["source"]) == (
+        "seeded, not private",
+        "numpy.random.SFC64 with a seed from the caller",
+    )
     assert manifest["package_versions"].keys() == {"residualplanner", "python", "numpy", "scipy", "pyarrow"}
     for name, digest in manifest["files"].items():
         assert hashlib.sha256((saved / name).read_bytes()).hexdigest() == digest
@@ -92,10 +89,6 @@ def test_the_manifest_of_exact_noise_states_its_exact_cost_and_the_sentence_to_s
         "package_versions"
     }  # fmt: skip
     assert noise["precision"].startswith("w = nextafter(1 / noise_variance, 0)")
-
-
-def manifest_example(folder):
-    return index_of(folder)[0]["file"]
 
 
 def test_a_release_of_one_measurement_is_always_the_same_and_tells_no_number_of_records(tmp_path):
@@ -175,16 +168,8 @@ def test_memory_does_not_grow_with_the_release(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "reason"),
     [
-        (
-            {"format": "xls"},
-            rp.errors.WorkloadError,
-            r"format must be one of \['parquet', 'csv', 'xlsx', 'workbook', 'parts'\], got 'xls'",
-        ),
-        (
-            {"profile": "census"},
-            rp.errors.WorkloadError,
-            r"profile must be one of \['default', 'acs', 'gls'\], got 'census'",
-        ),
+        ({"format": "xls"}, rp.errors.WorkloadError, r"format must be one of \['parquet', 'csv', .*, got 'xls'"),
+        ({"profile": "census"}, rp.errors.WorkloadError, r"profile must be one of .*'gls'\], got 'census'"),
         ({"level": 1.0}, rp.errors.BudgetError, "level must be between 0 and 1"),
         ({"level": float("nan")}, rp.errors.BudgetError, "level must be between 0 and 1"),
     ],
@@ -198,20 +183,12 @@ def test_bad_options_are_refused_and_leave_nothing(tmp_path, options, error, rea
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
+@pytest.mark.parametrize("format", ["csv", "parts"])
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path, format):
     (tmp_path / "mine").write_text("kept")
     with pytest.raises(FileExistsError, match="is not empty; name a new folder"):
-        RELEASE.save(tmp_path)
+        RELEASE.save(tmp_path, format)
     assert os.listdir(tmp_path) == ["mine"]
-
-
-def test_a_query_with_a_column_of_estimates_is_refused_before_anything_is_written(tmp_path):
-    domain = rp.Domain({"moe": 2, "sex": 2})
-    release = any_release(rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp(1)))
-    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'moe' has the name of a column"):
-        release.save(tmp_path / "out")
-    any_release(rp.select(rp.Workload(domain, [("sex",)]), budget=rp.zcdp(1))).save(tmp_path / "out")
-    assert os.listdir(tmp_path) == ["out"]
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
@@ -272,7 +249,7 @@ def test_the_index_says_which_kinds_a_file_answers(of_kinds):
 
 def test_the_manifest_says_what_is_queried_and_was_measured(of_kinds):
     manifest = json.loads((of_kinds / "manifest.json").read_text())
-    assert tuple(map(kind_from_json, manifest["plan"]["kinds"])) == SEVERAL.workload.kinds
+    assert manifest["plan"]["kinds"] == [kind.to_json() for kind in SEVERAL.workload.kinds]
     pcost = max(sum(int(x) ** 2 for x in column) for column in FIRST_BASIS.T)
     assert manifest["plan"]["bases"] == {
         "a": {"family": "given", "answers": 3, "pcost": str(pcost)},

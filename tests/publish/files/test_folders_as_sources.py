@@ -92,9 +92,7 @@ def test_another_measurement_in_the_folder_is_refused(tmp_path):
     with pytest.raises(rp.errors.FileFormatError, match=r"release\.measurement was altered"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     forge_hash(tmp_path / "a", path.name)
-    with pytest.raises(
-        rp.errors.FileFormatError, match=r"is another measurement than release\.plan and the manifest are about"
-    ):
+    with pytest.raises(rp.errors.FileFormatError, match=r"is another measurement than release\.plan and the manifest"):
         rp.reconstruct(rp.load_tables(tmp_path / "a"))
     path.write_bytes(path.read_bytes()[:-50])
     forge_hash(tmp_path / "a", path.name)
@@ -140,9 +138,7 @@ def test_a_folder_is_read_whole_and_not_saved_again(tmp_path):
         for own, unbiased, expected in pairs:
             assert own.estimate.tolist() == expected.estimate.tolist()
             assert unbiased.estimate.tolist() == expected.unbiased.estimate.tolist()
-        with pytest.raises(
-            rp.errors.ArgumentError, match=r"is in .* already; copy the folder, or write reconstruct\(tables\)"
-        ):
+        with pytest.raises(rp.errors.ArgumentError, match=r"is in .* already; copy the folder"):
             saved.save(tmp_path / "again")
         with pytest.raises(rp.errors.ArgumentError, match=r"errors are simulated for numbers that were made here"):
             rp.fits.published_errors(saved)

@@ -8,6 +8,7 @@ import pytest
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from residualplanner.ground.stores import BucketPath
+from small_pieces import contents
 
 DOMAIN = rp.Domain({"age": 5, "sex": ["F", "M"], "region": 3})
 RECORDS = np.column_stack([np.random.default_rng(1).integers(0, size, 500) for size in DOMAIN.sizes])
@@ -33,10 +34,6 @@ def measurement():
     return rp.measure(rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1)), RECORDS)
 
 
-def files_in(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def objects_in(bucket):
     return {name: BucketPath(bucket, name).read_bytes() for name in bucket.names("")}
 
@@ -47,7 +44,7 @@ def test_a_bucket_holds_the_objects_that_a_folder_holds_as_files(measurement, bu
     release = product(measurement)
     release.save(str(bucket), format)
     release.save(tmp_path / "tables", format)
-    assert objects_in(bucket) == files_in(tmp_path / "tables")
+    assert objects_in(bucket) == contents(tmp_path / "tables")
     here, there = rp.load_tables(tmp_path / "tables"), rp.load_tables(str(bucket))
     assert list(there) == list(here) == list(release)
     for query in here:
@@ -101,7 +98,7 @@ def test_an_interrupted_release_in_parts_is_none_and_goes_on_from_its_parts(meas
         rp.reconstruct(rp.measure(measurement.plan, RECORDS)).save(str(bucket), "parts")
     release.save(str(bucket), "parts")
     release.save(tmp_path / "tables", "parts")
-    assert objects_in(bucket) == files_in(tmp_path / "tables")
+    assert objects_in(bucket) == contents(tmp_path / "tables")
 
 
 @pytest.mark.parametrize("name", ["parts/part-000000.parquet", "release.plan", "metadata.json", "parts.csv"])
@@ -132,7 +129,7 @@ def test_a_report_is_about_tables_in_a_bucket(measurement, bucket, tmp_path):
     for name, folder in (("there", str(bucket)), ("here", tmp_path / bucket.address.rpartition("/")[2])):
         (tmp_path / name).mkdir()
         rp.publish.write_report(folder, tmp_path / name / "page.html")
-        figures.append(files_in(tmp_path / name / "page-figures"))
+        figures.append(contents(tmp_path / name / "page-figures"))
     assert figures[0] == figures[1] != {}
 
 

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import residualplanner as rp
-from residualplanner.publish.maps import boundaries as limits
-from residualplanner.publish.maps.boundaries import plane_rings
-from residualplanner.publish.maps.choropleths import classes_of_estimates, classes_of_variation, draw_choropleth
-from residualplanner.publish.pictures import Picture, drawing
+from residualplanner.publish import maps, pictures
 
 SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
 LAKE = [[1, 1], [3, 1], [3, 3], [1, 3], [1, 1]]
-CLASSES = classes_of_variation((0.15, 0.30))
+CLASSES = maps.choropleths.classes_of_variation((0.15, 0.30))
 
 
 def feature(code, *polygons, kind="MultiPolygon", name="GEOID"):
@@ -44,8 +41,8 @@ def shifted(ring, x, y=0):
 
 def pixels(boundaries, numbers):
     """The colors of a map, and where a point of the map is in them."""
-    with drawing():
-        figure = draw_choropleth(boundaries, numbers, CLASSES, title="")
+    with pictures.drawing.drawing():
+        figure = maps.choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="")
         figure.set_dpi(300)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
@@ -83,7 +80,9 @@ def test_areas_without_a_number_are_hatched_and_in_the_legend(tmp_path):
     boundaries = read(feature("a", [SQUARE]), feature("b", [shifted(SQUARE, 9)]))
 
     def svg(numbers):
-        Picture("map", lambda: draw_choropleth(boundaries, numbers, CLASSES, title="cv")).save(tmp_path / "map.svg")
+        pictures.drawing.Picture(
+            "map", lambda: maps.choropleths.draw_choropleth(boundaries, numbers, CLASSES, title="cv")
+        ).save(tmp_path / "map.svg")
         return (tmp_path / "map.svg").read_text()
 
     assert ">no number<" not in svg({"a": 0.01, "b": 0.2})
@@ -109,14 +108,14 @@ def test_codes_are_a_property_or_the_features_own():
 def test_areas_on_both_sides_of_the_180th_meridian_are_brought_together():
     west, east = shifted(SQUARE, -179, 50), shifted(SQUARE, 175, 50)
     rings = read(feature("w", [west]), feature("e", [east])).rings
-    plane = plane_rings(rings)
+    plane = maps.boundaries.plane_rings(rings)
     assert np.ptp(np.concatenate([ring[:, 0] for each in plane.values() for ring in each])) < 12
     assert plane["e"][0][:, 0].max() < plane["w"][0][:, 0].min()
 
 
 def test_a_degree_of_longitude_is_as_long_as_in_the_middle_of_the_map():
     at_60 = shifted([[0, 0], [2, 0], [2, 2], [0, 2], [0, 0]], 10, 59)
-    (ring,) = plane_rings(read(feature("a", [at_60])).rings)["a"]
+    (ring,) = maps.boundaries.plane_rings(read(feature("a", [at_60])).rings)["a"]
     assert np.ptp(ring, axis=0) == pytest.approx([1.0, 2.0], rel=1e-3)  # cos 60 degrees is a half
 
 
@@ -125,7 +124,7 @@ def test_points_that_would_coincide_are_drawn_once_and_small_areas_stay():
     circle = [[float(x), float(y)] for x, y in zip(1000 * np.cos(angles), 1000 * np.sin(angles), strict=True)]
     circle[-1] = circle[0]
     speck = shifted([[0, 0], [1e-6, 0], [1e-6, 1e-6], [0, 0]], 5000)
-    plane = plane_rings(read(feature("a", [circle]), feature("b", [speck])).rings)
+    plane = maps.boundaries.plane_rings(read(feature("a", [circle]), feature("b", [speck])).rings)
     assert 500 < len(plane["a"][0]) < 10_000
     assert abs(area(plane["a"][0].tolist())) / 2 == pytest.approx(np.pi * 1e6, rel=0.01)
     assert len(plane["b"][0]) == 4
@@ -134,7 +133,7 @@ def test_points_that_would_coincide_are_drawn_once_and_small_areas_stay():
 @given(numbers=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
 def test_every_number_is_in_the_class_whose_range_holds_it(numbers):
     array = np.array(numbers)
-    classes = classes_of_estimates(array)
+    classes = maps.choropleths.classes_of_estimates(array)
     assert len(classes.colors) == len(classes.texts) == len(classes.limits) + 1 <= 5
     edges = [-np.inf, *classes.limits, np.inf]
     for number, found in zip(numbers, classes.of(array).tolist(), strict=True):
@@ -143,13 +142,18 @@ def test_every_number_is_in_the_class_whose_range_holds_it(numbers):
 
 
 def test_classes_of_variation_are_cut_at_the_grades():
-    assert classes_of_variation((0.1, 0.2)).texts[1:4] == ("3.33% to 10%", "10% to 20%", "20% to 40%")
-    assert classes_of_variation((0.1, 0.1)).texts == ("below 3.33%", "3.33% to 10%", "10% to 20%", "20% or more")
+    assert maps.choropleths.classes_of_variation((0.1, 0.2)).texts[1:4] == ("3.33% to 10%", "10% to 20%", "20% to 40%")
+    assert maps.choropleths.classes_of_variation((0.1, 0.1)).texts == (
+        "below 3.33%",
+        "3.33% to 10%",
+        "10% to 20%",
+        "20% or more",
+    )
     assert CLASSES.of(np.array([0.0, 0.05, 0.15, 0.3, 0.6, np.nan])).tolist() == [0, 1, 2, 3, 4, -1]
 
 
 def test_classes_differ_in_lightness_alone_in_one_direction():
-    for classes in (CLASSES, classes_of_estimates(np.arange(100.0))):
+    for classes in (CLASSES, maps.choropleths.classes_of_estimates(np.arange(100.0))):
         channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in classes.colors]) / 255
         linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
         lightness = 116 * np.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16  # of CIELAB
@@ -162,21 +166,17 @@ def test_classes_differ_in_lightness_alone_in_one_direction():
         ({}, "the GeoJSON is no GeoJSON feature collection"),
         ([], "is no GeoJSON feature collection"),
         (collection(), "is no GeoJSON feature collection with features; .*with a feature for each area"),
-        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "it is TopoJSON, from which .* makes GeoJSON"),
-        ({"type": "Topology", "objects": {}, "arcs": []}, "it is TopoJSON, from which .* makes GeoJSON"),
+        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "is no GeoJSON feature collection"),
         (collection({"type": "Point"}), "feature 1: not a GeoJSON feature"),
         (collection(feature("a", [SQUARE], name="GEOIDS")), "feature 1: no property 'GEOID'; .*did you mean 'GEOIDS'"),
         (collection({"type": "Feature"}), "feature 1: no property 'GEOID'; its properties are none"),
         (collection(feature(1001, [SQUARE])), "the property 'GEOID' must be text .* '01' is not 1; got 1001"),
         (collection(feature("", [SQUARE])), "must be text that is not empty"),
         (collection(feature("a", [0, 0], kind="Point")), r"\(a\): the geometry must be a Polygon or"),
-        (collection(feature("a", SQUARE[:1])), r"feature 1 \(a\): a position must be"),
         (collection(feature("a", [SQUARE[:3]])), "a ring must have at least four positions"),
         (collection(feature("a", [[*SQUARE[:-1], [0, 1]]])), "of which the last is the first"),
-        (collection(feature("a", [[[0, "x"], *SQUARE]])), "a position must be a list of two numbers"),
         (collection(feature("a", [[[0, float("nan")], *SQUARE]])), "a position must be a list of two numbers"),
         (collection(feature("a", [[[True, 0], *SQUARE]])), "a position must be a list of two numbers"),
-        (collection(feature("a", "rings")), "expected a list of coordinates, got"),
         (collection(feature("a") | {"geometry": {"type": "Polygon"}}), "expected a list of coordinates, got None"),
         (collection(feature("a") | {"geometry": []}), "the geometry must be a Polygon"),
     ],
@@ -194,7 +194,7 @@ def test_files_are_named_and_limited(tmp_path, monkeypatch):
     many = collection(*[feature("a", [SQUARE])] * 100_001)
     with pytest.raises(rp.errors.FileFormatError, match="the GeoJSON has 100,001 features; the limit is 100,000"):
         rp.publish.Boundaries.from_geojson(many, "GEOID")
-    monkeypatch.setattr(limits, "POSITION_LIMIT", 4)
+    monkeypatch.setattr(maps.boundaries, "POSITION_LIMIT", 4)
     with pytest.raises(rp.errors.FileFormatError, match=r"shapes\.json has more than 4 positions"):
         rp.publish.Boundaries.from_geojson(path, "GEOID")
     path.write_bytes(b" " * (2**26 + 1))

@@ -5,7 +5,6 @@ Spark's are tested where a session is.
 
 import os
 
-import dask
 import numpy as np
 import pytest
 
@@ -29,16 +28,6 @@ class Noted:
     def map(self, function, numbers):
         self.asked.append(list(numbers))
         return [function(number) for number in self.before(numbers)]
-
-
-@pytest.mark.parametrize("is_mapped", [True, False])
-def test_the_files_are_the_same(mapped, tmp_path, is_mapped):
-    release = mapped if is_mapped else rp.reconstruct(rp.load_measurement(tmp_path / "some.measurement"))
-    release.save(tmp_path / "one", "parts")
-    with dask.config.set(scheduler="threads"):
-        release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
-    assert contents(tmp_path / "workers") == contents(tmp_path / "one")
-    assert not (tmp_path / "workers" / "answers.measurement").exists()
 
 
 def test_only_what_is_missing_is_written_again(mapped, tmp_path):

@@ -2,7 +2,6 @@
 
 import duckdb
 import numpy as np
-import polars as pl
 import pytest
 
 import residualplanner as rp
@@ -55,18 +54,3 @@ def test_a_join_in_duckdb_gives_a_table_with_its_labels_and_errors(folder, query
         [list(table.names), kinds],
     ).fetchall()
     same(found, rows_of(table))
-
-
-@pytest.mark.parametrize("query", [(), ("a",), ("a", "region"), {"c": rp.Prefix(), "region": rp.Identity()}])
-def test_polars_scans_the_parts_for_a_table(folder, query):
-    table = RELEASE[query]
-    tables = pl.read_parquet(folder / "tables.parquet")
-    (number,) = (
-        row["table_id"]
-        for row in tables.iter_rows(named=True)
-        if row["attributes"] == list(table.names) and row["kinds"] == [kind.name for kind in table.kinds]
-    )
-    scanned = pl.scan_parquet(folder / "parts" / "*.parquet").filter(pl.col("table_id") == number).collect()
-    assert scanned["cell"].to_list() == list(range(table.estimate.size))
-    assert scanned["estimate"].to_list() == table.estimate.ravel().tolist()
-    assert scanned["std_err"].to_list() == pytest.approx(table.std_err.ravel().tolist(), rel=1e-12)

@@ -8,8 +8,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from residualplanner.publish.report.estimates import maps_of
-from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish import report
 
 CODES = [f"{number:02}" for number in range(6)]
 PLACES = rp.Hierarchy.from_frame(
@@ -35,7 +34,10 @@ TOWNS = {"town": PLACES}
 
 def drawn(release, boundaries):
     """The data of each map of a report."""
-    return {each.name: each.data for each in maps_of(subject_of(release, level=0.95), {"town": boundaries})}
+    return {
+        each.name: each.data
+        for each in report.estimates.maps_of(report.subject.subject_of(release, level=0.95), {"town": boundaries})
+    }
 
 
 def written(release, path, **options):

@@ -1,6 +1,5 @@
 """What a browser shows of a page, number by number, beside what its release's files hold, read without the package."""
 
-import re
 import shutil
 
 import numpy as np
@@ -28,43 +27,35 @@ def measured(plan, records, **options):
     return rp.reconstruct(rp.measure(plan, records, ledger=rp.Ledger.unlimited("a test"), **options))
 
 
+def of_counts(counts, budget):
+    domain = rp.Domain({"region": 4, "sex": 3})
+    return measured(rp.select(rp.marginals(domain, up_to=2), budget=budget), {("region", "sex"): np.array(counts)})
+
+
 @pytest.fixture(scope="module")
 def large():
     """A release whose cells are from 0 to 10^15."""
-    domain = rp.Domain({"region": 4, "sex": 3})
-    counts = np.array([[42_008_926, 1_234_567, 0], [3, 10**15, 7], [10**12 + 7, 99_999_995, 12], [0, 1, 10**7]])
-    return measured(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp("0.001")), {("region", "sex"): counts})
+    counts = [[42_008_926, 1_234_567, 0], [3, 10**15, 7], [10**12 + 7, 99_999_995, 12], [0, 1, 10**7]]
+    return of_counts(counts, rp.zcdp("0.001"))
 
 
 @pytest.fixture(scope="module")
 def precise():
     """The same of so much budget that errors are below a thousandth."""
-    domain = rp.Domain({"region": 4, "sex": 3})
-    counts = np.array([[42_008_926, 1_234_567, 0], [3, 10**9, 7], [10**7 + 7, 99_999_995, 12], [0, 1, 10**7]])
-    return measured(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(10**7)), {("region", "sex"): counts})
+    return of_counts(
+        [[42_008_926, 1_234_567, 0], [3, 10**9, 7], [10**7 + 7, 99_999_995, 12], [0, 1, 10**7]], rp.zcdp(10**7)
+    )
 
 
 def of_people(queries):
     """A release of queries on jobs, states, ages and pay."""
-    chance, n = np.random.default_rng(3), 5000
+    chance, n, jobs, states = np.random.default_rng(3), 5000, ["clerk", "driver", "nurse"], ["CA", "NY", "OR", "WA"]
     pay = rp.Numeric(0, 150_000, unit=100, bins=range(10_000, 150_000, 20_000), outside="clip")
-    domain = rp.Domain(
-        {
-            "job": ["clerk", "driver", "nurse"],
-            "state": ["CA", "NY", "OR", "WA"],
-            "age": rp.Bins([0, 18, 40, 65, 120]),
-            "pay": rp.Attribute("pay", numeric=pay, about=rp.About(unit="dollars")),
-        }
-    )
-    records = pd.DataFrame(
-        {
-            "job": chance.choice(["clerk", "driver", "nurse"], n),
-            "state": chance.choice(["CA", "NY", "OR", "WA"], n),
-            "age": chance.integers(0, 120, n),
-            "pay": chance.integers(100, 1400, n) * 100,
-        }
-    )
-    return measured(rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.05")), records)
+    amounts = rp.Attribute("pay", numeric=pay, about=rp.About(unit="dollars"))
+    domain = rp.Domain({"job": jobs, "state": states, "age": rp.Bins([0, 18, 40, 65, 120]), "pay": amounts})
+    records = {"job": chance.choice(jobs, n), "state": chance.choice(states, n), "age": chance.integers(0, 120, n)}
+    records["pay"] = chance.integers(100, 1400, n) * 100
+    return measured(rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.05")), pd.DataFrame(records))
 
 
 AMOUNTS = [
@@ -94,15 +85,12 @@ def kinds():
     return of_people(AMOUNTS + more)
 
 
-def unbiased(release):
-    return release
-
-
-def both(release):
-    return rp.rounded(rp.nonnegative(release))
-
-
-PRODUCTS = {"unbiased": unbiased, "non-negative": rp.nonnegative, "rounded": rp.rounded, "both": both}
+PRODUCTS = {
+    "unbiased": lambda release: release,
+    "non-negative": rp.nonnegative,
+    "rounded": rp.rounded,
+    "both": lambda release: rp.rounded(rp.nonnegative(release)),
+}
 
 
 def wrong(page, folder, report, level):
@@ -142,7 +130,7 @@ def test_a_page_of_another_level_than_the_files_or_on_parts_has_their_numbers(pa
 @pytest.mark.slow
 @pytest.mark.parametrize("quality", [None, rp.publish.Quality(reliable=0.1, usable=0.2, suppress=True)])
 def test_unbiased_estimates_and_published_errors_beside_change_nothing(page, large, quality, tmp_path):
-    made = both(large)
+    made = PRODUCTS["both"](large)
     errors = rp.fits.published_errors(made, simulations=10)
     made.save(tmp_path / "out", "csv", with_unbiased=True, errors=errors, quality=quality)
     rp.publish.write_report(tmp_path / "out", tmp_path / "report.html")
@@ -159,12 +147,8 @@ def test_a_large_estimate_is_shown_with_the_digits_of_its_error(large, tmp_path)
 
 def test_charts_show_means_and_quantiles_in_their_unit(kinds, tmp_path):
     rp.publish.write_report(kinds, tmp_path / "report.html")
-    data = pd.read_csv(tmp_path / "report-figures" / "table-2.csv")
-    svg = (tmp_path / "report-figures" / "table-2.svg").read_text(encoding="utf-8")
-    assert "above 0" not in svg
-    query = {"job": rp.Identity(), "pay": rp.Mean()}
-    svg = kinds[query].plot()._repr_svg_()
+    drawn = (tmp_path / "report-figures" / "table-2.svg").read_text(encoding="utf-8")
+    svg = kinds[{"job": rp.Identity(), "pay": rp.Mean()}].plot()._repr_svg_()
+    assert "above" not in drawn + svg
     assert ">dollars<" in svg
-    assert "above" not in svg
-    assert re.search(r">nurse<", svg)
-    assert list(data.columns)[-2:] == ["ci_low", "ci_high"] or "joint_moe" in data
+    assert ">nurse<" in svg

@@ -13,64 +13,46 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner.publish.pictures.drawing import inline_svg, svg_of
-from residualplanner.publish.pictures.plots import draw_budget, fairness_figure, log_ticks, rows_to_show
-from residualplanner.publish.report import fairness_data
-from residualplanner.publish.report.estimates import rows_of_tables
-from residualplanner.publish.report.figures import fairness_of, figures_of, spread, total_texts
-from residualplanner.publish.report.page import page_of
-from residualplanner.publish.report.privacy import promise_of
-from residualplanner.publish.report.subject import subject_of
-from residualplanner.publish.report.tables import error_rows, page_tables, rows_json
-from residualplanner.shell.cli.words import bases_text
+from residualplanner.publish import pictures, report
 from small_pieces import small_parts
 
 
-def test_fairness_is_the_root_of_the_average_variance_of_each_table(plan):
-    data = fairness_data(plan)
-    assert list(data.columns) == ["query", "order", "cells", "std_err"]
+def written(source, folder, **options):
+    """The page of a report, and the data of its figure on fairness."""
+    rp.publish.write_report(source, folder / "page.html", **options)
+    return read_page(folder / "page.html"), pd.read_csv(folder / "page-figures" / "fairness.csv")
+
+
+def weightings(data):
+    return [name.removeprefix("std_err_") for name in data if name.startswith("std_err_")]
+
+
+def spread(std_errs):
+    return std_errs.max() / std_errs.min()
+
+
+def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their_own_loss(plan, plan_folder):
+    data = pd.read_csv(plan_folder / "report-figures" / "fairness.csv")
+    assert weightings(data) == ["plan", "equal", "sqrt"]
     for query, row in zip(plan.workload, data.itertuples(), strict=True):
-        assert row.std_err == pytest.approx(float(np.sqrt(plan.variance(query).mean())), rel=1e-9)
-
-
-def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their_own_loss(plan):
-    data = fairness_of(subject_of(plan, level=0.95))
-    assert list(data) == ["plan", "equal", "sqrt"]
+        assert row.std_err_plan == pytest.approx(float(np.sqrt(plan.variance(query).mean())), rel=1e-9)
     cells, weights = plan.workload.cells, plan.workload.weights
-    losses = {
-        name: {other: float(weights * rule @ frame["std_err"] ** 2) for other, frame in data.items()}
-        for name, rule in (("plan", cells), ("equal", np.ones_like(cells)), ("sqrt", np.sqrt(cells)))
-    }
-    for name, of_plans in losses.items():
-        assert min(of_plans, key=of_plans.get) == name
-    assert spread(data["equal"]) < spread(data["sqrt"]) < spread(data["plan"])
+    for name, rule in (("plan", cells), ("equal", np.ones_like(cells)), ("sqrt", np.sqrt(cells))):
+        losses = {other: float(weights * rule @ data[f"std_err_{other}"] ** 2) for other in weightings(data)}
+        assert min(losses, key=losses.get) == name
+    assert spread(data["std_err_equal"]) < spread(data["std_err_sqrt"]) < spread(data["std_err_plan"])
 
 
-def test_a_plan_with_another_loss_stands_beside_all_three_weightings():
-    domain = rp.Domain({"a": 3, "b": 40})
-    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.privacy.gdp(1), loss="max")
-    assert list(fairness_of(subject_of(plan, level=0.95))) == ["plan", "equal", "cells", "sqrt"]
-    assert list(fairness_of(subject_of(BY_SET, level=0.95))) == ["plan"]  # no weighting with one basis beside these
-
-
-def test_weightings_are_left_out_where_they_cannot_be_planned():
-    domain = rp.Domain({"a": 3, "b": 4})
-    workload = rp.Workload(domain, [("a",), ("b",)], weights=[1, 0])
-    plan = rp.select(rp.Workload(domain, [("a",), ("b",)]), budget=rp.zcdp(1))
-    free = rp.Plan(
-        workload=workload,
-        strategy=rp.strategies.subtraction_strategy(workload),
-        noise_variances=plan.noise_variances,
-        budget=plan.budget,
-        loss=rp.losses.DescribedLoss("other"),
-        loss_value=1.0,
-        gap=float("inf"),
-        status="given",
-    )
-    subject = subject_of(free, level=0.95)
-    assert list(fairness_of(subject)) == ["plan"]
-    (figure,) = [figure for figure in figures_of(subject) if figure.name == "fairness"]
-    assert "not planned" in figure.caption
+def test_weightings_stand_beside_plans_with_other_losses_unless_they_cannot_be_planned(tmp_path):
+    workload = rp.marginals(rp.Domain({"a": 3, "b": 40}), order=1)
+    plan = rp.select(workload, budget=rp.privacy.gdp(1), loss="max")
+    assert weightings(written(plan, tmp_path)[1]) == ["plan", "equal", "cells", "sqrt"]
+    unused = rp.Workload(workload.domain, list(workload), weights=[1, 0])
+    free = replace(plan, workload=unused, loss=rp.losses.DescribedLoss("other"), gap=float("inf"), status="given")
+    for source in (free, BY_SET):  # no weighting with one basis is compared with bases by set
+        page, data = written(source, tmp_path, replace=True)
+        assert weightings(data) == ["plan"]
+        assert "Other weightings were not planned here" in page.one("figure", id="fairness").text
 
 
 @pytest.fixture
@@ -88,7 +70,7 @@ def with_targets():
     return replace(rp.select(workload, budget=rp.zcdp("0.01")), loss=targets)
 
 
-def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
+def test_targets_are_told_where_there_are_some(with_targets, plan_folder, tmp_path):
     rp.publish.write_report(with_targets, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
     caption = page.one("figure", id="targets").one("figcaption").text
@@ -97,26 +79,16 @@ def test_targets_are_told_where_there_are_some(with_targets, tmp_path):
     rows = page.one("table", id="errors").one("tbody").all("tr")
     assert [row.all("td")[-1].text for row in rows] == ["no", "yes", "–"]
     data = json.loads(page.one("script", id="data").text)["values"]
-    assert data["target"] == [4.0, 1000.0, None]
-    assert data["meets_target"] == [False, True, None]
+    assert (data["target"], data["meets_target"]) == ([4.0, 1000.0, None], [False, True, None])
     saved = pd.read_csv(tmp_path / "report-figures" / "targets.csv")
     assert saved["query"].tolist() == ["age", "sex"]  # the one that misses its target by most comes first
-    assert saved["margin"].tolist() == pytest.approx(
-        [(1.6448536 + 2**-18) * float(np.sqrt(with_targets.variance((name,)).max())) for name in ("age", "sex")]
-    )
+    worst = [float(np.sqrt(with_targets.variance((name,)).max())) for name in ("age", "sex")]
+    assert saved["margin"].tolist() == pytest.approx((1.6448536 + 2**-18) * np.array(worst))
     assert (saved["margin"] <= saved["target"]).tolist() == saved["meets_target"].tolist()
-
-
-def test_targets_of_a_folder_are_told_as_well(with_targets, plan_folder, tmp_path):
-    page = read_page(plan_folder / "report.html")
-    assert not page.all("figure", id="targets")  # without targets nothing is said of them
-    assert "Target" not in page.one("table", id="errors").text
+    assert "Target" not in read_page(plan_folder / "report.html").one("table", id="errors").text  # it has none
     any_release(with_targets).save(tmp_path / "tables")
-    subject = subject_of(tmp_path / "tables", level=0.95)
-    assert subject.target_level == 0.9
-    (figure,) = [figure for figure in figures_of(subject) if figure.name == "targets"]
-    assert [row[-1] for row in figure.rows] == ["no", "yes"]
-    assert error_rows(subject).values["meets_target"] == [False, True, None]
+    rp.publish.write_report(tmp_path / "tables", tmp_path / "folder.html")
+    assert pd.read_csv(tmp_path / "folder-figures" / "targets.csv").equals(saved)
 
 
 def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_report):
@@ -133,10 +105,10 @@ def test_many_tables_make_a_page_of_bounded_size_in_bounded_time(many, many_repo
 def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept():
     domain = rp.Domain({f"a{i}": 2 + i for i in range(90)})
     plan = rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp(1))
-    subject = subject_of(plan, level=0.95)
+    subject = report.subject.subject_of(plan, level=0.95)
     start = time.perf_counter()
-    rows = error_rows(subject)
-    text = rows_json(rows)
+    rows = report.tables.error_rows(subject)
+    text = report.tables.rows_json(rows)
     assert time.perf_counter() - start < 20
     assert (rows.total, rows.count) == (121_576, 100_000)
     assert len(text) < 100 * rows.count
@@ -147,34 +119,35 @@ def test_a_hundred_thousand_rows_take_little_and_above_that_the_worst_are_kept()
 
 
 def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
-    subject, figures = subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
-    figures["figures"] = tuple(figures_of(subject))
-    page = page_of(subject, error_rows(subject, limit=4), page_tables(subject), figures, "beside")
+    subject, figures = report.subject.subject_of(plan, level=0.95), {"figures": (), "estimates": (), "maps": ()}
+    figures["figures"] = tuple(report.figures.figures_of(subject))
+    page = report.page.page_of(
+        subject, report.tables.error_rows(subject, limit=4), report.tables.page_tables(subject), figures, "beside"
+    )
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     section = read_page(tmp_path / "page.html").one("section", id="error-table")
     assert f"holds the 4 least accurate of {len(plan.workload)} tables" in section.text
     assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
-def test_budgets_in_other_terms_are_safe_bounds(plan):
-    domain = plan.domain
-    stated = rp.select(rp.marginals(domain, order=1), budget=rp.approx_dp("1", "1e-9"))
-    promise = promise_of(subject_of(stated, level=0.95))
-    told = dict(promise.epsilons)
+def test_budgets_in_other_terms_are_safe_bounds(tmp_path):
+    stated = rp.select(rp.marginals(rp.Domain({"a": 3}), order=1), budget=rp.approx_dp("1", "1e-9"))
+    page, _ = written(stated, tmp_path)
+    (rows,) = (table.all("tr")[1:] for table in page.all("table") if "epsilon" in table.one("thead").text)
+    told = {row.one("th").text: row.one("td").text for row in rows}
     assert list(told) == ["1e-5", "1e-6", "1e-8", "1e-9", "1e-10"]
     for delta, epsilon in told.items():
         assert stated.budget.epsilon(delta) <= float(epsilon)
-    assert "e^1, plus 1e-9" in promise.in_words
-    assert dict((name, text) for name, text, _ in promise.notions)["Budget as stated"] == "(1, 1e-9)-DP"
+    section = page.one("section", id="privacy").text
+    assert "e^1, plus 1e-9" in section
+    assert "(1, 1e-9)-DP" in section
 
 
 def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     domain = rp.Domain({"a": 3, "b": 5, "c": 3_000_000})
-    subject = subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
-    shown = subject.errors["query"].iloc[rows_of_tables(subject)]
+    subject = report.subject.subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
+    shown = subject.errors["query"].iloc[report.estimates.rows_of_tables(subject)]
     assert shown.tolist() == ["b", "a × b"]
-    estimate = np.random.default_rng(1).permutation(1000).astype(float)
-    assert estimate[rows_to_show(estimate)].tolist() == list(range(999, 979, -1))
 
 
 @pytest.mark.slow
@@ -185,12 +158,12 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     )
     last = len(release.layout) - 1
     release.save(tmp_path / "some", only=[last])
-    subject = subject_of(tmp_path / "some", level=0.95)
     orders = sorted({len(query) for query in release if release.part_of(query) == last})
-    assert [subject.errors["order"].iloc[row] for row in rows_of_tables(subject)] == orders
-    assert total_texts(subject) is None
-    rp.publish.write_report(tmp_path / "some", tmp_path / "report.html")
-    assert "a × b" in read_page(tmp_path / "report.html").one("table", id="errors").text
+    page, _ = written(tmp_path / "some", tmp_path)
+    assert "a × b" in page.one("table", id="errors").text
+    assert "Records" not in page.one("dl", **{"class": "facts"}).text
+    tables = sorted(path.stem for path in (tmp_path / "page-figures").glob("table-*.csv"))
+    assert tables == [f"table-{order}" for order in orders]
 
 
 def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
@@ -199,7 +172,7 @@ def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
     frame = pd.DataFrame(
         {"order": orders, "cells": 10.0 ** rng.uniform(0, 3, orders.size), "std_err": rng.uniform(1, 1.01, orders.size)}
     )
-    svg = svg_of(lambda: fairness_figure({"any": frame}, {"any": "a title"}))
+    svg = pictures.drawing.svg_of(lambda: pictures.plots.fairness_figure({"any": frame}, {"any": "a title"}))
     assert len(re.findall("<use ", svg)) < orders.size / 2
     for text in ("0 attributes", "1 attribute", "6 attributes", "7 or more attributes", "a title", "1,000"):
         assert f">{text}<" in svg
@@ -207,8 +180,8 @@ def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
 
 def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are():
     words = 'id="x" style="fill: #0072b2" url(#y)'
-    svg = svg_of(lambda: draw_budget([words], [0.5]))
-    element = inline_svg(svg, "name", title="<b>", description="a & b")
+    svg = pictures.drawing.svg_of(lambda: pictures.plots.draw_budget([words], [0.5]))
+    element = pictures.drawing.inline_svg(svg, "name", title="<b>", description="a & b")
     assert element.startswith("<svg ")
     assert "<title" in element
     assert "&lt;b&gt;" in element
@@ -222,25 +195,14 @@ def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are()
     assert "purl.org" not in element
 
 
-@pytest.mark.parametrize(("low", "high"), [(1, 1.3), (7, 12), (0.01, 0.5), (1, 1e12), (95, 105)])
-def test_log_axes_have_some_ticks_but_not_many(low, high):
-    ticks = log_ticks(low, high)
-    assert 1 <= len(ticks) <= 12
-    assert all(low <= tick <= high for tick in ticks)
-    assert ticks == sorted(set(ticks))
-
-
-def test_where_records_are_replaced_the_public_total_is_not_compared():
-    domain = rp.Domain({"a": 3, "b": 2, "c": 5})
-    plan = rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1), neighbors="replace")
-    data = fairness_of(subject_of(plan, level=0.95))
-    assert list(data) == ["plan", "equal", "sqrt"]
-    for frame in data.values():
-        assert frame["query"].tolist() == plan.errors()["query"].tolist()[1:]
-        assert spread(frame) < 2
-    rows = error_rows(subject_of(plan, level=0.95))
-    (column,) = [column for column in rows.columns if column.key == "std_err"]
-    assert column.decimals == 2
+def test_where_records_are_replaced_the_public_total_is_not_compared(tmp_path):
+    plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 5}), up_to=2), budget=rp.zcdp(1), neighbors="replace")
+    page, data = written(plan, tmp_path)
+    assert weightings(data) == ["plan", "equal", "sqrt"]
+    assert data["query"].tolist() == plan.errors()["query"].tolist()[1:]
+    assert all(spread(data[f"std_err_{name}"]) < 2 for name in weightings(data))
+    columns = json.loads(page.one("script", id="data").text)["columns"]
+    assert {column["key"]: column["decimals"] for column in columns}["std_err"] == 2
 
 
 @pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
@@ -259,21 +221,6 @@ def by_set(tmp_path_factory):
     folder = tmp_path_factory.mktemp("by_set") / "release"
     any_release(BY_SET).save(folder)
     return folder
-
-
-def test_a_plan_is_summed_up_in_plain_words():
-    assert BY_SET.basis_summary == {"optimal_by_set": 2, "subtraction": 2}
-    assert bases_text(BY_SET) == "optimal by set for a, b; subtraction for c, one"
-
-
-@pytest.mark.slow
-def test_reports_of_plan_and_folder_say_the_same_of_bases(by_set, tmp_path):
-    for subject in (BY_SET, by_set):
-        page = tmp_path / f"{type(subject).__name__}.html"
-        rp.publish.write_report(subject, page)
-        text = read_page(page).one("body").text
-        assert "Bases: optimal by set for 2 attributes, subtraction for 2 attributes." in text
-        assert "Other weightings were not planned here: that would take long" in text
 
 
 def test_the_manifest_says_how_many_bases_an_attribute_has(by_set):
@@ -296,7 +243,7 @@ SUMS = rp.select(rp.Workload(rp.Domain({"sex": ["F", "M"], "pay": PAY}), [("sex"
 
 def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
     expected = [np.sqrt(SUMS.variance(("sex", "pay")).mean()), np.sqrt(SUMS.variance(TOTAL).mean()) / 100_000]
-    np.testing.assert_allclose(fairness_data(SUMS)["std_err"], expected, rtol=1e-12)
+    np.testing.assert_allclose(report.fairness_data(SUMS)["std_err"], expected, rtol=1e-12)
 
 
 def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_path):
@@ -307,5 +254,5 @@ def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_pat
     assert "standard error of a cell in counts; sums in units of the largest amount" in page
     assert "Of sums it is in units of the largest amount." in page
     largest = re.search(r"the largest is ([0-9.,]+) times the least", page)
-    errors = fairness_data(SUMS)["std_err"]
+    errors = report.fairness_data(SUMS)["std_err"]
     assert float(largest[1]) == round(errors.max() / errors.min(), 2)
