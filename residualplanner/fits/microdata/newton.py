@@ -15,7 +15,7 @@ from residualplanner.fits.optimizers import Array
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
 _STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13
-#: Up to so many sums beside the largest group, and entries of their matrix, matrices are formed.
+#: Up to so many sums, and entries of their matrix, matrices are formed.
 _FEW_SUMS, _FEW_ENTRIES = 300, 20_000_000
 #: Fits are solved as well as rounding allows: the gap, and the sums that are off, relative to the largest.
 _GAP, _OFF = 1e-13, 1e-11
@@ -42,7 +42,8 @@ def solve(
     shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array, start: Array | None = None
 ) -> CellFit:
     """The solution of a problem, as of `Dual`, for several draws, from multipliers (b, k), which are 0 unless given."""
-    if is_small(terms, center.shape[1]):
+    count = sum(term.sums.count for term in terms)
+    if count <= _FEW_SUMS and count * center.shape[1] <= _FEW_ENTRIES:
         return _solved(MatrixDual(shape, terms, center=center, weight=weight), start)
     parts = []
     for rows in np.split(np.arange(len(center)), len(center)):
@@ -50,13 +51,6 @@ def solve(
         dual = Dual(shape, [term.take(rows) for term in terms], center=center[rows], weight=own)
         parts.append(_solved(dual, None if start is None else start[rows]))
     return parts[0] if len(parts) == 1 else together(parts)
-
-
-def is_small(terms: Sequence[Term], cells: int) -> bool:
-    """Whether the sums of a problem are held as matrices, and all its draws are solved at once."""
-    counts = [term.sums.count for term in terms if term.sums.is_disjoint]
-    count = sum(term.sums.count for term in terms)
-    return count - max(counts, default=0) <= _FEW_SUMS and count * cells <= _FEW_ENTRIES
 
 
 def _solved(dual: Dual, start: Array | None) -> CellFit:
