@@ -103,7 +103,8 @@ def test_an_ensemble_is_the_mean_of_its_members_the_same_for_the_same_seed_and_n
         return fit_ensemble(loss, partial(near, mixture), small, seed=4, report=lambda *now: seen.append(now))
 
     (one, members), (other, _), (further, _) = made(0), made(0), made(60)
-    assert seen == [(1, 3), (2, 3), (3, 3)] * 3
+    assert seen.count((100, 100)) == 3
+    assert len(set(seen)) > 5
     mean = np.mean([each.table((0, 2)) for each, _, _ in members], axis=0)
     np.testing.assert_allclose(one.table((0, 2)), mean, atol=1e-14)
     assert (one.probabilities == other.probabilities).all()
