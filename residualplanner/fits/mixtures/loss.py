@@ -2,19 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.mixtures.terms import LossTerm, Measured, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.mixtures.terms import Measured, PrefixTerm, prefix_terms
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray
 
-#: Pairs are computed together where at least this part of all pairs was measured.
-_DENSE = 0.2
-#: The most features whose pairs are computed together, four arrays of them in single precision in 256 MB.
-_MOST = 4000
 #: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
 _SINGLE = 2.0**-20
 
@@ -105,7 +101,7 @@ class MixtureLoss:
     """A sum of terms, each a squared distance in units of its noise."""
 
     features: Features  # what the terms are about
-    terms: tuple[LossTerm, ...]  # of the sum
+    terms: tuple[PrefixTerm, ...]  # of the sum
     records: float  # the number of records
     dtype: type[np.floating]  # single precision where its rounding is far below the noise, or else double
 
@@ -158,18 +154,5 @@ def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], r
     about = [table for table in tables if table.views]
     noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
-    layout, pairs = features.layout, [table for table in about if len(table.views) <= 2]
-    larger = [table for table in about if len(table.views) > 2]
-    terms: list[LossTerm] = []
-    are_dense = sum(table.values.size for table in pairs) >= _DENSE * layout.count**2 / 2
-    if pairs and are_dense and layout.count <= _MOST:
-        terms.append(pair_term(layout, pairs, dtype))
-    else:
-        terms += [
-            TableTerm(layout, replace(table, values=table.values.astype(dtype)))
-            for table in pairs
-            if len(table.views) == 1
-        ]
-        larger = [*(table for table in pairs if len(table.views) == 2), *larger]
-    terms += prefix_terms(layout, larger, dtype)
+    terms = prefix_terms(features.layout, about, dtype)
     return MixtureLoss(features, tuple(terms), records, dtype)

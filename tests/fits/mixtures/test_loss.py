@@ -7,7 +7,7 @@ import pytest
 
 from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
-from residualplanner.fits.mixtures.terms import Measured, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.mixtures.terms import Measured, prefix_terms
 
 SIZES = (3, 2, 4)
 RNG = np.random.default_rng(7)
@@ -85,39 +85,25 @@ def test_the_slope_is_that_of_finite_differences(sets):
         assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-6)
 
 
-def same_as_one_by_one(features, terms, tables, point):
-    """That terms of several tables have the loss, slopes and variances of the tables one by one."""
-    found = []
-    for each in (terms, [TableTerm(features.layout, table) for table in tables]):
+def test_tables_with_views_in_common_are_put_together_and_are_those_one_by_one():
+    sizes = (3, 2, 4, 2)
+    probabilities, weights = mixture_arrays(5, sizes=sizes)
+    features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
+    sets = [(0,), (2,), (0, 1), (0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 1, 2, 3), (2, 3)]
+    tables, found = measured_sets([np.eye(size) for size in sizes], sets), []
+    point = features.apply(probabilities), weights * 50
+    together = list(prefix_terms(features.layout, tables, np.float64))
+    assert len(together) < len(tables)
+    assert max(len(term.prefixes) for term in together) > 1
+    assert any(isinstance(term.rows, slice) for term in together)
+    for terms in (together, [term for each in tables for term in prefix_terms(features.layout, [each], np.float64)]):
         slope, variances = tuple(map(np.zeros_like, point)), np.zeros((len(features.views), len(point[1])))
-        loss = sum(term.add(point, slope) for term in each)
-        for term in each:
+        loss = sum(term.add(point, slope) for term in terms)
+        for term in terms:
             term.add_variances(point, variances)
         found.append((loss, *slope, variances))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-def test_pairs_in_one_product_are_the_pairs_one_by_one():
-    views, matrices = views_and_matrices()
-    tables = measured_sets(matrices, [(0,), (1,), (0, 1), (1, 2)])
-    probabilities, weights = mixture_arrays(5)
-    features = features_of(OneHot(SIZES), views)
-    terms = [pair_term(features.layout, tables, np.float64)]
-    same_as_one_by_one(features, terms, tables, (features.apply(probabilities), weights * 50))
-
-
-def test_tables_with_views_in_common_are_the_tables_one_by_one():
-    sizes = (3, 2, 4, 2)
-    probabilities, weights = mixture_arrays(5, sizes=sizes)
-    features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
-    sets = [(0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 1, 2, 3), (2, 3)]
-    tables = measured_sets([np.eye(size) for size in sizes], sets)
-    terms = list(prefix_terms(features.layout, tables, np.float64))
-    assert len(terms) < len(tables)
-    assert max(len(term.prefixes) for term in terms) > 1
-    assert any(isinstance(term.rows, slice) for term in terms)
-    same_as_one_by_one(features, terms, tables, (features.apply(probabilities), weights * 50))
 
 
 @pytest.mark.slow
