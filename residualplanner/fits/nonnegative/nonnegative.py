@@ -305,13 +305,7 @@ class Adjustments:
             require_memory_for_nonnegative(plan)
 
     def require_fit(self, plan: Plan) -> None:
-        """The same but for memory, which another machine may have.
-
-        Raises:
-            ArgumentError: there is no such base.
-            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, what is
-                measured cannot be rounded, or non-negative tables would not be found.
-        """
+        """The same but for memory, which another machine may have."""
         if self.is_nonnegative:
             require_solvable(plan)
         if self.base is not None:

@@ -308,13 +308,7 @@ def drawn(
     seed: int,
     report: Progress,
 ) -> SyntheticRecords:
-    """Records from a mixture that was fitted to a release and keeps to facts.
-
-    Raises:
-        ArgumentError: ``seed`` is no integer from 0.
-        WorkloadError: there is no such method; it is known that there are no records.
-        ResourceError: so many take more memory than there is.
-    """
+    """Records from a mixture that was fitted to a release and keeps to facts."""
     require_seed(seed)
     named = rounding_named(method)
     named.require_room(records, len(release.plan.domain))

@@ -192,13 +192,7 @@ def synthesize(
 
 
 def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:
-    """How many records will be made, after all that can be checked without making them.
-
-    Raises:
-        ArgumentError: ``records`` is no integer from 0; there are more than a billion.
-        WorkloadError: there is no such method.
-        ResourceError: so many records take more memory than there is.
-    """
+    """How many records will be made, after all that can be checked without making them."""
     count = records
     if count is None:
         totals = [float(fact.counts.sum()) for fact in facts.known]
