@@ -15,57 +15,36 @@ from residualplanner.ground.checks import FloatArray
 _SINGLE = 2.0**-20
 
 
-@dataclass(frozen=True, slots=True)
-class CenteredView:
-    """The probabilities of an attribute's values less their mean, a constant, as subtraction bases measure them."""
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What is measured of an attribute's probabilities: the products of a matrix, such as a basis, with them.
+
+    Or, without a matrix, these less their mean, a constant, as subtraction bases measure them.
+    """
 
     attribute: int  # by position
+    matrix: FloatArray | None = None  # (e, n)
 
     def rows(self, blocks: OneHot) -> int:
-        """How many numbers it gives: as many as values."""
-        return blocks.sizes[self.attribute]
+        """How many numbers it gives."""
+        return blocks.sizes[self.attribute] if self.matrix is None else len(self.matrix)
 
     def apply(self, probabilities: Floats, out: Floats) -> None:
         """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
-        np.subtract(probabilities, 1 / len(probabilities), out=out)
+        if self.matrix is None:
+            np.subtract(probabilities, 1 / len(probabilities), out=out)
+        else:
+            out[...] = self.matrix.astype(probabilities.dtype, copy=False) @ probabilities
 
     def pull(self, slope: Floats, out: Floats) -> None:
         """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
-        out += slope
+        out += slope if self.matrix is None else self.matrix.T.astype(slope.dtype, copy=False) @ slope
 
     def squared_norms(self, blocks: OneHot) -> Floats:
         """The squared length of each column of its matrix, (n, 1)."""
         size = blocks.sizes[self.attribute]
-        return np.full((size, 1), 1 - 1 / size)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MatrixView:
-    """The products of the rows of a matrix (e, n), such as a basis, with an attribute's probabilities."""
-
-    attribute: int
-    matrix: FloatArray
-
-    def rows(self, blocks: OneHot) -> int:
-        """As many as the matrix has."""
-        del blocks
-        return len(self.matrix)
-
-    def apply(self, probabilities: Floats, out: Floats) -> None:
-        """Multiply by the matrix."""
-        out[...] = self.matrix.astype(probabilities.dtype, copy=False) @ probabilities
-
-    def pull(self, slope: Floats, out: Floats) -> None:
-        """Add the transposed matrix times the slope."""
-        out += self.matrix.T.astype(slope.dtype, copy=False) @ slope
-
-    def squared_norms(self, blocks: OneHot) -> Floats:
-        """Those of the columns."""
-        del blocks
-        return np.asarray((self.matrix**2).sum(axis=0)[:, None])
-
-
-View = CenteredView | MatrixView
+        whole = np.full(size, 1 - 1 / size) if self.matrix is None else (self.matrix**2).sum(axis=0)
+        return np.asarray(whole)[:, None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import residualplanner as rp
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
-from residualplanner.fits.mixtures.loss import CenteredView, loss_of
+from residualplanner.fits.mixtures.loss import View, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, raked
 from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.facts import Fact
@@ -32,7 +32,7 @@ def noisy_loss(mixture, records, scale, seed=0):
         for axis in range(table.ndim):
             table -= table.mean(axis=axis, keepdims=True)
         tables.append(Measured(members, table, 1 / scale**2, int(np.prod([SIZES[i] - 1 for i in members]))))
-    return loss_of(BLOCKS, [CenteredView(i) for i in range(3)], tables, records)
+    return loss_of(BLOCKS, [View(i) for i in range(3)], tables, records)
 
 
 def near(mixture, classes, generator):

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, features_of, loss_of
+from residualplanner.fits.mixtures.loss import View, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.mixtures.terms import Measured, prefix_terms
 
@@ -25,7 +25,7 @@ def centering(size):
 
 def views_and_matrices():
     basis = np.array([[1.0, -1, 0, 0], [1, 1, -1, -1]])
-    return [CenteredView(0), MatrixView(1, np.eye(2)), MatrixView(2, basis)], [centering(3), np.eye(2), basis]
+    return [View(0), View(1, np.eye(2)), View(2, basis)], [centering(3), np.eye(2), basis]
 
 
 def table_of(probabilities, weights, matrices, attributes):
@@ -88,7 +88,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
 def test_tables_with_views_in_common_are_put_together_and_are_those_one_by_one():
     sizes = (3, 2, 4, 2)
     probabilities, weights = mixture_arrays(5, sizes=sizes)
-    features = features_of(OneHot(sizes), [MatrixView(i, np.eye(size)) for i, size in enumerate(sizes)])
+    features = features_of(OneHot(sizes), [View(i, np.eye(size)) for i, size in enumerate(sizes)])
     sets = [(0,), (2,), (0, 1), (0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 1, 2, 3), (2, 3)]
     tables, found = measured_sets([np.eye(size) for size in sizes], sets), []
     point = features.apply(probabilities), weights * 50
@@ -109,7 +109,7 @@ def test_tables_with_views_in_common_are_put_together_and_are_those_one_by_one()
 @pytest.mark.slow
 def test_noise_gives_slopes_the_variances_that_are_stated():
     views, matrices = views_and_matrices()
-    views[0], matrices[0] = MatrixView(0, np.eye(3)), np.eye(3)
+    views[0], matrices[0] = View(0, np.eye(3)), np.eye(3)
     probabilities, weights = mixture_arrays(4)
     rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
     for _ in range(1500):
