@@ -99,7 +99,7 @@ class Rounding:
         order: int = 2,
         report: Progress = unreported,
     ) -> tuple[IntArray, FloatArray]:
-        """Codes (n, d) and weights (n,) that add up to ``records``; ``order`` is how many attributes tables had at most."""
+        """Codes (n, d) and weights (n,) that add up to ``records``, where tables had ``order`` attributes at most."""
         count, options = self.copies * records, {"order": min(max(order, 2), 3)} if self.has_order else {}
         return self.codes(mixture, count, generator, report=report, **options), np.full(count, 1 / self.copies)
 
