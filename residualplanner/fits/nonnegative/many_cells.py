@@ -6,7 +6,9 @@ Shanno as in Nocedal, Math. Comp. 35 (1980).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from residualplanner.fits.nonnegative.newton import candidate
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
     Facets,
+    agreement_at,
     agreement_point,
     along,
     facets_of,
@@ -86,6 +89,8 @@ class PotentialAscent:
         self._sharing = np.bincount(facets.cell)[facets.cell]
         self._memory, self._reach = LimitedMemory(), np.zeros(len(facets.cell))
         self._look(first_potentials(facets, self._unbiased))
+        # In the first steps margins move so far that it cannot be told which cells become positive: all are looked at.
+        self._at = partial(agreement_at, facets, self._unbiased)
 
     def advance(self, steps: int) -> None:
         """Take some steps, each halved until the value rises as its slope promises."""
@@ -118,15 +123,13 @@ class PotentialAscent:
         facets = self._facets
         raised_by = potentials * facets.freedom
         self._reach += _LEAST * np.sqrt(facets.freedom)
-        self._followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
-        is_positive = self._followed.cut(raised_by) > 0
-        diagonal: Array = self._followed.margins.T @ np.where(is_positive, self._followed.freedoms, 0.0)
+        followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
+        is_positive = followed.cut(raised_by) > 0
+        diagonal: Array = followed.margins.T @ np.where(is_positive, followed.freedoms, 0.0)
         diagonal += facets.curvature[facets.cell] * self._sharing
         self._diagonal = np.maximum(diagonal, facets.freedom, out=diagonal)  # of one positive cell at least
+        self._at: Callable[[Array], AgreementPoint] = partial(agreement_point, facets, followed)
         self._point = self._at(potentials)
-
-    def _at(self, potentials: Array) -> AgreementPoint:
-        return agreement_point(self._facets, self._followed, potentials)
 
 
 def facets_of_many(problem: DualProblem) -> Facets | None:

@@ -251,7 +251,7 @@ def rounding_of(point: AgreementPoint) -> float:
     return _ROUNDING * (1 + abs(point.value))
 
 
-def agreement_at(facets: Facets, unbiased: Array, potentials: Array) -> AgreementPoint:
+def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -> AgreementPoint:
     """The value of the dual problem and its gradient, with all cells, unbiased (y,), that are positive there."""
     followed = followed_cells(facets.blocks, unbiased, potentials * facets.freedom)
     return agreement_point(facets, followed, potentials)
