@@ -6,6 +6,7 @@ Source: eqs. (86) and (87).
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -48,16 +49,13 @@ class Answers:
         answers, cells = self.rows.shape
         one, ones = sparse.eye_array(answers), sparse.csc_array(np.ones((answers, 1)))
         # The unknowns are cells x, errors e and the largest one, t: A x - e = a, and e, -e <= t, x >= f, t <= most.
-        sides = sparse.block_array(
-            [
-                [self.rows, -one, None],
-                [None, one, -ones],
-                [None, -one, -ones],
-                [-sparse.eye_array(cells), None, None],
-                [None, None, np.ones((1, 1))],
-            ],
-            format="csc",
-        )
+        blocks: list[list[Any]] = [
+            [self.rows, -one, None],
+            [None, one, -ones],
+            [None, -one, -ones],
+            [-sparse.eye_array(cells), None, None],
+            [None, None, sparse.eye_array(1)],
+        ]
         right = np.concatenate([self.values, np.zeros(2 * answers), -self.floor, [most]])
         squares = np.repeat([0.0, 0.0 if is_of_bound else 1.0, 0.0], [cells, answers, 1])
         linear = np.zeros(cells + answers + 1)
@@ -66,8 +64,9 @@ class Answers:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURATE
-        shape = sparse.csc_matrix(sparse.diags_array(squares)), linear, sparse.csc_matrix(sides), right
-        found = clarabel.DefaultSolver(*shape, cones, settings).solve()
+        sides = sparse.csc_matrix(sparse.block_array(blocks))
+        objective = sparse.csc_matrix(sparse.diags_array(squares)), linear
+        found = clarabel.DefaultSolver(*objective, sides, right, cones, settings).solve()
         ends = np.cumsum([answers, answers, answers, cells])
         _, above, below, of_cells, _ = np.split(np.maximum(np.array(found.z), 0), ends)
         return np.maximum(np.array(found.x)[:cells], self.floor), above, below, of_cells
