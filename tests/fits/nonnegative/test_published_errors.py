@@ -150,6 +150,8 @@ def test_errors_are_saved_with_their_own_tables_and_read_back(tmp_path):
         whole.save(tmp_path / "tables", errors=errors)
     with pytest.raises(rp.errors.ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
         made.save(tmp_path / "tables", errors=errors.to_frame())
+    with pytest.raises(rp.errors.WorkloadError, match="are for the report on a release, not on a plan"):
+        rp.publish.write_report(PLAN, tmp_path / "plan.html", errors=errors)
     assert not (tmp_path / "tables").exists()
 
 
