@@ -103,7 +103,7 @@ class Dual:
 
 
 class MatrixDual(Dual):
-    """So few sums that all draws are solved at once: as rows, those that are the same in all draws first."""
+    """All sums as rows of matrices: those that are the same in all draws, and those that are not."""
 
     def __init__(self, shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array) -> None:
         super().__init__(shape, terms, center=center, weight=weight)
@@ -114,6 +114,12 @@ class MatrixDual(Dual):
         for number, term in enumerate(own):
             row = np.broadcast_to(term.sums.spread(np.ones((draws, 1))), (draws, *shape))
             self._own[:, number] = row.reshape(draws, -1)
+        starts = np.cumsum([0, *(term.sums.count for term in same)]).tolist()
+        groups = [(term.sums.count, start) for term, start in zip(same, starts, strict=False) if term.sums.is_disjoint]
+        count, start = max(groups, default=(0, 0))
+        self._largest = np.arange(start, start + count)
+        self._rest = np.setdiff1d(np.arange(len(self._same)), self._largest)
+        self._supports = [np.flatnonzero(self._same[row]) for row in self._rest.tolist()]
 
     def take(self, rows: IntArray) -> "MatrixDual":
         """Those of some draws."""
@@ -140,12 +146,35 @@ class MatrixDual(Dual):
         return found
 
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of the equations, exact up to rounding.  Source: eq. (83)."""
-        same = np.broadcast_to(self._same, (len(part), *self._same.shape))
-        rows = np.concatenate([same, self._own], axis=1)
-        matrix = np.matmul(rows * part[:, None], rows.transpose(0, 2, 1))
-        matrix += np.eye(rows.shape[1]) * diagonal[:, None]
-        return _solutions(matrix, residual)
+        """The solution of the equations, exact up to rounding: the largest group, with a diagonal block, is eliminated.
+
+        Source: eq. (83).
+        """
+        largest = self._largest
+        kept = np.concatenate([self._rest, np.arange(len(self._same), diagonal.shape[1])])
+        block = part @ self._same[largest].T + diagonal[:, largest]
+        rows = self._rows(part)
+        border, core = rows[:, :, largest], rows[:, :, kept]
+        core[:, np.arange(len(kept)), np.arange(len(kept))] += diagonal[:, kept]
+        scaled = border / block[:, None, :]
+        core -= np.matmul(scaled, border.transpose(0, 2, 1))
+        step = np.empty_like(residual)
+        step[:, kept] = _solutions(core, residual[:, kept] - np.matmul(scaled, residual[:, largest, None])[:, :, 0])
+        step[:, largest] = residual[:, largest] / block - np.matmul(step[:, None, kept], scaled)[:, 0]
+        return step
+
+    def _rows(self, part: Array) -> Array:
+        """The rows of ``Q diag(part) Q^T`` of all sums but those of the largest group, (b, r, k)."""
+        draws, count, rest, own = len(part), len(self._same), len(self._rest), self._own.shape[1]
+        found = np.empty((draws, rest + own, count + own))
+        for number, (row, support) in enumerate(zip(self._rest.tolist(), self._supports, strict=True)):
+            found[:, number, :count] = (part[:, support] * self._same[row, support]) @ self._same[:, support].T
+        if own:
+            weighted = self._own * part[:, None, :]
+            found[:, rest:, :count] = (weighted.reshape(draws * own, -1) @ self._same.T).reshape(draws, own, -1)
+            found[:, rest:, count:] = np.matmul(weighted, self._own.transpose(0, 2, 1))
+            found[:, :rest, count:] = found[:, rest:, self._rest].transpose(0, 2, 1)
+        return found
 
 
 def _beside(parts: Sequence[Array], sums: Sequence[Sums], draws: int) -> Array:

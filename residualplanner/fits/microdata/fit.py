@@ -108,7 +108,7 @@ def nonnegative_least_squares(noisy: NoisyGroups) -> Fit:
         SolverError: the gap is above 1e-6.
 
     Guarantees: post-processing of noisy answers; it costs no budget.
-    Cost: for few sums some tenths of a millisecond for each draw of 216 cells; for a million cells some seconds.
+    Cost: for few sums a tenth of a millisecond for each draw of 216 cells; for a million cells some seconds.
     Source: eqs. (81) to (83); Abowd et al., section 4.
 
     Example:

@@ -15,7 +15,7 @@ from residualplanner.fits.optimizers import Array
 
 #: Newton steps at most; halvings of one; how much of the slope a step must gain; rounding of the dual value.
 _STEPS, _HALVINGS, _GAIN, _ROUNDING = 200, 40, 1e-4, 1e-13
-#: Up to so many sums, and entries of their matrix, matrices are formed.
+#: Up to so many sums beside the largest group, and entries of their matrix, matrices are formed.
 _FEW_SUMS, _FEW_ENTRIES = 300, 20_000_000
 #: Fits are solved as well as rounding allows: the gap, and the sums that are off, relative to the largest.
 _GAP, _OFF = 1e-13, 1e-11
@@ -42,8 +42,9 @@ def solve(
     shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array, start: Array | None = None
 ) -> CellFit:
     """The solution of a problem, as of `Dual`, for several draws, from multipliers (b, k), which are 0 unless given."""
-    count = sum(term.sums.count for term in terms)
-    if count <= _FEW_SUMS and count * center.shape[1] <= _FEW_ENTRIES:
+    count, groups = sum(term.sums.count for term in terms), [term.sums for term in terms if term.sums.is_disjoint]
+    largest = max((sums.count for sums in groups), default=0)
+    if count - largest <= _FEW_SUMS and count * center.shape[1] <= _FEW_ENTRIES:
         return _solved(MatrixDual(shape, terms, center=center, weight=weight), start)
     parts = []
     for rows in np.split(np.arange(len(center)), len(center)):
