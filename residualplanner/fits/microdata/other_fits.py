@@ -14,7 +14,7 @@ from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_coun
 from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.newton import CellFit
 from residualplanner.fits.microdata.sums import MarginalSums
-from residualplanner.fits.microdata.within import Answers
+from residualplanner.fits.microdata.within import Answers, sides_of
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import require_positive, require_type
 from residualplanner.ground.errors import WorkloadError, memory_for
@@ -174,14 +174,14 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     unit, std_err = min(noisy.variances) ** 0.5, np.sqrt(noisy.variances)
     one = [sparse.eye_array(cells) if sums.is_all_cells else sums.matrix() for sums in noisy.groups]
     rows = sparse.vstack([each * (unit / scale) for each, scale in zip(one, std_err, strict=True)], format="csc")
-    raises = np.repeat(std_err / unit, [sums.count for sums in noisy.groups])
+    sides, raises = sides_of(rows), np.repeat(std_err / unit, [sums.count for sums in noisy.groups])
     near = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells
     table = near.reshape(-1, *noisy.domain.sizes)
     answered = zip(noisy.groups, noisy.values, std_err, strict=True)
     values = np.hstack([(own - sums.answer(table)) / scale for sums, own, scale in answered])
     found = []
     for own, cells_near in zip(values, near, strict=True):
-        answers = Answers(rows, own, -cells_near / unit, raises)
+        answers = Answers(rows, sides, own, -cells_near / unit, raises)
         _, least, gap_of_bound = answers.least_largest(float(np.abs(own).max()) + 1)
         moved, objective, gap = answers.least_squares(least + slack)
         found.append((moved, objective, max(gap / (1 + objective), gap_of_bound / (1 + least + slack))))

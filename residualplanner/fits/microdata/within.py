@@ -17,11 +17,26 @@ from residualplanner.fits.optimizers import Array
 _ACCURATE, _ROUGH, _OUTSIDE = 1e-11, 1e-8, 1e-7
 
 
+def sides_of(rows: sparse.csc_array) -> sparse.csc_matrix:
+    """The constraints on cells x, errors e and the largest error t: A x - e = a, e, -e <= t, x >= f, t <= a limit."""
+    answers, cells = rows.shape
+    one, ones = sparse.eye_array(answers), sparse.csc_array(np.ones((answers, 1)))
+    blocks: list[list[Any]] = [
+        [rows, -one, None],
+        [None, one, -ones],
+        [None, -one, -ones],
+        [-sparse.eye_array(cells), None, None],
+        [None, None, sparse.eye_array(1)],
+    ]
+    return sparse.csc_matrix(sparse.block_array(blocks))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Answers:
     """The answers of one draw."""
 
     rows: sparse.csc_array  # (m, n): A, over the standard errors
+    sides: sparse.csc_matrix  # of these rows, as `sides_of` gives them
     values: Array  # (m,): a
     floor: Array  # (n,): of the cells, at most 0
     raises: Array  # (m,): multipliers of answers that together push every cell by 1 or more
@@ -47,15 +62,6 @@ class Answers:
         import clarabel  # takes a tenth of the time to import the package
 
         answers, cells = self.rows.shape
-        one, ones = sparse.eye_array(answers), sparse.csc_array(np.ones((answers, 1)))
-        # The unknowns are cells x, errors e and the largest one, t: A x - e = a, and e, -e <= t, x >= f, t <= most.
-        blocks: list[list[Any]] = [
-            [self.rows, -one, None],
-            [None, one, -ones],
-            [None, -one, -ones],
-            [-sparse.eye_array(cells), None, None],
-            [None, None, sparse.eye_array(1)],
-        ]
         right = np.concatenate([self.values, np.zeros(2 * answers), -self.floor, [most]])
         squares = np.repeat([0.0, 0.0 if is_of_bound else 1.0, 0.0], [cells, answers, 1])
         linear = np.zeros(cells + answers + 1)
@@ -64,9 +70,8 @@ class Answers:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _ACCURATE
-        sides = sparse.csc_matrix(sparse.block_array(blocks))
         objective = sparse.csc_matrix(sparse.diags_array(squares)), linear
-        found = clarabel.DefaultSolver(*objective, sides, right, cones, settings).solve()
+        found = clarabel.DefaultSolver(*objective, self.sides, right, cones, settings).solve()
         ends = np.cumsum([answers, answers, answers, cells])
         _, above, below, of_cells, _ = np.split(np.maximum(np.array(found.z), 0), ends)
         return np.maximum(np.array(found.x)[:cells], self.floor), above, below, of_cells
