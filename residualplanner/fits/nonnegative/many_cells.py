@@ -90,7 +90,7 @@ class PotentialAscent:
         self._memory, self._reach = LimitedMemory(), np.zeros(len(facets.cell))
         self._look(first_potentials(facets, self._unbiased))
         # In the first steps margins move so far that it cannot be told which cells become positive: all are looked at.
-        self._at = partial(agreement_at, facets, self._unbiased)
+        self._at: Callable[[Array], AgreementPoint] = partial(agreement_at, facets, self._unbiased)
 
     def advance(self, steps: int) -> None:
         """Take some steps, each halved until the value rises as its slope promises."""
@@ -128,7 +128,7 @@ class PotentialAscent:
         diagonal: Array = followed.margins.T @ np.where(is_positive, followed.freedoms, 0.0)
         diagonal += facets.curvature[facets.cell] * self._sharing
         self._diagonal = np.maximum(diagonal, facets.freedom, out=diagonal)  # of one positive cell at least
-        self._at: Callable[[Array], AgreementPoint] = partial(agreement_point, facets, followed)
+        self._at = partial(agreement_point, facets, followed)
         self._point = self._at(potentials)
 
 

@@ -253,7 +253,8 @@ def rounding_of(point: AgreementPoint) -> float:
 
 def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -> AgreementPoint:
     """The value of the dual problem and its gradient, with all cells, unbiased (y,), that are positive there."""
-    followed = followed_cells(facets.blocks, unbiased, potentials * facets.freedom)
+    raised_by = (potentials * facets.freedom).astype(unbiased.dtype, copy=False)
+    followed = followed_cells(facets.blocks, unbiased, raised_by)
     return agreement_point(facets, followed, potentials)
 
 
