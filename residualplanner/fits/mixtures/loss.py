@@ -23,27 +23,27 @@ class View:
     """
 
     attribute: int  # by position
-    matrix: FloatArray | None = None  # (e, n)
+    basis_rows: FloatArray | None = None  # (e, n): the matrix
 
     def rows(self, blocks: OneHot) -> int:
         """How many numbers it gives."""
-        return blocks.sizes[self.attribute] if self.matrix is None else len(self.matrix)
+        return blocks.sizes[self.attribute] if self.basis_rows is None else len(self.basis_rows)
 
     def apply(self, probabilities: Floats, out: Floats) -> None:
         """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
-        if self.matrix is None:
+        if self.basis_rows is None:
             np.subtract(probabilities, 1 / len(probabilities), out=out)
         else:
-            out[...] = self.matrix.astype(probabilities.dtype, copy=False) @ probabilities
+            out[...] = self.basis_rows.astype(probabilities.dtype, copy=False) @ probabilities
 
     def pull(self, slope: Floats, out: Floats) -> None:
         """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
-        out += slope if self.matrix is None else self.matrix.T.astype(slope.dtype, copy=False) @ slope
+        out += slope if self.basis_rows is None else self.basis_rows.T.astype(slope.dtype, copy=False) @ slope
 
     def squared_norms(self, blocks: OneHot) -> Floats:
         """The squared length of each column of its matrix, (n, 1)."""
         size = blocks.sizes[self.attribute]
-        whole = np.full(size, 1 - 1 / size) if self.matrix is None else (self.matrix**2).sum(axis=0)
+        whole = np.full(size, 1 - 1 / size) if self.basis_rows is None else (self.basis_rows**2).sum(axis=0)
         return np.asarray(whole)[:, None]
 
 
