@@ -127,7 +127,7 @@ def nonnegative(  # noqa: PLR0913
         factorizations of a matrix of them: a minute of one core and some 600 MB at most.  From two million cells on,
         minutes: some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up
         to 24 numbers a cell.
-    Source: eqs. (48) to (56) and (62) to (65); for a mixture eqs. (66) to (78).
+    Source: eqs. (48) to (56), (62) to (65) and (99); for a mixture eqs. (66) to (78).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp

@@ -259,7 +259,10 @@ def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -
 
 
 def first_potentials(facets: Facets, unbiased: NDArray[Number]) -> Array:
-    """Potentials for which every table has its total: one number is subtracted from all of its cells."""
+    """Potentials for which every table has its total: one number is subtracted from all of its cells.
+
+    Source: eq. (99).
+    """
     found = np.zeros(len(facets.cell))
     for block in facets.blocks:
         cells = block.of(unbiased).reshape(len(block.freedom), -1)

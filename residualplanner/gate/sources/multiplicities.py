@@ -24,7 +24,7 @@ Selected = slice | NDArray[np.bool_]
 class Multiplicities:
     """How often each of some records counts: once where no integers are given.
 
-    Source: eq. (99).
+    Source: eq. (100).
     """
 
     records: int  # how many there are
