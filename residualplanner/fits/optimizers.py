@@ -1,19 +1,16 @@
-"""Optimizers that several fits share: Adam, conjugate gradients, and the step of an interior point method.
+"""Optimizers that several fits share: Adam and conjugate gradients.
 
-Source: Kingma and Ba (2015), Algorithm 1; Hestenes and Stiefel, J. Res. Nat. Bur. Standards 49 (1952); Mehrotra, SIAM
-J. Optim. 2 (1992).
+Source: Kingma and Ba (2015), Algorithm 1; Hestenes and Stiefel, J. Res. Nat. Bur. Standards 49 (1952).
 """
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
-Move = TypeVar("Move")
 #: Adam's decay of the means of slopes and of their squares.
 _FIRST, _SECOND = 0.9, 0.999
 #: The last step is this part of the first.
@@ -86,30 +83,3 @@ def conjugate_gradients(
         direction *= product / before
         direction += scaled
     return found
-
-
-def interior_step(
-    solve: Callable[[Array], tuple[Move, Array, Array]], multipliers: Array, slacks: Array, *, near: float
-) -> tuple[Move, Array]:
-    """A step of Mehrotra's method for several problems, and how far it may be followed, (b,), at most 1.
-
-    Both multipliers and slacks (b, k) stay positive: a step goes the part ``near`` of the way to the boundary.  What
-    ``solve`` gives for changes of their products (b, k) is the step, and the changes of both.
-    """
-    straight = -multipliers * slacks
-    _, of_multipliers, of_slacks = solve(straight)
-    length = np.minimum(_to_boundary(multipliers, of_multipliers, slacks, of_slacks), 1.0)[:, None]
-    ahead = (multipliers + length * of_multipliers) * (slacks + length * of_slacks)
-    products, reached = -straight.sum(axis=1), ahead.sum(axis=1)
-    # The better the predicted step lowers the products, the less the next one has to stay in the center, where all are
-    # equal; what it neglected, the product of both changes, is put right.
-    part = np.divide(reached, products, out=np.zeros_like(products), where=products != 0)
-    goal = products / max(slacks.shape[1], 1) * part**3
-    step, of_multipliers, of_slacks = solve(straight + goal[:, None] - of_multipliers * of_slacks)
-    return step, np.minimum(near * _to_boundary(multipliers, of_multipliers, slacks, of_slacks), 1.0)
-
-
-def _to_boundary(multipliers: Array, of_multipliers: Array, slacks: Array, of_slacks: Array) -> Array:
-    values, changes = np.hstack([multipliers, slacks]), np.hstack([of_multipliers, of_slacks])
-    ratios = np.where(changes < 0, values / np.where(changes < 0, -changes, 1), np.inf)
-    return np.asarray(ratios.min(axis=1, initial=np.inf))

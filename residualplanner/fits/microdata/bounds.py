@@ -23,35 +23,10 @@ _HALVINGS = 200
 Method = Literal["tight", "published"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Notion:
-    """A notion of privacy with its parameters; one record more or less is to be hidden."""
-
-    noise_scale: float  # of noise that hides one record in one count, in counts
-    # the least B with which m records (t,) in any one of some cells can be told from none, where d k, the number of
-    # cells times the threshold, are hidden (t,)
-    least_weight: Callable[[Array, Array], Array]
-    published: Formula | None = None  # the published bound on D, if there is one
-
-    @property
-    def formulas(self) -> dict[str, Formula]:
-        """By the name of a method, the least D for a given C, some thresholds (t,) and a number of cells."""
-        published = self.published
-        if published is None:
-            return {"tight": self.total_error}
-
-        def of_counts(cell_error: float, thresholds: Array, cells: int) -> Array:
-            # They hide m = ceil(2 C + k) records at the cost of at most 2 (2 C + k), less than one record where 2 C + k
-            # is below 1/2: there they do not hold of counts.
-            found = published(cell_error, thresholds, cells)
-            return np.where(2 * cell_error + thresholds >= 0.5, found, -np.inf)
-
-        return {"tight": self.total_error, "published": of_counts}
-
-    def total_error(self, cell_error: float, thresholds: Array, cells: int) -> Array:
-        """The least D for C = ``cell_error`` and each threshold (t,).  Source: eqs. (92) to (94)."""
-        records = np.ceil(2 * cell_error + thresholds)
-        return (self.least_weight(records, cells * thresholds) - records) / 2
+#: A notion of privacy with its parameters: the scale of noise that hides one record more or less in a count, in counts;
+#: the least B with which m records (t,) in any one of some cells can be told from none, where d k, the number of cells
+#: times the threshold, are hidden (t,); and the published bound on D, if there is one.
+_Notion = tuple[float, Callable[[Array, Array], Array], Formula | None]
 
 
 def _pure(epsilon: float) -> _Notion:
@@ -66,7 +41,7 @@ def _pure(epsilon: float) -> _Notion:
         found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
         return found
 
-    return _Notion(1 / epsilon, least_weight, published)
+    return 1 / epsilon, least_weight, published
 
 
 def _approximate(epsilon: float, delta: float) -> _Notion:
@@ -82,7 +57,17 @@ def _approximate(epsilon: float, delta: float) -> _Notion:
         found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
         return found
 
-    return _Notion(1 / epsilon, least_weight, published)
+    return 1 / epsilon, least_weight, published
+
+
+def _concentrated(rho: float) -> _Notion:
+    """Zero-concentrated differential privacy, by Gaussian noise.  Source: eq. (94)."""
+
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(rho)) ** 2))
+        return found
+
+    return 1 / math.sqrt(2 * rho), least_weight, None
 
 
 def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
@@ -93,14 +78,7 @@ def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notio
     if epsilon is None:
         if delta:
             raise BudgetError("delta belongs to epsilon; give rho alone")
-        rho = require_positive("rho", rho if rho is not None else math.nan)
-        root, noise_scale = math.sqrt(rho), 1 / math.sqrt(2 * rho)
-
-        def least_weight(records: Array, hidden: Array) -> Array:  # eq. (94)
-            found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
-            return found
-
-        return _Notion(noise_scale, least_weight)
+        return _concentrated(require_positive("rho", rho if rho is not None else math.nan))
     epsilon = require_positive("epsilon", epsilon)
     return _approximate(epsilon, float(delta)) if delta else _pure(epsilon)
 
@@ -140,9 +118,8 @@ def least_total_error(
         >>> round(least_total_error(20.0, 10_000, epsilon=0.1))
         143
     """
-    notion = _notion_of(epsilon, delta, rho)
-    bound = _bound_of(notion, method, cells)
-    found = bound(_require_error("cell_error", cell_error), _THRESHOLDS * notion.noise_scale)
+    bound, _ = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
+    found = bound(_require_error("cell_error", cell_error))
     return float(np.max(found, initial=0.0))
 
 
@@ -165,26 +142,37 @@ def least_cell_error(
         >>> round(least_cell_error(800**0.5, 10_000, epsilon=0.1) ** 2)
         639
     """
-    notion = _notion_of(epsilon, delta, rho)
-    bound, thresholds = _bound_of(notion, method, cells), _THRESHOLDS * notion.noise_scale
+    bound, most = _bound_of(_notion_of(epsilon, delta, rho), method, cells)
     total = _require_error("total_error", total_error)
-    low, high = 0.0, float(thresholds[-1]) * cells
+    low, high = 0.0, most * cells
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        is_possible = bool((bound(middle, thresholds) <= total).all())
+        is_possible = bool((bound(middle) <= total).all())
         low, high = (low, middle) if is_possible else (middle, high)
     return low
 
 
-def _bound_of(notion: _Notion, method: object, cells: int) -> Callable[[float, Array], Array]:
-    """The least total error for a cell error and each threshold k."""
-    formula, count = entry_named("method", method, notion.formulas), _require_cells(cells, least=2)
+def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[float], Array], float]:
+    """The least total error for a cell error and each threshold k (t,), and the largest of these."""
+    (noise_scale, least_weight, published), count = notion, _require_cells(cells, least=2)
+    thresholds = _THRESHOLDS * noise_scale
 
-    def total(cell_error: float, thresholds: Array) -> Array:
+    def tight(cell_error: float, thresholds: Array, cells: int) -> Array:  # eqs. (92) to (94)
+        records = np.ceil(2 * cell_error + thresholds)
+        return (least_weight(records, cells * thresholds) - records) / 2
+
+    formulas: dict[str, Formula] = {"tight": tight} | ({"published": published} if published else {})
+    formula = entry_named("method", method, formulas)
+    # Published bounds hide m = ceil(2 C + k) records at the cost of at most 2 (2 C + k), less than one record where
+    # 2 C + k is below 1/2: there they do not hold of counts.
+    least = 0.0 if formula is tight else 0.5
+
+    def total(cell_error: float) -> Array:
         with np.errstate(over="ignore", under="ignore"):
-            return formula(cell_error, thresholds, count)
+            found = formula(cell_error, thresholds, count)
+        return np.where(2 * cell_error + thresholds >= least, found, -np.inf)
 
-    return total
+    return total, float(thresholds[-1])
 
 
 def _require_cells(cells: object, *, least: int) -> int:

@@ -5,7 +5,7 @@ infinite: then ``q_k x = a_k``.  There are as many multipliers as sums, far fewe
 Source: eqs. (81) to (83).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,11 +121,6 @@ class MatrixDual(Dual):
         self._rest = np.setdiff1d(np.arange(len(self._same)), self._largest)
         self._supports = [np.flatnonzero(self._same[row]) for row in self._rest.tolist()]
 
-    @property
-    def rows(self) -> Array:
-        """The sums that are the same in all draws, (k, n)."""
-        return self._same
-
     def take(self, rows: IntArray) -> "MatrixDual":
         """Those of some draws."""
         part = object.__new__(MatrixDual)
@@ -151,11 +146,7 @@ class MatrixDual(Dual):
         return found
 
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of the equations, exact up to rounding."""
-        return self.factored(part, diagonal)(residual)
-
-    def factored(self, part: Array, diagonal: Array) -> Callable[[Array], Array]:
-        """The equations of `newton_step` for any right side: the largest group, whose block is diagonal, is eliminated.
+        """The solution of the equations, exact up to rounding: the largest group, with a diagonal block, is eliminated.
 
         Source: eq. (83).
         """
@@ -167,15 +158,10 @@ class MatrixDual(Dual):
         core[:, np.arange(len(kept)), np.arange(len(kept))] += diagonal[:, kept]
         scaled = border / block[:, None, :]
         core -= np.matmul(scaled, border.transpose(0, 2, 1))
-
-        def solution(residual: Array) -> Array:
-            right = residual[:, kept] - np.matmul(scaled, residual[:, largest, None])[:, :, 0]
-            step = np.empty_like(residual)
-            step[:, kept] = _solutions(core, right)
-            step[:, largest] = residual[:, largest] / block - np.matmul(step[:, None, kept], scaled)[:, 0]
-            return step
-
-        return solution
+        step = np.empty_like(residual)
+        step[:, kept] = _solutions(core, residual[:, kept] - np.matmul(scaled, residual[:, largest, None])[:, :, 0])
+        step[:, largest] = residual[:, largest] / block - np.matmul(step[:, None, kept], scaled)[:, 0]
+        return step
 
     def _rows(self, part: Array) -> Array:
         """The rows of ``Q diag(part) Q^T`` of all sums but those of the largest group, (b, r, k)."""

@@ -315,13 +315,7 @@ def _reweighted(sums: Sums, values: Array, law: NoiseLaw, confidence: float) -> 
 
 
 def low_answers(values: Array, law: NoiseLaw, confidence: float) -> NDArray[np.bool_]:
-    """Which answers (b, k) the noise of zeros could explain.  Source: eq. (84).
-
-    Example:
-        >>> from residualplanner.fits.microdata import Laplace
-        >>> low_answers(np.array([[-5.0, 3, 10, 40, 200]]), Laplace(8.0), 0.99).tolist()
-        [[True, True, True, True, False]]
-    """
+    """Which answers (b, k) the noise of zeros could explain.  Source: eq. (84)."""
     ordered = np.sort(values, axis=1)
     ranks = np.arange(1, values.shape[1] + 1)
     is_high = ranks * law.log_cdf(ordered) >= math.log(confidence)

@@ -19,8 +19,21 @@ from residualplanner.ground.errors import BudgetError
 _FAR, _POINTS = 40.0, 100_001
 
 
+@dataclass(frozen=True, slots=True)
 class NoiseLaw(ABC):
-    """The law of noise that is added to an answer, symmetric around 0."""
+    """The law of noise that is added to an answer, symmetric around 0.
+
+    Attributes:
+        noise_scale: > 0, in counts.
+
+    Raises:
+        BudgetError: the scale is not positive and finite.
+    """
+
+    noise_scale: float
+
+    def __post_init__(self) -> None:
+        require_positive("noise_scale", self.noise_scale)
 
     @property
     @abstractmethod
@@ -38,12 +51,18 @@ class NoiseLaw(ABC):
     def log_cdf(self, values: ArrayLike) -> Array:
         """The logarithm of the probability that noise is at most each of the ``values`` (...)."""
 
-    @abstractmethod
     def median_of_largest(self, draws: ArrayLike) -> Array:
         """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
+        # One draw exceeds it with the probability 1 - 2**(-1 / draws).
+        found: Array = -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
+        return found
+
+    @staticmethod
+    @abstractmethod
+    def _quantile(tails: Array) -> Array:
+        """What noise of scale 1 is at most with these probabilities, which are 1/2 or less."""
 
 
-@dataclass(frozen=True, slots=True)
 class Laplace(NoiseLaw):
     """Laplace noise, as pure differential privacy has it.
 
@@ -58,10 +77,7 @@ class Laplace(NoiseLaw):
         (128.0, 9.16042)
     """
 
-    noise_scale: float
-
-    def __post_init__(self) -> None:
-        require_positive("noise_scale", self.noise_scale)
+    __slots__ = ()
 
     @property
     def variance(self) -> float:
@@ -82,13 +98,12 @@ class Laplace(NoiseLaw):
         far: Array = np.log1p(-np.exp(-np.abs(scaled)) / 2)
         return np.where(scaled < 0, scaled - math.log(2), far)
 
-    def median_of_largest(self, draws: ArrayLike) -> Array:
-        """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
-        found: Array = -self.noise_scale * np.log(2 * _tail_of_median(draws))
+    @staticmethod
+    def _quantile(tails: Array) -> Array:
+        found: Array = np.log(2 * tails)
         return found
 
 
-@dataclass(frozen=True, slots=True)
 class Gaussian(NoiseLaw):
     """Gaussian noise, as zero-concentrated differential privacy has it.
 
@@ -103,10 +118,7 @@ class Gaussian(NoiseLaw):
         (16.0, 9.848)
     """
 
-    noise_scale: float
-
-    def __post_init__(self) -> None:
-        require_positive("noise_scale", self.noise_scale)
+    __slots__ = ()
 
     @property
     def variance(self) -> float:
@@ -129,11 +141,11 @@ class Gaussian(NoiseLaw):
         found: Array = log_ndtr(np.asarray(values, dtype=np.float64) / self.noise_scale)
         return found
 
-    def median_of_largest(self, draws: ArrayLike) -> Array:
-        """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
+    @staticmethod
+    def _quantile(tails: Array) -> Array:
         from scipy.special import ndtri  # takes a tenth of the time to import the package
 
-        found: Array = -self.noise_scale * ndtri(_tail_of_median(draws))
+        found: Array = ndtri(tails)
         return found
 
 
@@ -163,9 +175,3 @@ def noise_for(groups: int, *, epsilon: float | None = None, rho: float | None = 
     if epsilon is not None:
         return Laplace(groups / require_positive("epsilon", epsilon))
     return Gaussian(math.sqrt(groups / (2 * require_positive("rho", math.nan if rho is None else rho))))
-
-
-def _tail_of_median(draws: ArrayLike) -> Array:
-    """The probability with which one draw exceeds the median of the largest of so many: ``1 - 2**(-1 / draws)``."""
-    found: Array = -np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64))
-    return found

@@ -42,7 +42,9 @@ def solve(
     shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array, start: Array | None = None
 ) -> CellFit:
     """The solution of a problem, as of `Dual`, for several draws, from multipliers (b, k), which are 0 unless given."""
-    if is_small(terms, center.shape[1]):
+    count, groups = sum(term.sums.count for term in terms), [term.sums for term in terms if term.sums.is_disjoint]
+    largest = max((sums.count for sums in groups), default=0)
+    if count - largest <= _FEW_SUMS and count * center.shape[1] <= _FEW_ENTRIES:
         return _solved(MatrixDual(shape, terms, center=center, weight=weight), start)
     parts = []
     for rows in np.split(np.arange(len(center)), len(center)):
@@ -50,13 +52,6 @@ def solve(
         dual = Dual(shape, [term.take(rows) for term in terms], center=center[rows], weight=own)
         parts.append(_solved(dual, None if start is None else start[rows]))
     return parts[0] if len(parts) == 1 else together(parts)
-
-
-def is_small(terms: Sequence[Term], cells: int) -> bool:
-    """Whether the sums of a problem are held as matrices, and all its draws are solved at once."""
-    counts = [term.sums.count for term in terms if term.sums.is_disjoint]
-    count = sum(term.sums.count for term in terms)
-    return count - max(counts, default=0) <= _FEW_SUMS and count * cells <= _FEW_ENTRIES
 
 
 def _solved(dual: Dual, start: Array | None) -> CellFit:

@@ -6,13 +6,14 @@ Source: eqs. (70) to (73).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
-from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.mixtures.records import unreported, within
 from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
@@ -68,7 +69,14 @@ StartLogits = tuple[Floats, Floats]
 MixtureFit = tuple[Mixture, float, int]
 
 
-def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: float | None = None) -> MixtureFit:
+def fit(
+    loss: MixtureLoss,
+    start: StartLogits,
+    descent: Descent,
+    *,
+    enough: float | None = None,
+    report: Progress = unreported,
+) -> MixtureFit:
     """A mixture of small loss: that of the last step, or the first of at most ``enough``, the loss's own unless given.
 
     Cost: for each step a few matrix products of all features with all classes.
@@ -82,6 +90,8 @@ def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: floa
         value, slope, slope_of_weights = loss.evaluate(probabilities, weights)
         if value <= least or step == descent.steps:
             break
+        if step % _EVERY == 0:
+            report(step, descent.steps)
         of_logits.add(blocks.slope_of_logits(probabilities, slope))
         of_weights.add(weights * (slope_of_weights - float(weights @ slope_of_weights)))
         if descent.caution and step % _EVERY == 0:
@@ -93,7 +103,7 @@ def fit(loss: MixtureLoss, start: StartLogits, descent: Descent, *, enough: floa
     return mixture_of(blocks, weights, probabilities), value, step
 
 
-def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
+def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) -> Mixture:
     """A fitted mixture of very many records, brought as near to the answers as their noise is.
 
     The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
@@ -123,7 +133,10 @@ def settled(loss: MixtureLoss, mixture: Mixture) -> Mixture:
         of_weights = weights * (slope_of_weights - float(weights @ slope_of_weights))
         return value, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
 
+    steps = iter(range(_SETTLING))
+
     def stop_at_noise(intermediate_result: Any) -> None:
+        report(next(steps), _SETTLING)
         if intermediate_result.fun <= loss.enough:
             raise StopIteration
 
@@ -239,14 +252,20 @@ def fit_ensemble(
 ) -> tuple[Mixture, tuple[MixtureFit, ...]]:
     """The mean of several mixtures of small loss, fitted further as one, and each by itself.  Source: eq. (73).
 
-    What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures; ``report``
-    is called after each.
+    What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures.
     """
-    fits = []
-    for number, generator in enumerate(np.random.default_rng(seed).spawn(ensemble.members), start=1):
-        fits.append(fit(loss, start(ensemble.classes, generator), ensemble.descent))
-        report(number, ensemble.members)
+    # Of very many records the mean takes as long as some members: it counts as two, one for each of its fits.
+    ends = [100 * number // (ensemble.members + 2) for number in range(ensemble.members + 3)]
+    parts = [within(report, *each) for each in pairwise(ends)]
+    seeds = np.random.default_rng(seed).spawn(ensemble.members)
+    fits = [
+        fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)
+        for generator, part in zip(seeds, parts, strict=False)
+    ]
     mean = averaged([mixture for mixture, _, _ in fits])
     if ensemble.together.steps:
-        mean, _, _ = fit(loss, start_at(mean), ensemble.together)
-    return settled(loss, mean) if ensemble.descent.steps else mean, tuple(fits)
+        mean, _, _ = fit(loss, start_at(mean), ensemble.together, report=parts[-2])
+    if ensemble.descent.steps:
+        mean = settled(loss, mean, parts[-1])
+    report(100, 100)
+    return mean, tuple(fits)

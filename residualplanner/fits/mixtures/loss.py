@@ -2,74 +2,49 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.mixtures.terms import LossTerm, Measured, TableTerm, pair_term, prefix_terms
+from residualplanner.fits.mixtures.terms import Measured, PrefixTerm, prefix_terms
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray
 
-#: Pairs are computed together where at least this part of all pairs was measured.
-_DENSE = 0.2
-#: The most features whose pairs are computed together, four arrays of them in single precision in 256 MB.
-_MOST = 4000
 #: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
 _SINGLE = 2.0**-20
 
 
-@dataclass(frozen=True, slots=True)
-class CenteredView:
-    """The probabilities of an attribute's values less their mean, a constant, as subtraction bases measure them."""
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What is measured of an attribute's probabilities: the products of a matrix, such as a basis, with them.
+
+    Or, without a matrix, these less their mean, a constant, as subtraction bases measure them.
+    """
 
     attribute: int  # by position
+    basis_rows: FloatArray | None = None  # (e, n): the matrix
 
     def rows(self, blocks: OneHot) -> int:
-        """How many numbers it gives: as many as values."""
-        return blocks.sizes[self.attribute]
+        """How many numbers it gives."""
+        return blocks.sizes[self.attribute] if self.basis_rows is None else len(self.basis_rows)
 
     def apply(self, probabilities: Floats, out: Floats) -> None:
         """Write the numbers (e, c) for probabilities (n, c) to ``out``."""
-        np.subtract(probabilities, 1 / len(probabilities), out=out)
+        if self.basis_rows is None:
+            np.subtract(probabilities, 1 / len(probabilities), out=out)
+        else:
+            out[...] = self.basis_rows.astype(probabilities.dtype, copy=False) @ probabilities
 
     def pull(self, slope: Floats, out: Floats) -> None:
         """Add the slope in the probabilities (n, c) to ``out``, from that in the numbers, (e, c)."""
-        out += slope
+        out += slope if self.basis_rows is None else self.basis_rows.T.astype(slope.dtype, copy=False) @ slope
 
     def squared_norms(self, blocks: OneHot) -> Floats:
         """The squared length of each column of its matrix, (n, 1)."""
         size = blocks.sizes[self.attribute]
-        return np.full((size, 1), 1 - 1 / size)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class MatrixView:
-    """The products of the rows of a matrix (e, n), such as a basis, with an attribute's probabilities."""
-
-    attribute: int
-    matrix: FloatArray
-
-    def rows(self, blocks: OneHot) -> int:
-        """As many as the matrix has."""
-        del blocks
-        return len(self.matrix)
-
-    def apply(self, probabilities: Floats, out: Floats) -> None:
-        """Multiply by the matrix."""
-        out[...] = self.matrix.astype(probabilities.dtype, copy=False) @ probabilities
-
-    def pull(self, slope: Floats, out: Floats) -> None:
-        """Add the transposed matrix times the slope."""
-        out += self.matrix.T.astype(slope.dtype, copy=False) @ slope
-
-    def squared_norms(self, blocks: OneHot) -> Floats:
-        """Those of the columns."""
-        del blocks
-        return np.asarray((self.matrix**2).sum(axis=0)[:, None])
-
-
-View = CenteredView | MatrixView
+        whole = np.full(size, 1 - 1 / size) if self.basis_rows is None else (self.basis_rows**2).sum(axis=0)
+        return np.asarray(whole)[:, None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,7 +80,7 @@ class MixtureLoss:
     """A sum of terms, each a squared distance in units of its noise."""
 
     features: Features  # what the terms are about
-    terms: tuple[LossTerm, ...]  # of the sum
+    terms: tuple[PrefixTerm, ...]  # of the sum
     records: float  # the number of records
     dtype: type[np.floating]  # single precision where its rounding is far below the noise, or else double
 
@@ -158,18 +133,5 @@ def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], r
     about = [table for table in tables if table.views]
     noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
-    layout, pairs = features.layout, [table for table in about if len(table.views) <= 2]
-    larger = [table for table in about if len(table.views) > 2]
-    terms: list[LossTerm] = []
-    are_dense = sum(table.values.size for table in pairs) >= _DENSE * layout.count**2 / 2
-    if pairs and are_dense and layout.count <= _MOST:
-        terms.append(pair_term(layout, pairs, dtype))
-    else:
-        terms += [
-            TableTerm(layout, replace(table, values=table.values.astype(dtype)))
-            for table in pairs
-            if len(table.views) == 1
-        ]
-        larger = [*(table for table in pairs if len(table.views) == 2), *larger]
-    terms += prefix_terms(layout, larger, dtype)
+    terms = prefix_terms(features.layout, about, dtype)
     return MixtureLoss(features, tuple(terms), records, dtype)

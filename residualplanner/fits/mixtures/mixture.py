@@ -24,11 +24,6 @@ class OneHot:
     """The rows of an array (d', c) that belong to each attribute, d' being the sum of all sizes.
 
     Every row is contiguous: a query touches a few rows and all columns.
-
-    Example:
-        >>> blocks = OneHot((2, 3))
-        >>> blocks.offsets.tolist(), blocks.rows(1)
-        ([0, 2, 5], slice(2, 5, None))
     """
 
     sizes: tuple[int, ...]  # the number of values of each attribute, 1 or more

@@ -28,6 +28,11 @@ def unreported(done: int, total: int) -> None:
     del done, total
 
 
+def within(report: Progress, first: int, last: int) -> Progress:
+    """The report of a part of some work, which is that from one percent of it to another."""
+    return lambda done, total: report(first + (last - first) * done // max(total, 1), 100)
+
+
 def independent_records(
     mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
 ) -> IntArray:

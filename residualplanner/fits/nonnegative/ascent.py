@@ -57,21 +57,11 @@ class Ascent:
             np.subtract(ahead, following, out=following)
             np.maximum(following, problem.lowest, out=following)
             np.subtract(following, self.multipliers, out=ahead)
-            self._momentum, part = momentum_after(self._momentum, float(np.vdot(cells, ahead)))
-            ahead *= part
+            before = 1.0 if float(np.vdot(cells, ahead)) > 0 else self._momentum
+            self._momentum = (1 + math.sqrt(1 + 4 * before**2)) / 2
+            ahead *= (before - 1) / self._momentum
             ahead += following
             self._next, self.multipliers = self.multipliers, following
-
-
-def momentum_after(momentum: float, downhill: float) -> tuple[float, float]:
-    """The next momentum, and the part of the last step that the point ahead is beyond it.  Source: eq. (53).
-
-    t becomes ``(1 + sqrt(1 + 4 t**2)) / 2``, and steps are extrapolated by ``(t - 1) / t'``; where the step went
-    downhill, t starts again at 1.
-    """
-    before = 1.0 if downhill > 0 else momentum
-    grown = (1 + math.sqrt(1 + 4 * before**2)) / 2
-    return grown, (before - 1) / grown
 
 
 def solve(

@@ -149,13 +149,7 @@ Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayL
 
 
 def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]) -> Facts:
-    """The facts as arrays by value.
-
-    Raises:
-        DomainError: an attribute or label is not in the domain.
-        WorkloadError: a fact is not about a table of the release, is of the wrong shape, negative or not finite, or
-            does not follow from what was measured; facts contradict one another, which are named.
-    """
+    """The facts as arrays by value."""
     if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
     facts = Facts(

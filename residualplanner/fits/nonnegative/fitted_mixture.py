@@ -4,7 +4,7 @@ Source: docs/mathematics.md section 13; eq. (74).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from residualplanner.fits.mixtures.fitting import (
 )
 from residualplanner.fits.mixtures.loss import loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
-from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.mixtures.records import unreported, within
 from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.measured_tables import MeasuredTables, fit_quality, measured_tables
@@ -49,19 +49,18 @@ _MEMBERS, _CLASSES, _FAR, _MORE_CLASSES = 5, 50, 3.0, 100
 #: The standard deviation of the logits of starts that are as near as noise allows, how much more it is for every
 #: doubling of their distance, and its maximum.
 _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
-#: How often a first record of a class is drawn table by table before one is searched for, and the most values that the
-#: search gives to attributes before none is believed to be possible.
-_TRIES, _MOST_GIVEN = 100, 10_000
+#: The most values that the search for a record gives to attributes before none is believed to be possible.
+_MOST_GIVEN = 10_000
 
 
-def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
+def polished(measured: MeasuredTables, mixture: Mixture, report: Progress = unreported) -> Mixture:
     """A mixture near another, with fewer tables that fit worse than noise explains; itself where there are none.
 
     Few cells count little in a sum over all: the table of sex alone, or of two attributes that depend on each other
     strongly, is given up for the noise of large tables.  Such a table gets more weight.  Source: eq. (78).
     """
     weights = np.ones(len(measured.tables))
-    for _ in range(_POLISHINGS):
+    for turn in range(_POLISHINGS):
         quality = fit_quality(measured, measured.components_of(mixture))
         if not quality.is_worse.any():
             break
@@ -70,7 +69,8 @@ def polished(measured: MeasuredTables, mixture: Mixture) -> Mixture:
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
-        mixture = settled(loss, fit(loss, start_at(mixture), _DESCENT, enough=0.0)[0])
+        nearer, *_ = fit(loss, start_at(mixture), _DESCENT, enough=0.0)
+        mixture = settled(loss, nearer, within(report, 100 * turn // _POLISHINGS, 100 * (turn + 1) // _POLISHINGS))
     return mixture
 
 
@@ -140,10 +140,11 @@ def fit_mixture(
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return np.where(may, near[0], -np.inf), near[1]
 
-    mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=progress)
+    mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
     single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
-    fitted = polished(measured, mean)
+    fitted = polished(measured, mean, within(progress, 90, 100))
+    progress(100, 100)
     return FittedMixture(raked(fitted, sums) if sums else fitted, measured, sum(steps for _, _, steps in members))
 
 
@@ -177,14 +178,12 @@ def supports(
 ) -> NDArray[np.bool_] | None:
     """The values that each class may have, (d', c), all of whose combinations can occur; None if no record was found.
 
-    A record that can occur is drawn for each class, by probabilities ``near``.  Then values are added to it, in random
-    order, as long as all combinations can occur by all tables.
+    A record that can occur is searched for each class, by probabilities ``near``.  Then values are added to it, in
+    random order, as long as all combinations can occur by all tables.
     """
     found = np.ones((blocks.count, classes), dtype=np.bool_)
     for number in range(classes):
-        tries: Iterator[dict[int, int]] = ({} for _ in range(_TRIES))  # table after table, given the values that it has
-        drawn = (record for record in tries if all(_extended(record, table, near, generator) for table in tables))
-        record = next(drawn, None) or _searched(near, tables, generator)
+        record = _searched(near, tables, generator)
         if record is None:
             return None
         for attribute, values in _grown(record, tables, blocks, generator).items():
@@ -232,21 +231,6 @@ def _narrowed(
         if not part.any():
             return None
     return found
-
-
-def _extended(record: dict[int, int], table: Fact, near: Sequence[FloatArray], generator: np.random.Generator) -> bool:
-    """Draw the values that a record lacks of a table's attributes; False where none fit those that it has."""
-    fixed = tuple(record.get(attribute, slice(None)) for attribute in table.attributes)
-    new = [attribute for attribute in table.attributes if attribute not in record]
-    mass = np.array(table.counts[fixed])
-    for axis, attribute in enumerate(new):
-        mass = mass * near[attribute].reshape(-1, *(1,) * (len(new) - axis - 1)) ** 0.5
-    total = mass.sum()
-    if not total > 0:
-        return False
-    cell = np.unravel_index(int(generator.choice(mass.size, p=mass.ravel() / total)), mass.shape)
-    record.update(zip(new, map(int, cell), strict=True))
-    return True
 
 
 def _grown(

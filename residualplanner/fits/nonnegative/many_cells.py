@@ -1,27 +1,28 @@
 """The nearest non-negative tables where there are very many cells: in single precision, each step from their margins.
 
-First an accelerated ascent in the multipliers of all cells; once most cells are surely 0, one in the potentials of
-margins, which follows the others alone.
-Source: eqs. (50), (53), (55), (63), (65) and (99), and what follows these on the page; the formula of Broyden,
-Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
+An ascent in the potentials of margins, which follows the cells alone that may be positive, as few of them are.
+Source: eqs. (55), (63) and (65), and what follows these on the page; the formula of Broyden, Fletcher, Goldfarb and
+Shanno as in Nocedal, Math. Comp. 35 (1980).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed, momentum_after
+from residualplanner.fits.nonnegative.ascent import Report, Solution, mixed
 from residualplanner.fits.nonnegative.newton import candidate
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
     Facets,
-    TableBlock,
+    agreement_at,
     agreement_point,
     along,
     facets_of,
+    first_potentials,
     followed_cells,
     rounding_of,
 )
@@ -30,8 +31,6 @@ from residualplanner.fits.optimizers import Array
 
 #: From how many cells on this is faster than Newton's method for potentials.
 _MANY_CELLS = 2_000_000
-#: How many steps are made before the cells that are surely 0 are left alone.
-FIRST = 50
 #: How often it is looked at how much tables are short of, in steps; and how often progress is told.
 _EVERY, _TOLD = 100, 25
 #: Tables are first made non-negative where the worst is short of so much of the total: at most, and by the gap, to
@@ -82,17 +81,16 @@ class LimitedMemory:
 
 
 class PotentialAscent:
-    """Ascent in the dual problem of agreement, in directions from the last steps.
+    """Ascent in the dual problem of agreement, in directions from the last steps."""
 
-    It starts where potentials raise the cells of each margin by ``raised_by`` (p,), and in the first steps follows
-    cells that are positive where margins move by ``reach`` (p,).
-    """
-
-    def __init__(self, problem: DualProblem, facets: Facets, unbiased: Single, raised_by: Array, reach: Array) -> None:
-        self._problem, self._facets, self._unbiased = problem, facets, unbiased
+    def __init__(self, problem: DualProblem, facets: Facets) -> None:
+        self._problem, self._facets = problem, facets
+        self._unbiased = problem.cells(problem.start, np.empty(problem.tables.size)).astype(np.float32)
         self._sharing = np.bincount(facets.cell)[facets.cell]
-        self._memory, self._reach = LimitedMemory(), _FARTHER * _STEPS * reach
-        self._look(raised_by / facets.freedom)
+        self._memory, self._reach = LimitedMemory(), np.zeros(len(facets.cell))
+        self._look(first_potentials(facets, self._unbiased))
+        # In the first steps margins move so far that it cannot be told which cells become positive: all are looked at.
+        self._at: Callable[[Array], AgreementPoint] = partial(agreement_at, facets, self._unbiased)
 
     def advance(self, steps: int) -> None:
         """Take some steps, each halved until the value rises as its slope promises."""
@@ -125,99 +123,13 @@ class PotentialAscent:
         facets = self._facets
         raised_by = potentials * facets.freedom
         self._reach += _LEAST * np.sqrt(facets.freedom)
-        self._followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
-        is_positive = self._followed.cut(raised_by) > 0
-        diagonal: Array = self._followed.margins.T @ np.where(is_positive, self._followed.freedoms, 0.0)
+        followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
+        is_positive = followed.cut(raised_by) > 0
+        diagonal: Array = followed.margins.T @ np.where(is_positive, followed.freedoms, 0.0)
         diagonal += facets.curvature[facets.cell] * self._sharing
         self._diagonal = np.maximum(diagonal, facets.freedom, out=diagonal)  # of one positive cell at least
+        self._at = partial(agreement_point, facets, followed)
         self._point = self._at(potentials)
-
-    def _at(self, potentials: Array) -> AgreementPoint:
-        return agreement_point(self._facets, self._followed, potentials)
-
-
-class MarginAscent:
-    """Accelerated ascent in the dual problem, from multipliers of 0, in counts: times the freedom of their table."""
-
-    def __init__(self, problem: DualProblem, facets: Facets) -> None:
-        self._problem, self._facets, self._blocks = problem, facets, facets.blocks
-        self._unbiased = problem.cells(problem.start, np.empty(problem.tables.size)).astype(np.float32)
-        self._multipliers, self._ahead = np.zeros_like(self._unbiased), np.zeros_like(self._unbiased)
-        self._means, self._momentum = np.zeros(len(facets.cell)), 1.0
-
-    def advance(self, steps: int) -> None:
-        """Take some steps.  The momentum is dropped where it points downhill.  Source: eqs. (53) and (99)."""
-        for _ in range(steps):
-            moved = self._raised_by().astype(np.float32)
-            downhill = sum(self._step(block, moved) for block in self._blocks)
-            self._momentum, part = momentum_after(self._momentum, downhill)
-            for block in self._blocks:
-                self._look_ahead(block, part)
-
-    @property
-    def multipliers(self) -> Array:
-        """Of all cells, (y,)."""
-        found = self._multipliers.astype(np.float64)
-        for block in self._blocks:
-            view = block.of(found)
-            view /= block.freedom
-        return found
-
-    def followed(self) -> PotentialAscent:
-        """The ascent that goes on from here, and follows few of the cells.  This one ends."""
-        ahead = self._raised_by()
-        for block in self._blocks:
-            block.of(self._ahead)[...] = 0
-            self._look_ahead(block, 0.0)
-        reach = np.abs(ahead - self._raised_by())
-        return PotentialAscent(self._problem, self._facets, self._unbiased, ahead, reach)
-
-    def _raised_by(self) -> Array:
-        """By how much multipliers raise the cells beyond themselves, for each cell of a margin, (p,).
-
-        From their means along each axis, less the means along the axes before it, so that none counts twice.
-
-        Source: eq. (99).
-        """
-        facets = self._facets
-        found: Array = facets.spread(self._means / facets.freedom)[facets.cell]
-        found /= facets.lengths
-        for block in self._blocks:
-            for axis in range(1, len(block.margins)):
-                _center(block.margin(found, axis), axis)
-        found -= self._means
-        return found
-
-    def _step(self, block: TableBlock, moved: Single) -> float:
-        """Step from the point ahead, which is overwritten by the change; how far that is downhill."""
-        multipliers, ahead = block.of(self._multipliers), block.of(self._ahead)
-        following = block.raised(self._unbiased, moved)
-        np.negative(following, out=following)
-        np.maximum(following, 0, out=following)
-        ahead -= following
-        np.subtract(following, multipliers, out=multipliers)
-        downhill = np.einsum("bi,bi->b", ahead.reshape(len(ahead), -1), multipliers.reshape(len(ahead), -1))
-        ahead[...] = multipliers
-        multipliers[...] = following
-        return float((downhill / block.freedom.ravel()).sum())
-
-    def _look_ahead(self, block: TableBlock, momentum: float) -> None:
-        """The point ahead, from the change, and its means along each axis."""
-        ahead = block.of(self._ahead)
-        ahead *= np.float32(momentum)
-        ahead += block.of(self._multipliers)
-        for axis, size in enumerate(block.shape[1:]):
-            view = block.margin(self._means, axis)
-            np.divide(np.add.reduce(ahead, axis=axis + 1), size, out=view)
-            _center(view, axis)
-
-
-def _center(tables: Array, axes: int) -> None:
-    """Subtract from tables (b, ..) their means along each of the first axes, in place."""
-    for axis in range(1, axes + 1):
-        means = np.add.reduce(tables, axis=axis, keepdims=True)
-        means /= tables.shape[axis]
-        tables -= means
 
 
 def facets_of_many(problem: DualProblem) -> Facets | None:
@@ -233,10 +145,16 @@ def solve_many(
     What tables are short of is looked at now and then, and covered by records where that may do.  The gap is computed
     in double precision; where a step limit was met, or single precision was exhausted, it may be larger than asked for.
     """
-    ascent, steps_done, best = followed(problem, facets, steps, report), min(FIRST, steps), None
+    ascent, steps_done, best = PotentialAscent(problem, facets), 0, None
     enough = min(_SHORT, _BY_GAP * gap**_POWER) * problem.total
     shortages: list[float] = []
     while True:
+        for _ in range(0, min(_EVERY, steps - steps_done), _TOLD):
+            count = min(_TOLD, steps - steps_done)
+            ascent.advance(count)
+            steps_done += count
+            if report is not None:
+                report(steps_done, math.inf if best is None else best.gap)
         found = replace(candidate(problem, ascent.multipliers), multipliers=np.empty(0))  # no longer needed
         shortages.append(largest_shortage(problem, found.cells))
         has_stalled = len(shortages) > _LOOK_BACK and shortages[-1] > _STALLED * shortages[-1 - _LOOK_BACK]
@@ -248,26 +166,3 @@ def solve_many(
             enough = shortages[-1] * gap / max(made.gap, gap)
         if best is not None and (is_last or best.gap <= gap):
             return best
-        for count in _parts(_EVERY, steps - steps_done):
-            ascent.advance(count)
-            steps_done += count
-            if report is not None:
-                report(steps_done, math.inf if best is None else best.gap)
-
-
-def followed(problem: DualProblem, facets: Facets, steps: int = FIRST, report: Report | None = None) -> PotentialAscent:
-    """The ascent that follows few cells, after `FIRST` steps of the one that follows all, or fewer where told so."""
-    ascent, steps_done = MarginAscent(problem, facets), 0
-    for count in _parts(FIRST, steps):
-        ascent.advance(count)
-        steps_done += count
-        if report is not None:
-            report(steps_done, math.inf)
-    return ascent.followed()
-
-
-def _parts(steps: int, most: int) -> Iterator[int]:
-    """So many steps, but no more than the most, in parts after which progress is told."""
-    count = min(steps, most)
-    for done in range(0, count, _TOLD):
-        yield min(_TOLD, count - done)

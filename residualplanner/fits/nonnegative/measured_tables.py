@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import denoised
-from residualplanner.fits.mixtures.loss import CenteredView, MatrixView, MixtureLoss, View, features_of, loss_of
+from residualplanner.fits.mixtures.loss import MixtureLoss, View, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
@@ -107,9 +107,9 @@ def _views(
     Small sets are measured with all that are small, so the rows of their views then stand side by side.
     """
     found = {
-        (attribute, basis.key): CenteredView(attribute)
+        (attribute, basis.key): View(attribute)
         if basis.takes_differences
-        else MatrixView(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
+        else View(attribute, basis.after_noise.matrix @ basis.before_noise.matrix)
         for _, members, bases in _sets(plan, layout)
         for attribute, basis in zip(members, bases, strict=True)
     }

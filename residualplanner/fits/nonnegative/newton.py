@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 
 from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
 from residualplanner.fits.nonnegative.problem import DualProblem
-from residualplanner.fits.optimizers import Array, conjugate_gradients, interior_step
+from residualplanner.fits.optimizers import Array, conjugate_gradients
 from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
@@ -220,19 +220,31 @@ class _Interior:
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
         off = self.matrix @ self.numbers + self.fixed - self.cells
 
-        def change(products: Array) -> tuple[tuple[Array, Array, Array], Array, Array]:
+        def change(products: Array) -> tuple[Array, Array, Array]:
             wanted = np.zeros(len(self.cells))
-            wanted[is_sign] = products[0] / self.cells[is_sign]
+            wanted[is_sign] = products / self.cells[is_sign]
             moved = solve(pull + self.matrix.T @ (wanted - ratio * off))
             slack = self.matrix @ moved + off
-            direction = wanted - ratio * slack
-            return (moved, direction, slack), direction[None, is_sign], slack[None, is_sign]
+            return moved, wanted - ratio * slack, np.where(is_sign, slack, 0.0)
 
-        step, lengths = interior_step(change, self.multipliers[None, is_sign], self.cells[None, is_sign], near=_PART)
-        length = float(lengths[0])
-        self.numbers = self.numbers + length * step[0]
-        self.multipliers = self.multipliers + length * step[1]
-        self.cells = self.cells + length * np.where(is_sign, step[2], 0.0)
+        def to_boundary(direction: Array, slack: Array) -> float:
+            values = np.concatenate([self.multipliers[is_sign], self.cells[is_sign]])
+            changes = np.concatenate([direction[is_sign], slack[is_sign]])
+            return float(np.min(values[changes < 0] / -changes[changes < 0], initial=np.inf))
+
+        straight = -(self.multipliers * self.cells)[is_sign]
+        _, direction, slack = change(straight)
+        length = min(to_boundary(direction, slack), 1.0)
+        # The better the predicted step lowers the products, the less the next one has to stay in the center, where all
+        # are equal; what it neglected, the product of both changes, is put right.
+        reached = float(((self.multipliers + length * direction) * (self.cells + length * slack))[is_sign].sum())
+        part = reached / self.product if self.product else 0.0
+        goal = self.product / max(len(straight), 1) * part**3
+        moved, direction, slack = change(straight + goal - (direction * slack)[is_sign])
+        length = min(_PART * to_boundary(direction, slack), 1.0)
+        self.numbers = self.numbers + length * moved
+        self.multipliers = self.multipliers + length * direction
+        self.cells = self.cells + length * slack
         return length
 
 

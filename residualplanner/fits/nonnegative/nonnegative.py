@@ -18,7 +18,7 @@ from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells import FIRST, PotentialAscent, facets_of_many, followed, solve_many
+from residualplanner.fits.nonnegative.many_cells import PotentialAscent, facets_of_many, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
@@ -57,8 +57,8 @@ _DRAW_GAP, _BELOW = 1e-4, 1e-3
 _INSIDE_GAP = 1e-2
 #: By what the most negative cell may be larger where there are very many cells.
 _COARSER = 50
-#: Steps of the solver at a time, and at most.
-_LOOKS, _DRAW_STEPS = 20, 20_000
+#: Steps of the solver at a time, also where there are very many cells, and at most.
+_LOOKS, _LOOKS_OF_MANY, _DRAW_STEPS = 20, 50, 20_000
 #: After so many steps tables of few cells are found by an interior point method.
 _PATIENCE = 2_000
 #: How many numbers of 8 bytes the solver holds for each cell of the largest tables: measured, and rounded up.
@@ -223,10 +223,10 @@ def nearly_nearest(problem: DualProblem, below: float, *, gap: float = _DRAW_GAP
     facets = facets_of_many(problem)
     ascent: Ascent | PotentialAscent
     if facets is None:
-        ascent, done, looks = Ascent(problem, first_multipliers(problem, below)), 0, _LOOKS
+        ascent, looks = Ascent(problem, first_multipliers(problem, below)), _LOOKS
     else:
-        ascent, done, looks, below = followed(problem, facets), FIRST, FIRST, _COARSER * below
-    for steps in range(done, most, looks):
+        ascent, looks, below = PotentialAscent(problem, facets), _LOOKS_OF_MANY, _COARSER * below
+    for steps in range(0, most, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
         if found.gap <= (_INSIDE_GAP if is_inside else gap) and found.violation <= below:
@@ -305,13 +305,7 @@ class Adjustments:
             require_memory_for_nonnegative(plan)
 
     def require_fit(self, plan: Plan) -> None:
-        """The same but for memory, which another machine may have.
-
-        Raises:
-            ArgumentError: there is no such base.
-            DomainError, WorkloadError: a fact is not about the plan's tables, two facts contradict each other, what is
-                measured cannot be rounded, or non-negative tables would not be found.
-        """
+        """The same but for memory, which another machine may have."""
         if self.is_nonnegative:
             require_solvable(plan)
         if self.base is not None:

@@ -66,26 +66,17 @@ class Facets:
 
     joint: TableMap  # from the residuals that facets follow from, to the cells of all facets, each once
     looseness: FloatArray  # ``1 / w`` of each of these residuals' components; 0 where it is fixed
-    shared: FloatArray  # the freedom of each
     curvature: FloatArray  # (f,): the diagonal of ``joint * looseness * joint^T``
     unbiased: FloatArray  # (f,): what was measured
     cell: IntArray  # (p,): which cell of the facets each cell of a table's margin is
     blocks: tuple[TableBlock, ...]  # all tables
     freedom: FloatArray  # (p,): of the margin's table
-    lengths: FloatArray  # (p,): how many cells each is the sum of
 
     def moved(self, potentials: Array) -> Array:
         """By how much potentials (p,) lower the facets, (f,)."""
-        return self._answers(potentials, self.looseness)
-
-    def spread(self, margins: Array) -> Array:
-        """The facets of the residuals that these margins of multipliers (p,) give to what tables share, (f,)."""
-        return self._answers(margins, self.shared)
-
-    def _answers(self, margins: Array, freedoms: FloatArray) -> Array:
-        together = np.bincount(self.cell, margins, self.joint.size).astype(np.float64, copy=False)
+        together = np.bincount(self.cell, potentials, self.joint.size).astype(np.float64, copy=False)
         pulled = self.joint.transposed(together)
-        pulled *= freedoms
+        pulled *= self.looseness
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
     def multipliers(self, unbiased: Array, potentials: Array) -> Array:
@@ -143,7 +134,7 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, a
         rows = looseness[stack.subsets] * subset_products(1 / sizes**2, 1 - 1 / sizes)
         stack.per_table(curvature)[...] = rows.sum(axis=1)[:, None]
     blocks: list[TableBlock] = []
-    cell, freedom, lengths, start = [], [], [], 0
+    cell, freedom, start = [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
         own = freedoms[stack.sets]
         blocks += _blocks(stack, own, start, at_once)
@@ -151,12 +142,11 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, a
             cells = math.prod(stack.shape[1:]) // size
             cell.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
             freedom.append(np.repeat(own, cells))
-            lengths.append(np.full(cell[-1].size, float(size)))
             start += cell[-1].size
     unbiased = joint.cells(problem.start[used], np.empty(joint.size))
-    loose, shared = (tables.layout.spread(frozen(each))[used] for each in (looseness, freedoms))
-    of_margins = (frozen(np.concatenate(each)) for each in (freedom, lengths))
-    return Facets(joint, loose, shared, curvature, unbiased, frozen(np.concatenate(cell)), tuple(blocks), *of_margins)
+    loose = tables.layout.spread(looseness)[used]
+    whole = frozen(np.concatenate(cell)), tuple(blocks), frozen(np.concatenate(freedom))
+    return Facets(joint, loose, curvature, unbiased, *whole)
 
 
 def _sizes(stack: TableStack) -> Array:
@@ -261,14 +251,18 @@ def rounding_of(point: AgreementPoint) -> float:
     return _ROUNDING * (1 + abs(point.value))
 
 
-def agreement_at(facets: Facets, unbiased: Array, potentials: Array) -> AgreementPoint:
+def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -> AgreementPoint:
     """The value of the dual problem and its gradient, with all cells, unbiased (y,), that are positive there."""
-    followed = followed_cells(facets.blocks, unbiased, potentials * facets.freedom)
+    raised_by = (potentials * facets.freedom).astype(unbiased.dtype, copy=False)
+    followed = followed_cells(facets.blocks, unbiased, raised_by)
     return agreement_point(facets, followed, potentials)
 
 
-def _first_potentials(facets: Facets, unbiased: Array) -> Array:
-    """Potentials for which every table has its total: one number is subtracted from all of its cells."""
+def first_potentials(facets: Facets, unbiased: NDArray[Number]) -> Array:
+    """Potentials for which every table has its total: one number is subtracted from all of its cells.
+
+    Source: eq. (99).
+    """
     found = np.zeros(len(facets.cell))
     for block in facets.blocks:
         cells = block.of(unbiased).reshape(len(block.freedom), -1)
@@ -295,7 +289,7 @@ def first_multipliers(
         return np.zeros(problem.tables.size)
     unbiased = problem.cells(problem.start, np.empty(problem.tables.size))
     at = partial(agreement_at, facets, unbiased)
-    point, damping = at(_first_potentials(facets, unbiased)), _DAMPING
+    point, damping = at(first_potentials(facets, unbiased)), _DAMPING
     for done in range(min(_ROUNDS, steps)):
         differ = float(np.abs(point.gradient).max())
         if report is not None:

@@ -68,12 +68,7 @@ def freedoms_of(
 
 
 def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
-    """How much more noise each set (m,) has than the one with least where it is without a limit; else 1.
-
-    Example:
-        >>> unlimited(np.array([1.0, 10.0, 6e17]), np.ones(3)).tolist()
-        [1.0, 1.0, 6e+17]
-    """
+    """How much more noise each set (m,) has than the one with least where it is without a limit; else 1."""
     excess = noise_variances / units
     excess /= excess.min()
     return np.where(excess > _UNLIMITED, excess, 1.0)

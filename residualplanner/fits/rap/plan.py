@@ -64,11 +64,6 @@ def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbo
     Summed over tables, the cells measured, or those that a record can change, if these are fewer: a bound on the
     squared L2 distance of the answers of neighbors that differ in one record.  Source: docs/adaptive-projection.md eq.
     (a).
-
-    Example:
-        >>> table = ThresholdTable((0, 1), (10, 10), 2)
-        >>> [joint_sensitivity({table: 50}, Neighbors(notion)) for notion in ("add-remove", "replace")]
-        [1, 2]
     """
     return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
 

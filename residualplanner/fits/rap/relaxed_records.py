@@ -74,10 +74,6 @@ def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
     """Project every block of every column (rows, records) on the simplex, by Newton's method and without sorting.
 
     The nearest points are ``max(0, z - tau)`` with sum 1 in each block.  Source: docs/adaptive-projection.md eq. (f).
-
-    Example:
-        >>> sparsemax(np.array([[1], [0.5], [0.1]], dtype=np.float32), OneHot((3,))).ravel().tolist()
-        [0.75, 0.25, 0.0]
     """
     shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))
     sizes = np.array(blocks.sizes, dtype=np.float32)[:, None]

@@ -6,8 +6,6 @@ Source: docs/adaptive-projection.md eq. (e); eq. (58), with probabilities in pla
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -20,38 +18,17 @@ from residualplanner.fits.rap.tiles import ThresholdTable
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.more.queries.thresholds import threshold_probability
 
-#: By how many attributes match, the probability of exactly that; only what is needed.
-_States = dict[int, Relaxed | float]
-
 
 def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed | float]:
     """For each attribute the probability that exactly r - 1 of the others match: the derivative of eq. (58)."""
-    others = at_least - 1
-    before = _match_states(columns[:-1], others)
-    after = _match_states(columns[:0:-1], others)[::-1]
-    for one, other in zip(before, after, strict=True):
-        yield reduce(add, (_product(one[s], other[others - s]) for s in one if others - s in other))
-
-
-def _match_states(columns: Sequence[Relaxed], matches: int) -> list[_States]:
-    """The probabilities of exactly s matches among the first 0, 1, .. columns, from which the rest can still do it."""
-    states: list[_States] = [{0: 1.0}]
-    for number, column in enumerate(columns, start=1):
-        last = states[-1]
-        needed = range(max(0, matches - len(columns) + number), min(matches, number) + 1)
-        found: _States = {}
-        for s in needed:
-            missed = [_product(last[s], 1 - column)] if s in last else []
-            found[s] = reduce(add, missed + ([_product(last[s - 1], column)] if s - 1 in last else []))
-        states.append(found)
-    return states
-
-
-def _product(one: Relaxed | float, other: Relaxed | float) -> Relaxed | float:
-    """Their product; a factor that is the number 1 costs nothing."""
-    if isinstance(one, float):
-        return other
-    return one if isinstance(other, float) else one * other
+    for axis in range(len(columns)):
+        others = [*columns[:axis], *columns[axis + 1 :]]
+        # At least r - 1 of them, less at least r: of 0 that is certain, and of more than there are impossible.
+        enough, more = (
+            threshold_probability(others, r) if 0 < r <= len(others) else float(r <= 0)
+            for r in (at_least - 1, at_least)
+        )
+        yield enough - more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,13 +132,7 @@ CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
 
 
 def listed_cells(answers: Iterable[CellAnswers], blocks: OneHot) -> list[ListedCells]:
-    """Noisy answers to listed cells, those of tables with equally many attributes and the same r together.
-
-    Example:
-        >>> [found] = listed_cells([(ThresholdTable((0, 2), (2, 3), 2), [0, 5], [0.1, 0.2], 1, 1)], OneHot((2, 2, 3)))
-        >>> found.rows.tolist()
-        [[0, 4], [1, 6]]
-    """
+    """Noisy answers to listed cells, those of tables with equally many attributes and the same r together."""
     by_kind: dict[tuple[int, int], list[tuple[NDArray[Any], ...]]] = {}
     for threshold, cells, targets, *of_all in answers:
         rows = np.stack(np.unravel_index(cells, threshold.shape), axis=1) + blocks.offsets[list(threshold.positions)]

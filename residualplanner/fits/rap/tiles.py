@@ -83,13 +83,7 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Consecutive cells of one table.
-
-    Example:
-        >>> tile = Tile(0, ThresholdTable((0, 1), (3, 4), 2), (range(1, 3), range(4)))
-        >>> tile.shape, tile.numbers
-        ((2, 4), range(4, 12))
-    """
+    """Consecutive cells of one table."""
 
     table: int  # the number of the table among those that were divided
     threshold: ThresholdTable  # the table
@@ -130,11 +124,6 @@ def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room
     """Divide tables into tiles, each as large as has room, in the order of the tables and of their cells.
 
     ResourceError where a tile of one cell needs more, or there are more than `MOST_TILES`.
-
-    Example:
-        >>> tiles = tiles_of([ThresholdTable((0, 1), (100, 50), 2)], relaxed_records=10, room=130_000)
-        >>> [tile.values[0] for tile in tiles]
-        [range(0, 36), range(36, 72), range(72, 100)]
     """
     tiles = (
         Tile(table, threshold, values)

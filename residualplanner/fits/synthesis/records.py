@@ -5,7 +5,7 @@ Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -91,17 +91,17 @@ class Rounding:
         )
 
     def draw(
-        self, mixture: Mixture, records: int, generator: np.random.Generator, *, report: Progress = unreported
+        self,
+        mixture: Mixture,
+        records: int,
+        generator: np.random.Generator,
+        *,
+        order: int = 2,
+        report: Progress = unreported,
     ) -> tuple[IntArray, FloatArray]:
-        """Codes (n, d) and weights (n,), which add up to ``records``."""
-        count = self.copies * records
-        return self.codes(mixture, count, generator, report=report), np.full(count, 1 / self.copies)
-
-    def of_order(self, order: int) -> "Rounding":
-        """The method for a mixture fitted to tables of so many attributes; of three are controlled where measured."""
-        if not self.has_order:
-            return self
-        return replace(self, codes=partial(controlled_records, order=min(max(order, 2), 3)))
+        """Codes (n, d) and weights (n,) that add up to ``records``, where tables had ``order`` attributes at most."""
+        count, options = self.copies * records, {"order": min(max(order, 2), 3)} if self.has_order else {}
+        return self.codes(mixture, count, generator, report=report, **options), np.full(count, 1 / self.copies)
 
 
 ROUNDINGS: dict[str, Rounding] = {
@@ -308,20 +308,14 @@ def drawn(
     seed: int,
     report: Progress,
 ) -> SyntheticRecords:
-    """Records from a mixture that was fitted to a release and keeps to facts.
-
-    Raises:
-        ArgumentError: ``seed`` is no integer from 0.
-        WorkloadError: there is no such method; it is known that there are no records.
-        ResourceError: so many take more memory than there is.
-    """
+    """Records from a mixture that was fitted to a release and keeps to facts."""
     require_seed(seed)
-    named = rounding_named(method)
-    named.require_room(records, len(release.plan.domain))
+    rounding, order = rounding_named(method), max(map(len, release.plan.closure))
+    rounding.require_room(records, len(release.plan.domain))
     if records and not fitted.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
-    rounding = named.of_order(max(map(len, release.plan.closure)))
-    codes, weights = rounding.draw(fitted.mixture, int(records), np.random.default_rng([int(seed), 1]), report=report)
+    generator = np.random.default_rng([int(seed), 1])
+    codes, weights = rounding.draw(fitted.mixture, int(records), generator, order=order, report=report)
     if rounding.is_weighted and records:
         scale = records / fitted.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale

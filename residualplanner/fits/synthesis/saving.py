@@ -57,14 +57,7 @@ def column_of(attribute: Attribute, codes: IntArray, bins: BinsName) -> NDArray[
 
 
 def middles(bins: Bins) -> list[float | dt.date]:
-    """The middle of each bin; of a bin without an end, the edge that it has.
-
-    Example:
-        >>> middles(Bins([0, 10, float("inf")]))
-        [5.0, 10.0]
-        >>> middles(Bins.months("2020-01", "2020-01"))
-        [datetime.date(2020, 1, 16)]
-    """
+    """The middle of each bin; of a bin without an end, the edge that it has."""
     return [_middle(low, high) for low, high in zip(bins.edges[:-1], bins.edges[1:], strict=True)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.mixtures.records import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
 from residualplanner.fits.synthesis.records import (
@@ -187,23 +187,12 @@ def synthesize(
     facts = read_facts(release.plan, known, impossible)
     count = count_to_make(release, facts, records, method)
     report = progress or unreported
-    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=_half(report, 0))
-    return drawn(release, fitted, facts, count, method=method, seed=seed, report=_half(report, 1))
-
-
-def _half(report: Progress, number: int) -> Progress:
-    """The report of the first or the second half of work, in percent of all of it."""
-    return lambda done, total: report(50 * number + 50 * done // max(total, 1), 100)
+    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
+    return drawn(release, fitted, facts, count, method=method, seed=seed, report=within(report, 50, 100))
 
 
 def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:
-    """How many records will be made, after all that can be checked without making them.
-
-    Raises:
-        ArgumentError: ``records`` is no integer from 0; there are more than a billion.
-        WorkloadError: there is no such method.
-        ResourceError: so many records take more memory than there is.
-    """
+    """How many records will be made, after all that can be checked without making them."""
     count = records
     if count is None:
         totals = [float(fact.counts.sum()) for fact in facts.known]

@@ -43,35 +43,6 @@ def content(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "format", "profile", "options"),
-    [
-        ("non-negative", "parquet", "default", {"with_unbiased": True, "level": 0.8}),
-        ("non-negative", "csv", "acs", {"with_unbiased": True}),
-        ("rounded", "csv", "default", {"level": 0.8}),
-        ("rounded", "xlsx", "gls", {}),
-        ("non-negative rounded", "xlsx", "default", {"with_unbiased": True, "level": 0.8}),
-    ],
-)
-def test_folders_are_read_back_as_what_they_are(tmp_path, name, format, profile, options):
-    made = MADE[name](release())
-    made.save(tmp_path / "tables", format, profile=profile, **options)
-    saved = rp.load_tables(tmp_path / "tables")
-    assert saved.product == made.product
-    level = {name: value for name, value in options.items() if name == "level"}
-    for query in made:
-        assert saved[query].estimate.tolist() == made[query].estimate.tolist()
-        assert saved[query].std_err.tolist() == release()[query].std_err.tolist()
-        assert saved[query].product == made.product
-    frame, wanted = saved.numbers.frame(("sex", "age")), made["sex", "age"].to_frame(profile=profile, **level)
-    if "with_unbiased" in options:
-        unbiased = frame.pop("E_unbiased" if profile == "acs" else "estimate_unbiased")
-        assert unbiased.tolist() == release()["sex", "age"].estimate.ravel().tolist()
-    assert list(frame.columns) == list(wanted.columns)
-    assert frame.to_numpy().tolist() == wanted.to_numpy().tolist()
-
-
 @pytest.mark.parametrize("name", MADE)
 def test_a_table_says_what_its_numbers_are_and_has_no_errors_but_those_of_the_unbiased_ones(name):
     made, unbiased = MADE[name](release()), release()["sex", "age"]

@@ -1,6 +1,4 @@
-"""Tables of very many cells: steps in single precision by explicit matrices, and records that cover what is missing."""
-
-import math
+"""Tables of very many cells: steps in single precision, and records that cover what is missing."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
-from residualplanner.fits.nonnegative.many_cells import LimitedMemory, MarginAscent
+from residualplanner.fits.nonnegative.many_cells import LimitedMemory, PotentialAscent
 from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
 from residualplanner.fits.nonnegative.potentials import facets_of
 from residualplanner.fits.nonnegative.problem import covering, records_for
@@ -39,45 +37,17 @@ def release_for(name):
     return exact_release(rp.select(WORKLOADS[name], budget=rp.zcdp("0.1")), data)
 
 
-def by_matrices(problem, count):
-    """The multipliers after so many steps: of 1 over the freedom of a table's own residual."""
-    M, steps = matrix_of(problem), np.empty(problem.tables.size)
-    for stack in problem.tables.stacks:
-        stack.per_table(steps)[...] = 1 / problem.freedom[problem.tables.layout.firsts][stack.sets][:, None]
-    here = ahead = np.zeros(problem.tables.size)
-    momentum = 1.0
-    for _ in range(count):
-        following = np.maximum(ahead - steps * (M @ (problem.start + problem.freedom * (M.T @ ahead))), 0)
-        if ((ahead - following) / steps) @ (following - here) > 0:
-            momentum = 1.0
-        grown = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-        ahead = following + (momentum - 1) / grown * (following - here)
-        here, momentum = following, grown
-    return here
-
-
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
-def test_steps_are_those_of_the_accelerated_ascent_by_explicit_matrices(name, cells):
+def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
     problem = problem_for(release_for(name))
-    ascent, count = MarginAscent(problem, facets_of(problem, at_once=cells)), 12
-    ascent.advance(count)
-    here = by_matrices(problem, count)
-    assert here.max() > 0
-    assert ascent.multipliers == pytest.approx(here, abs=1e-5 * here.max())
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_potentials_of_followed_cells_end_at_the_solution(name):
-    problem = problem_for(release_for(name))
-    ascent = MarginAscent(problem, facets_of(problem))
-    ascent.advance(2)
-    followed, M = ascent.followed(), matrix_of(problem)
-    before = M @ (problem.start + problem.freedom * (M.T @ followed.multipliers))
-    followed.advance(200)
-    multipliers = followed.multipliers
+    ascent, M = PotentialAscent(problem, facets_of(problem, at_once=cells)), matrix_of(problem)
+    before = M @ (problem.start + problem.freedom * (M.T @ ascent.multipliers))
+    ascent.advance(200)
+    multipliers = ascent.multipliers
     cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
-    assert before.min() < -1e-2
+    if name != "tables of one attribute":  # whose potentials at the start are those of the solution
+        assert before.min() < -1e-2
     assert multipliers.min() >= 0
     assert cells.min() >= -1e-5
     assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))

@@ -150,6 +150,8 @@ def test_errors_are_saved_with_their_own_tables_and_read_back(tmp_path):
         whole.save(tmp_path / "tables", errors=errors)
     with pytest.raises(rp.errors.ArgumentError, match=r"write save\(folder, errors=published_errors\(release\)\)"):
         made.save(tmp_path / "tables", errors=errors.to_frame())
+    with pytest.raises(rp.errors.WorkloadError, match="are for the report on a release, not on a plan"):
+        rp.publish.write_report(PLAN, tmp_path / "plan.html", errors=errors)
     assert not (tmp_path / "tables").exists()
 
 
@@ -173,16 +175,3 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     forge_hash(tmp_path / "tables", "published-errors.csv")
     with pytest.raises(rp.errors.FileFormatError, match=message):
         _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
-
-
-@pytest.mark.slow
-def test_reports_show_the_errors_of_a_release(tmp_path):
-    made = rp.nonnegative(release())
-    errors = rp.fits.published_errors(made, simulations=10)
-    for name, given in (("with", {"errors": errors}), ("without", {})):
-        rp.publish.write_report(made, tmp_path / f"{name}.html", **given)
-        page = (tmp_path / f"{name}.html").read_text()
-        assert ("By 10 simulations" in page) == ("RMSE of published numbers" in page) == bool(given)
-    assert (tmp_path / "with-figures/published-errors.csv").read_text().startswith("query,kinds,cells,rmse,")
-    with pytest.raises(rp.errors.WorkloadError, match="are for the report on a release, not on a plan"):
-        rp.publish.write_report(PLAN, tmp_path / "plan.html", errors=errors)

@@ -1,0 +1,425 @@
+"""Mixtures: the loss and its slope, fits that find them and stop at the noise, and exchanges among their records."""
+
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import residualplanner as rp
+from residualplanner.fits.mixtures import controlling
+from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
+from residualplanner.fits.mixtures.loss import View, features_of, loss_of
+from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, product_sums, raked
+from residualplanner.fits.mixtures.records import correct_margins
+from residualplanner.fits.mixtures.terms import Measured, prefix_terms
+from residualplanner.fits.nonnegative.facts import Fact
+from residualplanner.fits.nonnegative.fitted_mixture import supports
+
+# The loss, beside definitions written out and finite differences.
+
+SMALL = (3, 2, 4)
+RNG = np.random.default_rng(7)
+
+
+def mixture_arrays(classes, seed=0, sizes=SMALL):
+    rng = np.random.default_rng(seed)
+    probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in sizes])
+    return probabilities, rng.dirichlet(np.ones(classes))
+
+
+def centering(size):
+    return np.eye(size) - 1 / size
+
+
+def views_and_matrices():
+    basis = np.array([[1.0, -1, 0, 0], [1, 1, -1, -1]])
+    return [View(0), View(1, np.eye(2)), View(2, basis)], [centering(3), np.eye(2), basis]
+
+
+def table_of(probabilities, weights, matrices, attributes):
+    """The table of features written out: the joint table of all attributes, summed, and a matrix along each axis."""
+    offsets = np.cumsum([0, *SMALL])
+    parts = [probabilities[offsets[i] : offsets[i + 1]] for i in range(3)]
+    joint = np.einsum("c,ac,bc,dc->abd", weights, *parts)
+    away = tuple(axis for axis in range(3) if axis not in attributes)
+    table = joint.sum(axis=away)
+    for axis, attribute in enumerate(attributes):
+        table = np.moveaxis(np.tensordot(matrices[attribute], table, axes=(1, axis)), 0, axis)
+    return table
+
+
+def measured_sets(matrices, sets, seed=3):
+    rng = np.random.default_rng(seed)
+    return [
+        Measured(members, rng.normal(size=[len(matrices[i]) for i in members]) * 20, float(rng.uniform(0.5, 2)), 1)
+        for members in sets
+    ]
+
+
+ALL_SETS = [members for order in (1, 2, 3) for members in combinations(range(3), order)]
+
+
+@pytest.mark.parametrize("sets", [ALL_SETS, [(0,), (1, 2)], [(0, 1, 2)], [(0, 1), (0, 2), (1, 2)]])
+def test_the_loss_is_the_sum_of_squared_distances_in_units_of_the_noise(sets):
+    views, matrices = views_and_matrices()
+    tables, (probabilities, weights) = measured_sets(matrices, sets), mixture_arrays(5)
+    loss = loss_of(OneHot(SMALL), views, tables, 50.0)
+    expected = sum(
+        each.precision * ((50 * table_of(probabilities, weights, matrices, each.views) - each.values) ** 2).sum()
+        for each in tables
+    )
+    value, *_ = loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
+    assert value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("sets", [ALL_SETS, [(0, 1, 2)], [(0, 1), (2,)]])
+def test_the_slope_is_that_of_finite_differences(sets):
+    views, matrices = views_and_matrices()
+    tables = measured_sets(matrices, sets)
+    scaled = [Measured(t.views, t.values * 2e7, t.precision, t.freedom) for t in tables]
+    loss = loss_of(OneHot(SMALL), views, scaled, 1e9)  # so many records that all is in double precision
+    assert loss.dtype is np.float64
+    probabilities, weights = mixture_arrays(4)
+    _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
+    for _ in range(5):
+        one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
+        step = 1e-6
+        # centered views take it for granted that probabilities add up to 1, which a step must keep
+        shift = OneHot(SMALL).repeated(OneHot(SMALL).sums(one) / np.array(SMALL)[:, None])
+        kept = one - shift
+        up, *_ = loss.evaluate(probabilities + step * kept, weights + step * other)
+        down, *_ = loss.evaluate(probabilities - step * kept, weights - step * other)
+        expected = (slope * kept).sum() + (slope_of_weights * other).sum()
+        assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-6)
+
+
+def test_tables_with_views_in_common_are_put_together_and_are_those_one_by_one():
+    sizes = (3, 2, 4, 2)
+    probabilities, weights = mixture_arrays(5, sizes=sizes)
+    features = features_of(OneHot(sizes), [View(i, np.eye(size)) for i, size in enumerate(sizes)])
+    sets = [(0,), (2,), (0, 1), (0, 1, 2), (0, 1, 3), (1, 2, 3), (0, 1, 2, 3), (2, 3)]
+    tables, found = measured_sets([np.eye(size) for size in sizes], sets), []
+    point = features.apply(probabilities), weights * 50
+    together = list(prefix_terms(features.layout, tables, np.float64))
+    assert len(together) < len(tables)
+    assert max(len(term.prefixes) for term in together) > 1
+    assert any(isinstance(term.rows, slice) for term in together)
+    for terms in (together, [term for each in tables for term in prefix_terms(features.layout, [each], np.float64)]):
+        slope, variances = tuple(map(np.zeros_like, point)), np.zeros((len(features.views), len(point[1])))
+        loss = sum(term.add(point, slope) for term in terms)
+        for term in terms:
+            term.add_variances(point, variances)
+        found.append((loss, *slope, variances))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_noise_gives_slopes_the_variances_that_are_stated():
+    views, matrices = views_and_matrices()
+    views[0], matrices[0] = View(0, np.eye(3)), np.eye(3)
+    probabilities, weights = mixture_arrays(4)
+    rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
+    for _ in range(1500):
+        tables = []
+        for members in sets:
+            truth = 100 * table_of(probabilities, weights, matrices, members)
+            tables.append(Measured(members, truth + 2 * rng.normal(size=truth.shape), 1 / 4, truth.size))
+        loss = loss_of(OneHot(SMALL), views, tables, 100.0)
+        slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1])
+    stated = loss.slope_variances(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
+    np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.2)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (2, 3, 4), (4, 1, 2, 3)])
+def test_product_sums_are_those_of_the_definition(shape):
+    factors = [RNG.normal(size=(size, 6)) for size in shape]
+    weights = RNG.normal(size=6)
+    letters = "abde"[: len(shape)]
+    expected = np.einsum(",".join(["c", *(f"{x}c" for x in letters)]) + "->" + letters, weights, *factors)
+    np.testing.assert_allclose(product_sums(factors, weights), expected, atol=1e-12)
+
+
+# Fits.
+
+
+SIZES = (4, 3, 5)
+BLOCKS = OneHot(SIZES)
+
+
+def truth(seed=0):
+    rng = np.random.default_rng(seed)
+    logits = np.concatenate([2 * rng.normal(size=(size, 3)) for size in SIZES])
+    return mixture_of(BLOCKS, np.array([0.5, 0.3, 0.2]), BLOCKS.softmax(logits))
+
+
+def noisy_loss(mixture, records, scale, seed=0):
+    rng, tables = np.random.default_rng(seed), []
+    for members in [(0,), (1,), (2,), *combinations(range(3), 2)]:
+        table = records * mixture.table(members) + scale * rng.normal(size=[SIZES[i] for i in members])
+        for axis in range(table.ndim):
+            table -= table.mean(axis=axis, keepdims=True)
+        tables.append(Measured(members, table, 1 / scale**2, int(np.prod([SIZES[i] - 1 for i in members]))))
+    return loss_of(BLOCKS, [View(i) for i in range(3)], tables, records)
+
+
+def near(mixture, classes, generator):
+    return start_near([mixture.table((i,)) for i in range(3)], classes, 0.3, generator)
+
+
+def test_a_fit_comes_as_near_to_the_answers_as_their_noise_allows():
+    mixture = truth()
+    loss = noisy_loss(mixture, 10_000.0, 5.0)
+    found, value, _ = fit(loss, near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(steps=400))
+    alone = np.log(np.concatenate([mixture.table((i,)) for i in range(3)]))[:, None]
+    start, *_ = loss.evaluate(BLOCKS.softmax(alone).astype(loss.dtype), np.ones(1, loss.dtype))
+    assert value < 2 * loss.freedom < start / 10
+    for members in combinations(range(3), 2):
+        assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 0.01
+
+
+@pytest.mark.parametrize("is_possible", [True, False])
+def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_possible):
+    """The last steps of Adam alone are off by a tenth of a percent, a hundred million records."""
+    whole = truth()
+    weights, probabilities = whole.weights, whole.probabilities.copy()
+    probabilities[0] *= is_possible
+    mixture = mixture_of(BLOCKS, weights, probabilities)
+
+    def start(classes, generator):
+        logits, of_classes = near(whole, classes, generator)
+        logits[0] = logits[0] if is_possible else -np.inf
+        return logits, of_classes
+
+    ensemble = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=150))
+    found, _ = fit_ensemble(noisy_loss(mixture, 1e11, 5.0), start, ensemble)
+    for members in combinations(range(3), 2):
+        assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 1e-8
+    assert (found.probabilities[0] > 0).all() == is_possible
+    np.testing.assert_allclose(BLOCKS.sums(found.probabilities), 1, atol=1e-12)
+
+
+def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_given():
+    mixture = truth()
+    loss = noisy_loss(mixture, 10_000.0, 5.0)
+    start, descent = near(mixture, 20, np.random.default_rng(1)), rp.fits.Descent(steps=400, caution=0)
+    _, value, steps = fit(loss, start, descent, enough=3 * loss.freedom)
+    assert steps < 400
+    assert value <= 3 * loss.freedom
+    same, *_ = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
+    np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
+    np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
+
+
+def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
+    rng, away = np.random.default_rng(0), {}
+    flat = mixture_of(BLOCKS, np.ones(1), BLOCKS.softmax(rng.normal(size=(12, 1))))
+    loss = noisy_loss(flat, 10_000.0, 300.0, seed=5)
+    for caution in (0.0, 4.0):
+        start, descent = near(flat, 10, np.random.default_rng(2)), rp.fits.Descent(steps=100, caution=caution)
+        found, *_ = fit(loss, start, descent, enough=0.0)
+        away[caution] = np.abs(found.table((0, 1)) - flat.table((0, 1))).sum() / 2
+    assert away[4.0] < 0.75 * away[0.0]
+
+
+def test_an_ensemble_is_the_mean_of_its_members_the_same_for_the_same_seed_and_nearer_when_fitted_further():
+    mixture, seen = truth(), []
+    loss = noisy_loss(mixture, 10_000.0, 5.0)
+
+    def made(together):
+        small = rp.fits.Ensemble(3, 5, rp.fits.Descent(steps=40), rp.fits.Descent(steps=together, rate=0.1))
+        return fit_ensemble(loss, partial(near, mixture), small, seed=4, report=lambda *now: seen.append(now))
+
+    (one, members), (other, _), (further, _) = made(0), made(0), made(60)
+    assert seen.count((100, 100)) == 3
+    assert len(set(seen)) > 5
+    mean = np.mean([each.table((0, 2)) for each, _, _ in members], axis=0)
+    np.testing.assert_allclose(one.table((0, 2)), mean, atol=1e-14)
+    assert (one.probabilities == other.probabilities).all()
+    arrays = ((each.probabilities.astype(loss.dtype), each.weights.astype(loss.dtype)) for each in (one, further))
+    before, after = (loss.evaluate(*each)[0] for each in arrays)
+    assert after < 0.7 * before
+
+
+def test_raking_gives_the_tables_and_keeps_what_attributes_say_of_one_another():
+    """Raking leaves all odds ratios of two attributes as they are where each is raked by itself."""
+    one = mixture_of(OneHot((2, 2)), np.array([0.5, 0.5]), np.array([[0.9, 0.3], [0.1, 0.7], [0.2, 0.6], [0.8, 0.4]]))
+    known = {0: np.array([0.25, 0.75]), 1: np.array([0.6, 0.4])}
+    found = raked(one, known)
+    for attribute, table in known.items():
+        np.testing.assert_allclose(found.table((attribute,)), table, atol=1e-10)
+    odds = [table[0, 0] * table[1, 1] / table[0, 1] / table[1, 0] for table in (one.table((0, 1)), found.table((0, 1)))]
+    assert odds[0] == pytest.approx(odds[1], rel=1e-9)
+
+
+def test_what_the_values_of_a_class_combine_to_is_possible_and_every_possible_cell_is_in_some_class():
+    possible = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
+    even = [np.full(size, 1 / size) for size in SIZES]
+    found = supports(BLOCKS, even, [Fact("", "", (0, 1), possible)], 60, np.random.default_rng(0))
+    reached = np.zeros((4, 3), dtype=bool)
+    for values in found.T:
+        cells = np.outer(values[:4], values[4:7])
+        assert not (cells & (possible == 0)).any()
+        reached |= cells
+    assert (reached == (possible > 0)).all()
+    assert found[7:].all()
+
+
+def test_tables_of_a_mixture_agree_with_one_another_and_with_their_cells_whatever_values_are_called():
+    mixture, order = truth(), np.array([2, 0, 3, 1])
+    table = mixture.table((2, 0, 1))
+    np.testing.assert_allclose(table.sum(axis=(0, 2)), mixture.table((0,)), atol=1e-15)
+    np.testing.assert_allclose(table.transpose(1, 2, 0), mixture.table((0, 1, 2)), atol=1e-15)
+    np.testing.assert_allclose(mixture.answers((2, 0, 1), np.argwhere(table >= 0)), table.ravel(), atol=1e-15)
+    same = mixture_of(BLOCKS, mixture.weights, mixture.probabilities[[*order, *range(4, 12)]])
+    np.testing.assert_array_equal(same.table((0, 1)), mixture.table((0, 1))[order])
+
+
+@pytest.mark.parametrize("table", [[5.0, -30.0, 2.0], [0.0, 0.0], [-4.0, -1.0], [7.0]])
+def test_noisy_counts_become_positive_probabilities_and_known_ones_their_own(table):
+    found = denoised(np.array(table), 3.0)
+    assert (found > 0).all()
+    assert found.sum() == pytest.approx(1)
+    for known in ([7.0, 0.0, 0.0], [0.0, 7.0], [3.0, 4.0]):  # that of one value makes the bisection look at 0 first
+        np.testing.assert_allclose(denoised(np.array(known), 0.0) * sum(known), known, atol=1e-7)
+
+
+@pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])
+def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
+    """No other probabilities of the same sum have a larger density, by a generic solver."""
+    noisy = np.array(table)
+    total = noisy.sum()
+
+    def surprise(logits):
+        counts = total * np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+        return ((counts - noisy) ** 2).sum() / (2 * scale**2) - 0.2 * np.log(counts).sum()
+
+    best = minimize(surprise, np.log(np.maximum(noisy, 1.0)), method="BFGS", options={"gtol": 1e-9})
+    assert surprise(np.log(denoised(noisy, scale))) <= best.fun + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        *((lambda bad=bad: rp.fits.Descent(steps=bad), "steps") for bad in (-1, "5")),
+        *((lambda bad=bad: rp.fits.Descent(rate=bad), "rate") for bad in (np.nan, -1)),
+        (lambda: rp.fits.Descent(caution=None), "caution"),
+        (lambda: rp.fits.Ensemble(descent=100), "descent must be a Descent"),
+        (lambda: rp.fits.Ensemble(together=100), "together must be a Descent"),
+        *(
+            (lambda sizes=sizes: rp.fits.Ensemble(*sizes), "1 or more mixtures")
+            for sizes in [(0, 5), (5, 0), (1.5, 5), ("2", 5), (True, 5)]
+        ),
+    ],
+)
+def test_descents_and_ensembles_that_mean_nothing_are_refused(make, match):
+    with pytest.raises(rp.errors.ArgumentError, match=match):
+        make()
+
+
+# Exchanges of values change the loss as they promise, and lower it.
+
+
+@pytest.fixture
+def mixture():
+    rng = np.random.default_rng(0)
+    probabilities = np.concatenate([rng.dirichlet(np.ones(size), 3).T for size in SMALL])
+    return mixture_of(OneHot(SMALL), np.array([0.5, 0.3, 0.2]), probabilities)
+
+
+@pytest.fixture
+def codes():
+    return np.random.default_rng(1).integers(0, SMALL, (60, 3))
+
+
+def loss_of_pairs(mixture, codes, attribute):
+    """The squared differences of the tables of an attribute with each other, weighted, cell by cell."""
+    found = 0.0
+    for pair in combinations(range(3), 2):
+        if attribute in pair:
+            expected = len(codes) * mixture.table(pair)
+            for cell in np.ndindex(expected.shape):
+                count = sum(tuple(record) == cell for record in codes[:, pair].tolist())
+                found += (count - expected[cell]) ** 2 / np.sqrt(expected[cell] + 0.5)
+    return found
+
+
+@pytest.mark.parametrize("attribute", [0, 1, 2])
+def test_exchanges_change_the_loss_and_the_counts_as_they_promise(mixture, codes, attribute):
+    tables, rows = controlling._tables_of(mixture, attribute, len(codes)), codes + mixture.blocks.offsets[:-1]
+    away, before = tables.away(rows), loss_of_pairs(mixture, codes, attribute)
+    assert tables.loss(away) == pytest.approx(before, rel=1e-5)
+    one, other = np.arange(8), np.arange(8, 16)
+    promised, moved = tables.changes(away, rows, one, other), tables.moved(rows, one, other)
+    for number in range(8):
+        if codes[number, attribute] != codes[number + 8, attribute]:
+            changed = codes.copy()
+            changed[[number, number + 8], attribute] = codes[[number + 8, number], attribute]
+            after = loss_of_pairs(mixture, changed, attribute)
+            assert promised[number] == pytest.approx(after - before, rel=1e-3, abs=1e-3)
+    rows[one, attribute], rows[other, attribute] = rows[other, attribute], rows[one, attribute]
+    beside = tables.weights > 0
+    np.testing.assert_allclose((away + moved)[beside], tables.away(rows)[beside], atol=1e-4)
+
+
+@pytest.mark.parametrize("share", [0.2, 1.0])
+def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_in_their_class(mixture, codes, share):
+    rng, classes = np.random.default_rng(2), np.repeat([0, 1, 2], [21, 20, 19])
+    rows, shares = codes + mixture.blocks.offsets[:-1], np.full(3, share)
+    for attribute in (0, 1, 2) * 5:
+        tables, old = controlling._tables_of(mixture, attribute, 60), rows.copy()
+        before = tables.loss(tables.away(rows))
+        controlling._exchange(tables, rows, controlling._pairs_within(classes, rng), shares, rng)
+        assert tables.loss(tables.away(rows)) <= before
+        for number in range(3):
+            assert (np.sort(rows[classes == number], axis=0) == np.sort(old[classes == number], axis=0)).all()
+    assert (rows != codes + mixture.blocks.offsets[:-1]).any()
+
+
+def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
+    """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
+    mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
+    old = codes.copy()
+    correct_margins(mixture, codes, classes, np.random.default_rng(0))
+    assert np.bincount(codes[:, 0]).tolist() == [2, 2, 4]
+    assert (codes != old).sum() == 1
+    codes = np.array([0, 0, 1, 1, 2, 2, 2, 2, 2])[:, None]  # one record too many of class 1
+    correct_margins(mixture, codes, np.repeat([0, 1], [4, 5]), np.random.default_rng(0))
+    assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
+
+
+def test_tables_beside_one_attribute_are_those_of_the_mixture_cell_by_cell(mixture, codes):
+    rows = codes + mixture.blocks.offsets[:-1]
+    for attribute, beside in controlling.tables_beside(mixture, len(codes)).items():
+        columns = beside.columns(rows)
+        for place, (one, other) in enumerate(beside.pairs.tolist()):
+            table = len(codes) * mixture.table((attribute, one, other))
+            for record, column in zip(codes, columns[:, place], strict=True):
+                expected = beside.expected[:, column]
+                np.testing.assert_allclose(expected, table[:, record[one], record[other]], rtol=1e-6)
+
+
+def test_tables_of_three_attributes_are_nearer_where_they_are_controlled(mixture):
+    away = [0.0, 0.0]
+    for seed in range(5):
+        for place, order in enumerate((2, 3)):
+            made = controlling.controlled_records(mixture, 400, np.random.default_rng(seed), order=order)
+            cells = np.ravel_multi_index(made.T, SMALL)
+            counts = np.bincount(cells, minlength=24).reshape(SMALL)
+            away[place] += np.abs(counts - 400 * mixture.table((0, 1, 2))).sum()
+            for attribute, size in enumerate(SMALL):
+                alone = np.bincount(made[:, attribute], minlength=size)
+                assert np.abs(alone - 400 * mixture.table((attribute,))).max() < 1
+    assert away[1] < 0.8 * away[0]
+
+
+def test_tables_of_three_attributes_that_are_too_large_are_left_alone(monkeypatch, mixture):
+    monkeypatch.setattr(controlling, "_ALL_CELLS", 23)
+    assert controlling.tables_beside(mixture, 60) == {}
+    monkeypatch.setattr(controlling, "_ALL_CELLS", 24)
+    assert sorted(controlling.tables_beside(mixture, 60)) == [0, 1, 2]
+    monkeypatch.setattr(controlling, "_LOOKED_UP", 59)
+    assert controlling.tables_beside(mixture, 60) == {}
