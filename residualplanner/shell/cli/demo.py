@@ -118,4 +118,4 @@ def _true_counts(data: Path, names: tuple[str, ...]) -> dict[tuple[object, ...],
 
 
 def _heading(text: str, output: Output) -> None:
-    output.say(f"\n{text}", style="bold")
+    output.say(f"\n{text}")

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
-from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
@@ -92,20 +92,22 @@ def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = T
         require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 
-def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
+def run_report(source: Path, page: Path, spec: Path | None, output: Output, **options: Any) -> None:
     """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
     from residualplanner.publish.report import figures_folder, write_report
 
+    if spec is not None:
+        read = read_spec(spec)
+        options |= {"publication": read.output.publication.publication, "maps": maps_of_spec(read)}
     figures = figures_folder(page)
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
         kind = kind_of_path(source)
         output.wrote(page, f": {_ON_PAGES[PLAN if kind is None else kind]}; it needs no network.")
-        if kind == LEDGER:
-            return
-        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
-        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+        if kind != LEDGER:
+            output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+            output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:

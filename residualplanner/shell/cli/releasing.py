@@ -4,7 +4,7 @@ They consist of steps: each checks, says what it would do, and does it; ``--dry-
 be refused is refused by a check, before records are opened and before anything is spent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
-from residualplanner.fits.synthesis import BinsName, RoundingName, count_to_make, sidecar_path, synthesize
+from residualplanner.fits.synthesis import BinsName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
@@ -226,15 +226,13 @@ def run_release(
         _carry_out([answers, tables], output, dry_run=dry_run)
 
 
-def run_synthesize(  # noqa: PLR0913
+def run_synthesize(
     paths: Sequence[Path],
     file: Path,
     wanted: WantedOutput,
     output: Output,
+    made: Mapping[str, Any],
     *,
-    records: int | None,
-    method: RoundingName,
-    seed: int,
     bins: BinsName,
     dry_run: bool,
 ) -> None:
@@ -249,18 +247,19 @@ def run_synthesize(  # noqa: PLR0913
             say_reading(paths, output)
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
-            count_to_make(release, read_facts(release.plan, facts.known, facts.impossible), records, method)
+            known = read_facts(release.plan, facts.known, facts.impossible)
+            count_to_make(release, known, made["records"], made["method"])
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)
                 say_rehearsed([], file, output)
                 return
-            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible}
+            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible, **made}
             with output.progress("making the records") as progress:
-                people = synthesize(release, records, **given, method=method, seed=seed, progress=progress)
+                people = synthesize(release, **given, progress=progress)
         with output.progress("writing the records"):
             people.save(file, bins=bins)
         say_records(people, output)
         weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
-        made = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
-        output.wrote(file, f": {made}; {beside} says what they are.", also=[beside])
+        text = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        output.wrote(file, f": {text}; {beside} says what they are.", also=[beside])

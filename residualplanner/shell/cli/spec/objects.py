@@ -30,6 +30,7 @@ from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.publish.maps import Boundaries
+from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import AttributeTable, KindTable, Query, Where
 
@@ -139,10 +140,7 @@ def _labels(name: str, declared: list[Any]) -> Any:
     """The labels as a list, or as a mapping to their meanings where some have one."""
     if not any(isinstance(entry, tuple) for entry in declared):
         return declared
-    pairs = [entry if isinstance(entry, tuple) else (entry, "") for entry in declared]
-    if len({(type(label), label) for label, _ in pairs}) < len(pairs):
-        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
-    return dict(pairs)
+    return labels_of_pairs(name, (entry if isinstance(entry, tuple) else (entry, "") for entry in declared))
 
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
