@@ -1,17 +1,26 @@
-"""Specs in tests: what they mean; and what commands tell programs."""
+"""Specs in tests: what they mean; and what commands tell programs.  The one door of these tests to the command line."""
 
 import json
 
+from residualplanner.method.domain.labels import Into
+from residualplanner.shell.cli import measuring, planning, releasing
+from residualplanner.shell.cli.app import app
 from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
 from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.starting import spec_text, starting_spec
+from residualplanner.shell.cli.spec.starting import starting_spec
+from residualplanner.shell.cli.steps import measurement_bytes
 
 __all__ = [
     "SIZE_LIMIT",
+    "Into",
+    "app",
     "domain_of_spec",
+    "measurement_bytes",
+    "measuring",
+    "planning",
     "read_spec",
+    "releasing",
     "spec_schema",
-    "spec_text",
     "starting_spec",
     "targets_of_spec",
     "workload_of_spec",

@@ -16,8 +16,7 @@ from typer.main import get_command
 import residualplanner
 from residualplanner.fits import synthesis
 from residualplanner.publish.report import report
-from residualplanner.shell.cli import measuring, planning, releasing
-from residualplanner.shell.cli.app import app
+from shell.specs import app, measuring, planning, releasing
 
 SPEC = """\
 budget = { zcdp = "0.5" }

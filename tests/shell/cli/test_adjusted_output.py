@@ -108,12 +108,21 @@ def test_options_replace_entries_of_the_spec_and_programs_are_told_what_the_numb
     [
         ("sex,number\n1,30\n2,30\n", "its first line must name the columns sex, count, and no others"),
         ("sex,count\n1,30\n", "lacks a line for some cells"),
-        ("sex,count\n1,30\n1,30\n", "line 3: this cell has had a line before"),
-        ("sex,count\n1,30\ncanary,30\n", "line 3: these are not the labels of a cell of the table of ['sex']"),
+        (
+            "sex,count\n1,30\n1,30\n",
+            "line 3: expected the labels of one cell of the table, which has had no line before, and its count",
+        ),
+        (
+            "sex,count\n1,30\ncanary,30\n",
+            "line 3: expected the labels of one cell of the table, which has had no line before, and its count",
+        ),
         ("sex,count\n1,30\n2,canary\n", 'line 3: in the column "count" there is no number'),
         ("sex,count\n1,30\n2,inf\n", 'line 3: in the column "count" there is no number'),
         ("sex,count\n1,30\n2,1_0\n", 'line 3: in the column "count" there is no number'),
-        ("sex,count\n1,30\n2,30,canary\n", "line 3: expected 2 values"),
+        (
+            "sex,count\n1,30\n2,30,canary\n",
+            "line 3: expected the labels of one cell of the table, which has had no line before, and its count",
+        ),
         ("sex,count\n1,30\n2,\udcff\n", "is not CSV in UTF-8"),
         ("canary\n", "its first line must name the columns"),
     ],

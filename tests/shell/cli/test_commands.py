@@ -1,11 +1,11 @@
 """Every command reads files, calls one function, writes files whole, and tells what it did."""
 
+import io
 import json
 import os
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -207,18 +207,22 @@ def test_every_command_has_a_help_text_and_the_schema_is_json(run):
     assert json.loads(run("schema").stdout)["title"] == "residualplanner spec"
 
 
-def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch, capsys):
-    def shown(forced, patience):
-        monkeypatch.setenv("FORCE_COLOR", forced)
-        monkeypatch.setattr(output, "PATIENCE", patience)
-        with output.Output().progress("counting things") as progress:
-            for done in range(40):
-                progress(done, 40)
-                time.sleep(0.005)
-        return capsys.readouterr().err
+def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return self.is_terminal
 
-    assert (shown("", 0.0), shown("1", 60.0)) == ("", "")
-    assert "counting things" in shown("1", 0.0)
+    def shown(*, is_terminal, interval):
+        screen = Terminal()
+        screen.is_terminal = is_terminal
+        monkeypatch.setattr("sys.stderr", screen)
+        monkeypatch.setattr("residualplanner.shell.cli.output.INTERVAL", interval)
+        with output.Output().progress("counting things") as progress:
+            progress(20, 40)
+        return screen.getvalue()
+
+    assert (shown(is_terminal=False, interval=0.0), shown(is_terminal=True, interval=60.0)) == ("", "")
+    assert re.search("counting things ━+ +50%", shown(is_terminal=True, interval=0.0))
 
 
 def test_what_a_large_workload_takes_is_said_from_the_first_size_on(capsys):

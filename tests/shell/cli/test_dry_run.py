@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import Ledger, load_plan
-from residualplanner.shell.cli.steps import measurement_bytes
-from shell.specs import told
+from shell.specs import measurement_bytes, told
 
 COMMANDS = {
     "measure": ("measure", "p", "records.csv", "-o", "new", "--ledger", "l"),
@@ -103,7 +102,7 @@ def test_the_columns_of_a_folder_of_files_are_found(run, ready):
     run(*command, "--dry-run", status=0)
     run(*command, status=0)
     shutil.move(folder / "region=01", folder / "other=01")
-    assert "column 'region' is missing from records" in run(*command[:3], "-o", "new2", "--dry-run").stderr
+    assert "records: column 'region' is missing from the data" in run(*command[:3], "-o", "new2", "--dry-run").stderr
 
 
 def parquet_of(folder, **columns):
@@ -113,10 +112,15 @@ def parquet_of(folder, **columns):
 @pytest.mark.parametrize(
     ("name", "make", "options", "message"),
     [
-        ("twice.csv", lambda path: path.write_text("age,sex,grade,region,age\n"), (), "'age' is more than once in"),
+        (
+            "twice.csv",
+            lambda path: path.write_text("age,sex,grade,region,age\n"),
+            (),
+            "'age' occurs more than once in the data",
+        ),
         ("typed.parquet", lambda path: parquet_of(path, age=[True]), (), "'age' is of a type that holds truth values"),
         ("mixed", lambda path: (path.mkdir(), parquet_of(path / "a.parquet"), (path / "b.csv").touch()), (), "not .pa"),
-        ("pipe.csv", os.mkfifo, (), "pipe.csv is a pipe or the like; write the records to a file"),
+        ("pipe.csv", os.mkfifo, (), "is a pipe, a folder or the like; write the records to a file"),
         ("r.parquet", parquet_of, ("--newlines-in-values",), "--newlines-in-values is for CSV files; leave it out for"),
     ],
 )

@@ -176,8 +176,8 @@ def test_an_edited_or_truncated_plan_or_measurement_and_one_in_place_of_the_othe
 ):
     run("plan", spec, "-o", "p")
     run("measure", "p", records, "-o", "m")
-    _refused(run("measure", "m", records, "-o", "x"), "m is a measurement, which is for reconstruct")
-    _refused(run("reconstruct", "p", "-o", "x"), "p is a plan, which is for measure")
+    _refused(run("measure", "m", records, "-o", "x"), "m is a measurement; measure wants a plan")
+    _refused(run("reconstruct", "p", "-o", "x"), "p is a plan; reconstruct wants a measurement")
     for name, command in (("p", ("measure", "p", records, "-o", "x")), ("m", ("reconstruct", "m", "-o", "x"))):
         content = (folder / name).read_bytes()
         assert content.count(b'"0.5"') >= 1

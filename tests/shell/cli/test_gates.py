@@ -79,7 +79,7 @@ def test_in_several_blocks_the_charge_and_what_is_stated_are_the_same(run, folde
     ("options", "word"),
     [
         (("--memory", "4GB", "--store", "s"), "--memory and --store exclude each other"),
-        (("--scratch", "."), "--scratch is the folder for answers that are kept on disk, with --memory or --store"),
+        (("--scratch", "."), "--scratch is the folder for answers of --memory or --store"),
         (("--memory", "1GB", "--scratch", "absent"), "--scratch absent is not a folder"),
         (("--memory", "1GB", "--scratch", "l"), "--scratch l is not a folder"),
         (("--memory", "much"), "--memory is a number of bytes, such as 4GB, 512MiB or 4000000000; got 'much'"),

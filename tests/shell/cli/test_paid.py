@@ -102,7 +102,10 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     first = {"measure": "p", "release": spec}[command]
     for dry in ((), ("--dry-run",)):
         told = run(command, first, name, "-o", "out", "--ledger", ledger, *dry, status=2)
-        assert f"columns 'region' and 'grade' are missing from {name}; columns are matched by exact name" in told.stderr
+        assert (
+            f"{name}: columns 'region' and 'grade' are missing from the data; columns are matched by exact name"
+            in told.stderr
+        )
         assert "canary" not in told.output
         assert "charge" not in told.stderr
     assert Ledger.open(ledger).spent == 0
@@ -235,12 +238,12 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
 @pytest.mark.parametrize(
     ("content", "remedy"),
     [
-        ("AGE,Sex, region,grade\n", "it has them in other letters, capital or small, or with spaces"),
-        ("", "if that is empty or a record, write the names there"),
-        ("31,F,01,4\n", "if that is empty or a record, write the names there"),
+        ("AGE,Sex, region,grade\n", "missing from the data; columns are matched by exact name"),
+        ("", "is empty; its first line must hold the names of its columns"),
+        ("31,F,01,4\n", "missing from the data; columns are matched by exact name"),
         (
             "age;Sex;region;grade\n31;F;01;0\n",
-            "its columns are separated by semicolons; records are read from files se",
+            "is separated by semicolons, not by commas",
         ),
     ],
 )
