@@ -102,8 +102,8 @@ CLOSURES = {
 OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")
-#: What others may take from `gate/sources`: users' words on their records, and the type of what is told of progress.
-HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress"}
+#: What others may take from `gate/sources`: users' words on their records, names of columns, the type of progress.
+HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress", "columns_of"}
 HOMES = {
     "cvxpy": {"more/convex"},
     "clarabel": {"more/by_set", "fits/microdata"},

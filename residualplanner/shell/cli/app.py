@@ -191,7 +191,6 @@ def measure(  # noqa: PLR0913
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    paths.require_different(path, *measuring.gate.folders, *filter(None, [measuring.ledger]))
     run_measure(plan, data, typed_people(person, order, key), path, measuring, output, dry_run=dry_run)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Exit, Option, echo
 
@@ -19,9 +19,6 @@ from residualplanner.method.privacy import Notion
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
 from residualplanner.shell.cli.spec.budgets import LossName, complete_budget
-
-if TYPE_CHECKING:
-    from residualplanner.shell.cli.measuring import Gate
 
 
 def _print_version(value: bool) -> None:
@@ -228,13 +225,6 @@ class MeasuringOptions:
     memory: Memory = None
     scratch: Scratch = None
     store: Store = None
-
-    @property
-    def gate(self) -> "Gate":
-        """What they are measured by; the library is imported only here, so that help does not wait for it."""
-        from residualplanner.shell.cli.measuring import gate_of_options
-
-        return gate_of_options(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
-from residualplanner.shell.cli.steps import require_writable, say_search
+from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
 from residualplanner.shell.questions import Comparison, compare
 
@@ -75,9 +75,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate:
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output, gate.estimate(workload))
-    if spec.bases == "optimal_by_set":
-        say_search(workload, output)
+    say_workload(workload, output, gate.estimate(workload), by_set=spec.bases == "optimal_by_set")
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)

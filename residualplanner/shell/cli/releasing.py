@@ -26,6 +26,7 @@ from residualplanner.release.release import Release
 from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
 from residualplanner.shell.cli.measuring import (
     Measure,
+    gate_of_options,
     measurement_beside,
     reconstructing,
     require_no_measurement,
@@ -33,7 +34,7 @@ from residualplanner.shell.cli.measuring import (
 )
 from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
-from residualplanner.shell.cli.paths import require_apart
+from residualplanner.shell.cli.paths import require_apart, require_different
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
@@ -162,7 +163,9 @@ def run_measure(
     dry_run: bool,
 ) -> None:
     """Write the measurement of the records."""
-    plan, folder, gate = load_plan(plan_path), path.with_suffix(".tables"), measuring.gate
+    gate, folder = gate_of_options(measuring), path.with_suffix(".tables")
+    require_different(path, *gate.folders, *filter(None, [measuring.ledger]))
+    plan = load_plan(plan_path)
     records = RecordsFile(data, measuring.newlines_in_values, people)
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
     with telling_measurement(path, folder, is_release=False, kept=gate.kept):
@@ -207,7 +210,7 @@ def run_release(
     dry_run: bool,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(spec.output, spec)
+    measured, gate, wanted = measurement_beside(folder), gate_of_options(measuring), WantedOutput(spec.output, spec)
     require_no_measurement(measured, folder, wanted.options)
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)

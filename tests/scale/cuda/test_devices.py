@@ -26,8 +26,7 @@ from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.release.devices import HOST, Device, cuda_device, device_of
+from scale.parts import HOST, Device, FloatResiduals, IntegerResiduals, cuda_device, device_of
 
 DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()

@@ -12,8 +12,7 @@ import pytest
 from benchmarks import gpu, gpu_cases, gpu_speed
 from benchmarks.strict_device import KEEPING
 from host_cupy import CUDARuntimeError
-from residualplanner.method.kron import tables_of_residuals
-from residualplanner.scale.cuda import fused_tables, kernel_sha256
+from scale.parts import fused_tables, kernel_sha256, tables_of_residuals
 
 SMALL = gpu_speed.PROBLEMS[:2]
 

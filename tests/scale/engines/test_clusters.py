@@ -15,9 +15,7 @@ from distributed import Client
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, columns_of, naive_tables
 from residualplanner import Domain
-from residualplanner.scale.engines import engines
-from residualplanner.scale.engines.partitions import PROBLEMS, CountingTask
-from residualplanner.scale.workers.workers import python_version
+from scale.parts import PROBLEMS, CountingTask, engines, python_version
 from stored_releases import Interrupted
 
 TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]

@@ -22,10 +22,7 @@ import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.stores import Bucket, Folder
-from residualplanner.scale.engines.engines import open_cluster
-from residualplanner.scale.engines.partitions import CountingTask
+from scale.parts import Bucket, CountingTask, Folder, open_cluster, open_source
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),

@@ -22,17 +22,22 @@ from full_disks import files_of_at_most
 from leaks import DIGITS, leaks_of_error
 from random_plans import plan_by_set, plans, sample_workload
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_left_out, refinements
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.source import Source
-from residualplanner.gate.spend import WatchedProgress
-from residualplanner.ground.stores import Folder
-from residualplanner.scale.engines.cluster import LocalCluster
-from residualplanner.scale.stored.release import ANSWERS, CLOSED, MANIFEST, opened_release
-from residualplanner.scale.stored.tasks import tasks_of_noise
+from scale.parts import (
+    ANSWERS,
+    CLOSED,
+    MANIFEST,
+    Folder,
+    InsecureTestBits,
+    LocalCluster,
+    Source,
+    WatchedProgress,
+    exact_noise,
+    measure_with_bits,
+    mechanism,
+    open_source,
+    opened_release,
+    tasks_of_noise,
+)
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, Interrupted, Watched, stopped, stored
 
 PUBLISHED = 200  # bytes: an answer has more, what closes one has less

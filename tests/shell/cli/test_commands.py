@@ -13,8 +13,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Domain, Prefix, Workload, load_plan, load_tables, marginals, reconstruct, select, zcdp
-from residualplanner.shell.cli import output, steps
-from shell.specs import domain_of
+from shell.specs import domain_of, output, steps
 
 KINDS = """
 [[workload]]
@@ -226,19 +225,17 @@ def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch):
 
 
 def test_what_a_large_workload_takes_is_said_from_the_first_size_on(capsys):
-    def said(sizes, queries):
-        workload = Workload(Domain(sizes), queries)
-        steps.say_sizes(workload, output.Output())
-        steps.say_search(workload, output.Output())
+    def said(sizes, queries, **options):
+        steps.say_sizes(Workload(Domain(sizes), queries), output.Output(), **options)
         return capsys.readouterr().out
 
     table = [("a", "b")]
     assert "writing takes" not in said({"a": 4000, "b": 2500}, table)
     assert re.search(r"writing takes some \d seconds, \S+ GiB of memory and", said({"a": 4000, "b": 2501}, table))
     prefixes = [{"a": Prefix()}, {"b": Prefix()}]
-    assert "choosing bases for a (800 values) takes some" in said({"a": 800, "b": 799}, prefixes)
+    assert "planning takes some" in said({"a": 3000, "b": 799}, prefixes)
     assert said({"a": 60, "b": 60}, prefixes + table) == ""
-    assert "looking for bases by set takes some" in said({"a": 120, "b": 120}, prefixes + table)
+    assert "planning takes some" in said({"a": 120, "b": 120}, prefixes + table, by_set=True)
     steps.require_writable(Workload(Domain({"a": 2**14, "b": 2**14}), table))  # 2**28 cells, the limit
 
 

@@ -116,7 +116,7 @@ def parquet_of(folder, **columns):
             "twice.csv",
             lambda path: path.write_text("age,sex,grade,region,age\n"),
             (),
-            "'age' occurs more than once in the data",
+            "'age' occurs more than once",
         ),
         ("typed.parquet", lambda path: parquet_of(path, age=[True]), (), "'age' is of a type that holds truth values"),
         ("mixed", lambda path: (path.mkdir(), parquet_of(path / "a.parquet"), (path / "b.csv").touch()), (), "not .pa"),
@@ -142,7 +142,7 @@ def test_a_level_that_cannot_be_is_refused_before_anything_is_read(run, ready, c
 
 
 def test_a_disk_that_is_too_small_is_told(run, ready, small_disk):
-    small_disk(free=5000)
+    small_disk(5000)
     said = run(*COMMANDS["measure"], "--dry-run").stdout
     size = measurement_bytes(load_plan(ready / "p"))
     assert f"Warning: the disk has 5 KiB free, and some {size / 2**10:.0f} KiB are to be written." in said

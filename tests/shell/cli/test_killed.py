@@ -17,8 +17,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import Ledger, load_measurement
-from residualplanner.datasets import adult
-from residualplanner.method.plan.files import plan_hash
+from shell.specs import adult, plan_hash
 from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from residualplanner import Ledger, approx_dp, load_plan, pcost, zcdp
-from residualplanner.method.plan.files import plan_hash
+from shell.specs import plan_hash
 
 
 @pytest.fixture

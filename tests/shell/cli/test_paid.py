@@ -23,7 +23,7 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.shell.cli import steps
+from shell.specs import steps
 
 
 @pytest.fixture
@@ -102,10 +102,7 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     first = {"measure": "p", "release": spec}[command]
     for dry in ((), ("--dry-run",)):
         told = run(command, first, name, "-o", "out", "--ledger", ledger, *dry, status=2)
-        assert (
-            f"{name}: columns 'region' and 'grade' are missing from the data; columns are matched by exact name"
-            in told.stderr
-        )
+        assert f"{name}: columns 'region' and 'grade' are missing from the data" in told.stderr
         assert "canary" not in told.output
         assert "charge" not in told.stderr
     assert Ledger.open(ledger).spent == 0
@@ -206,18 +203,9 @@ def test_a_disk_that_cannot_take_the_tables_is_found_before_the_charge(
     spoil()
     with failing("make a folder", PermissionError(errno.EACCES, "Permission denied", ".out.partial")):
         refused("Permission denied")
-    small_disk(free=1000)
-    refused("the disk has 1 KiB free, and the tables take at least")
-    small_disk(files=3)
-    refused("room for 3 more files, and the tables take 11")
+    small_disk(1000)
+    refused("the disk has 1,000 bytes free, and the tables take at least")
     assert Ledger.open(ledger).spent == 0
-
-
-def test_a_disk_that_lacks_a_few_bytes_is_told_in_bytes(tmp_path, small_disk):
-    workload = Workload(Domain({"a": 3}), [("a",)])  # 3 cells of 25 bytes, and twice a measurement of 3 MB
-    small_disk(free=6_000_000)
-    with pytest.raises(OSError, match="6,000,000 bytes free, and the tables take at least 6,000,075"):
-        steps.require_room_for_tables(tmp_path / "out", workload, "csv", measurement=tmp_path / "m", size=3_000_000)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 import residualplanner as rp
 from exact_privacy import exact_delta
 from residualplanner import Ledger, approx_dp, load_plan, select
-from residualplanner.gate.ledger.lines import LedgerTerms
+from shell.specs import LedgerTerms
 
 TOTAL = """\
 budget = {{ {} }}

@@ -120,7 +120,7 @@ def _start_of_names(path: Path, types: Mapping[str, str]) -> StartingSpec:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:
         raise FileFormatError(f"{path}: {error}") from None
-    if not names or not all(map(_is_name, names)) or len(set(names)) < len(names):
+    if not all(map(_is_name, names)) or len(set(names)) < len(names) or separators(names) is not None:
         raise FileFormatError(
             f"{path}: its first line, or its schema, must hold the names of its columns, separated by commas, all "
             "different, none empty or a number; write them there"
@@ -135,7 +135,7 @@ def _is_name(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        return bool(text.strip()) and separators([text]) is None
+        return bool(text.strip())
     return False
 
 
