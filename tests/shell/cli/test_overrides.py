@@ -54,7 +54,7 @@ def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
     run("plan", spec, "-o", "p", "--budget", "zcdp=1", "--loss", "max", status=0)
     assert load_plan(folder / "p").budget == zcdp("1")
     told = run("plan", spec, "--loss", "max").stderr
-    assert "limits its own loss by at_most, which does not apply to --loss max; add --at-most" in told
+    assert "has no limit for that loss; add --budget or --at-most" in told
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,10 @@ def test_a_typed_loss_takes_the_place_of_targets(run, spec, folder):
     spec.write_text(text + TARGETS)
     run("plan", spec, "-o", "t", status=0)
     assert load_plan(folder / "t").targets is not None
-    assert "add --budget or --at-most to --loss" in run("plan", spec, "-o", "p", "--loss", "sum").stderr
-    assert "say with --loss what --at-most is to limit" in run("plan", spec, "-o", "p", "--at-most", "9").stderr
+    assert (
+        "has no limit for that loss; add --budget or --at-most" in run("plan", spec, "-o", "p", "--loss", "sum").stderr
+    )
+    assert "has no loss; add --loss" in run("plan", spec, "-o", "p", "--at-most", "9").stderr
     run("plan", spec, "-o", "p", "--loss", "max", "--at-most", "9", status=0)
     plan = load_plan(folder / "p")
     assert (plan.targets, plan.loss.words) == (None, "maximum variance")

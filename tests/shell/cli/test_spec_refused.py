@@ -201,7 +201,7 @@ ENTRIES = [
     ('order = 1\nkinds = { z = "prefix" }', "unknown attribute 'z'"),
     ('queries = [{ z = "prefix" }]', "unknown attribute 'z'"),
     ('queries = [["age", "age"]]\nkinds = { age = "prefix" }', "attribute 'age' occurs twice"),
-    ('queries = [["age"]]\nkinds = { sex = "prefix" }', "kinds: no query of this table has the attribute 'sex'; add"),
+    ('queries = [["age"]]\nkinds = { sex = "prefix" }', "kinds: no table of this entry has the attribute 'sex'; add"),
     (
         'order = 1\n[[workload]]\nqueries = [["age"]]\nkinds = { age = { kind = "hierarchy", levels = [0] } }',
         r"\[\[workload\]\] number 2, kinds, age: level 1 of the hierarchy must be a mapping",
@@ -216,7 +216,7 @@ ENTRIES = [
     ),
     (
         'order = 1\nmax_cells = 4\nkinds = { age = "range", grade = "prefix" }',
-        "number 1, kinds: no table of this entry has the attribute 'age': with these kinds .* raise max_cells",
+        "number 1, kinds: no table of this entry has the attribute 'age'; include .* raise max_cells",
     ),
     (
         'order = 0\nkinds = { grade = "prefix" }',

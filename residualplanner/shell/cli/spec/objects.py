@@ -1,6 +1,6 @@
 """What a spec means: the library's own nouns, from a checked file and the files beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -162,10 +162,7 @@ def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> 
         query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
         for at, query in _with_places(table.queries, where)
     ]
-    unused = sorted(set(kinds).difference(*table.queries))
-    if unused:
-        problem = f"{where}, kinds: no query of this table has the {names_text('attribute', unused)}"
-        raise WorkloadError(f"{problem}; add each to a query, or remove its kind")
+    _require_used(kinds, set().union(*table.queries), where, "add each to a query")
     return Workload(domain, queries, weights=[table.weight] * len(queries))
 
 
@@ -174,20 +171,20 @@ def _family(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> 
     kinds = _kinds(table, where, spec)
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
-    unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
-    if unused:
-        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
-        raise WorkloadError(
-            f"{problem}: with these kinds they all have more than max_cells cells; raise max_cells, or write those "
-            "that you want as queries = [...]"
-            if table.max_cells
-            else f"{problem}; include more attributes, or remove its kind"
-        )
+    used = {name for name in kinds if family.uses[domain.positions((name,))].any()}
+    _require_used(kinds, used, where, "include more attributes, raise max_cells, or write queries = [...]")
     if table.weight == 1:
         return family
     Workload(domain, [()], weights=[table.weight])  # refuses a weight that is none
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _require_used(kinds: Mapping[str, Kind], used: Set[str], where: str, remedy: str) -> None:
+    unused = sorted(set(kinds) - used)
+    if unused:
+        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
+        raise WorkloadError(f"{problem}; {remedy}, or remove its kind")
 
 
 def _kinds(table: QueriesTable, where: str, spec: SpecFile) -> dict[str, Kind]:

@@ -25,13 +25,6 @@ _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "c
 _TO_FILL_IN = """\
 # Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
-
-_BY_HAND = """\
-# Only the names of the columns were read from the data file.  Write the values of each in place of "?", and remove the
-# columns that are not to be published.
-"""
-
-
 _NO_LEDGER = '# ledger = { file = "people.ledger",'
 
 
@@ -127,7 +120,7 @@ def _start_of_names(path: Path, types: Mapping[str, str]) -> StartingSpec:
         )
     comments = {name: f"    # {kind} in the file" for name, kind in types.items()}
     lines = [f'{key_text(name)} = "{UNDECLARED}"{comments.get(name, "")}' for name in names]
-    return StartingSpec(_template() + _BY_HAND + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
+    return StartingSpec(_template() + _TO_FILL_IN + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
 
 
 def _is_name(text: str) -> bool:

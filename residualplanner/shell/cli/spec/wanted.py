@@ -77,21 +77,19 @@ def _with_options(table: OutputTable, typed: TableOptions) -> OutputTable:
 
 
 def _require_one_limit(spec: SpecFile, typed: PlanOptions) -> None:
-    path = spec.path
+    """Raise BudgetError unless options and spec together say what is minimized, and what limits it."""
     if typed.budget is not None and typed.at_most is not None:
         raise BudgetError(
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
             "loss that is left; give one of them"
         )
-    if spec.targets and typed.at_most is not None and typed.loss is None:
-        raise BudgetError(f"{path} has [[targets]] in place of a loss; say with --loss what --at-most is to limit")
-    if spec.targets and typed.loss is not None and (typed.budget or spec.budget or typed.at_most) is None:
-        raise BudgetError(f"{path} has [[targets]] in place of a budget; add --budget or --at-most to --loss")
-    if typed.loss is not None and typed.budget is None and typed.at_most is None and spec.at_most is not None:
-        raise BudgetError(
-            f"{path} limits its own loss by at_most, which does not apply to --loss {typed.loss}; add --at-most with a "
-            "limit for that loss, in counts squared, or a --budget"
-        )
+    has_limit = typed.budget is not None or typed.at_most is not None
+    # at_most of the spec limits the spec's own loss, and targets stand in place of a loss and of a limit
+    lacks_loss = bool(spec.targets) and typed.at_most is not None and typed.loss is None
+    lacks_limit = typed.loss is not None and not has_limit and spec.budget is None
+    if lacks_loss or lacks_limit:
+        added = "--loss" if lacks_loss else "--budget or --at-most"
+        raise BudgetError(f"{spec.path} has no {'loss' if lacks_loss else 'limit for that loss'}; add {added}")
 
 
 #: How entries are typed that are true in a spec and not to be.
