@@ -88,16 +88,10 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
 def _say_table(table: Table, data: Path, output: Output) -> None:
     """Print a table beside the true counts, which only public records allow."""
-    names = list(table.names)
-    true_counts = pd.read_parquet(data, columns=names).groupby(names).size().to_dict()
+    true_counts = pd.read_parquet(data, columns=list(table.names)).value_counts().to_dict()
     estimates, margins = table.estimate.ravel().tolist(), table.moe(LEVEL).ravel().tolist()
     rows = [
-        (
-            *map(str, labels),
-            f"{estimate:,.1f}",
-            f"± {number_text(moe)}",
-            f"{true_counts.get(labels if len(labels) > 1 else labels[0], 0):,}",
-        )
+        (*map(str, labels), f"{estimate:,.1f}", f"± {number_text(moe)}", f"{true_counts.get(labels, 0):,}")
         for labels, estimate, moe in zip(itertools.product(*table.labels), estimates, margins, strict=True)
     ]
     output.say(_TRUTH)
