@@ -5,7 +5,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Ledger
-from shell.specs import Adjustments, StatedTable, StatedZeros, told
+from shell.specs import told
 
 SPEC = """
 budget = {{ zcdp = "0.1" }}
@@ -178,21 +178,6 @@ def test_the_memory_of_non_negative_tables_is_told_and_too_little_is_refused_bef
     few, more = (told(run(*dry, *words))["would-take"]["bytes"] for words in ((), ["--nonnegative"]))
     assert more > few + 10**8
     assert sorted(path.name for path in folder.iterdir()) == ["records.csv", "spec.toml"]
-
-
-def test_whether_facts_can_be_true_together_does_not_depend_on_what_is_measured():
-    domain = rp.Domain({"a": 2, "b": 2, "c": 2})
-    plan = rp.select(rp.marginals(domain, order=2), budget=rp.zcdp(1))
-    equal, other = [[4, 0], [0, 4]], [[0, 4], [4, 0]]
-    tables = [StatedTable(("a", "b"), equal), StatedTable(("b", "c"), equal)]
-    Adjustments(is_nonnegative=True, known=(*tables, StatedTable(("a", "c"), other))).require_possible(plan)
-    zeros = (StatedZeros({"a": 0, "b": 1}), StatedZeros({"a": 1, "b": 0}))
-    Adjustments(is_nonnegative=True, known=(StatedTable("a", [3, 5]),), impossible=zeros).require_possible(plan)
-    wrong = Adjustments(
-        is_nonnegative=True, known=(StatedTable("a", [3, 5]), StatedTable("b", [4, 4])), impossible=zeros
-    )
-    with pytest.raises(rp.errors.WorkloadError, match="no non-negative tables that agree with all of these"):
-        wrong.require_possible(plan)
 
 
 def test_the_command_that_a_failed_release_tells_makes_the_same_numbers(run, files, release, failing):

@@ -121,24 +121,6 @@ def test_plan_and_release_tell_which_change_their_numbers_are_about(run, spec, r
     assert manifest["plan"]["protected_change"] == "replacing up to 3 records"
 
 
-def test_the_three_steps_write_what_the_library_makes_in_files_that_say_their_kinds(run, kinds, records, folder):
-    run("plan", kinds, "-o", "p", status=0)
-    run("measure", "p", records, "-o", "m", status=0)
-    run("reconstruct", "m", "-o", "out", "--format", "csv", "--level", "0.9", status=0)
-    index = pd.read_csv(folder / "out" / "index.csv").set_index(["query", "kinds"])["file"]
-    release = reconstruct(rp.load_measurement(folder / "m"))
-    for query, key, name in [
-        (QUERIES[0], ("age × sex", "range × identity"), "age@range.sex"),
-        (QUERIES[1], ("grade × sex", "prefix × identity"), "grade@prefix.sex"),
-        (QUERIES[2], ("region", "hierarchy"), "region@hierarchy"),
-        (("age", "sex"), ("age × sex", "identity × identity"), "age.sex"),
-    ]:
-        assert index.loc[key] == f"tables/{name}.csv"
-        found = pd.read_csv(folder / "out" / "tables" / f"{name}.csv", dtype={"region": str})
-        pd.testing.assert_frame_equal(found, release[query].to_frame(level=0.9), check_dtype=False)
-    assert json.loads((folder / "out" / "manifest.json").read_text())["plan"]["budget"]["given"] == ["0.5"]
-
-
 def test_a_release_holds_its_measurement_and_leaves_its_folder_alone(run, spec, records, folder):
     text = '[[workload]]\nqueries = [["sex"]]\nwhere.grade = [1, 2]\n[output]'
     spec.write_text(spec.read_text().replace("[output]", text))
