@@ -121,7 +121,6 @@ HOMES = {
     "xlsxwriter": {"publish/files"},
     "openpyxl": {"publish/files"},
     "typer": {"shell/cli"},
-    "rich": {"shell/cli"},
     "pydantic": {"shell/cli"},
     "cupy": {"release", "scale/cuda"},
     "array_api_compat": {"method/kron", "release"},
@@ -190,7 +189,7 @@ def test_only_the_gates_and_the_check_see_records():
 @in_every_room
 def test_optional_packages_stay_in_their_homes_and_wait_until_they_are_needed(modules):
     room = room_of(modules[0])
-    heavy = {*HOMES, "pandas", "pyarrow"} - ({"typer", "rich", "pydantic"} if room == "shell/cli" else set())
+    heavy = {*HOMES, "pandas", "pyarrow"} - ({"typer", "pydantic"} if room == "shell/cli" else set())
     for module in modules:
         tree = tree_of(module)
         for name, _ in imports(tree):
