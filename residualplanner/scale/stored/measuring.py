@@ -336,7 +336,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     if release.is_complete:
         return load_stored_measurement(objects, scratch=options.scratch)
     is_drawn = release.is_drawn
-    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
@@ -346,7 +346,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     return job.finished(is_drawn=is_drawn)
 
 
-def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
     if not release.has_ledger:
         return

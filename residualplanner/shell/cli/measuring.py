@@ -35,6 +35,7 @@ from residualplanner.scale.stored import (
     StoredRelease,
     measure_in_store,
     release_in,
+    require_same_ledger,
     require_storable,
     resume_measuring,
 )
@@ -160,13 +161,12 @@ class Gate:
                 f"{store} holds a release of this plan already; to go on with it leave out --again, to measure "
                 "once more name another store"
             )
-        if ledger is None and state.has_ledger and not state.is_complete:
-            raise BudgetError(f"the release in {store} is charged to a ledger; name that one with --ledger")
-        is_paid = state.is_complete or (state.has_ledger and state.is_drawn)
-        if ledger is not None and is_paid and state.entry(ledger) is None:
+        if not state.is_complete:
+            require_same_ledger(state, ledger, is_drawn=state.is_drawn)
+        elif ledger is not None and state.entry(ledger) is None:
             raise BudgetError(
-                f"the release in {store} was not charged to this ledger; name the one that was charged"
-                + (", or none, since it is complete" if state.is_complete else "")
+                f"the release in {store} was not charged to this ledger; name the one that was charged, or none, since "
+                "it is complete"
             )
         return state
 

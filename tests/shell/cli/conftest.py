@@ -66,6 +66,13 @@ def spoil(records):
     return lambda: records.write_text("age,sex,region,grade\nolder,none,nowhere,high\n")
 
 
+@pytest.fixture(params=["measure", "release"])
+def paying(request, run, spec):
+    """A command that measures records, with the plan or spec that it takes."""
+    run("plan", spec, "-o", "p")
+    return request.param, {"measure": "p", "release": spec.name}[request.param]
+
+
 #: The commands, built once: that takes longer than many of them do.
 COMMANDS = get_command(app)
 

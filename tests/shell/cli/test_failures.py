@@ -139,14 +139,11 @@ BAD_RECORDS = {
 
 
 @pytest.mark.parametrize("case", BAD_RECORDS)
-@pytest.mark.parametrize("command", ["measure", "release"])
-def test_records_that_do_not_fit_are_refused_without_a_value(run, spec, folder, case, command):
+def test_records_that_do_not_fit_are_refused_without_a_value(run, paying, folder, case):
     content, word = BAD_RECORDS[case]
     (folder / "bad.csv").write_text(content, errors="surrogateescape")
-    run("plan", spec, "-o", "p", "--quiet")
     before = sorted(os.listdir(folder))
-    first = {"measure": "p", "release": spec}[command]
-    result = run(command, first, "bad.csv", "-o", "out", "--quiet")
+    result = run(*paying, "bad.csv", "-o", "out", "--quiet")
     _refused(result, word)
     assert CANARY not in result.output
     assert sorted(os.listdir(folder)) == before
