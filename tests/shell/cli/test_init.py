@@ -118,7 +118,7 @@ def test_a_starting_spec_states_a_budget_and_a_workload_and_every_entry_of_the_o
     path = tmp_path / "spec.toml"
     path.write_text(text[:start] + re.sub(r"^# (?=\w+ = )", "", text[start:end], flags=re.MULTILINE) + text[end:])
     spec = read_spec(path)
-    assert spec.budget.budget == rp.zcdp("0.5")
+    assert spec.budget == rp.zcdp("0.5")
     assert [table.up_to for table in spec.workload] == [2]
     assert spec.output.model_fields_set == set(type(spec.output).model_fields)
 

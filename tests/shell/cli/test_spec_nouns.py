@@ -87,7 +87,7 @@ def test_budgets_and_losses_are_the_librarys_own(spec):
         '{ pcost = "1/3" }': rp.pcost(Fraction(1, 3)),
         '{ approx_dp = { epsilon = "1", delta = "1e-9" } }': rp.approx_dp("1", "1e-9"),
     }.items():
-        assert read_spec(spec(f"budget = {text}\n{rest}")).budget.budget.pcost_exact == budget.pcost_exact
+        assert read_spec(spec(f"budget = {text}\n{rest}")).budget.pcost_exact == budget.pcost_exact
     for text, words in {
         '"sum"': rp.losses.SumOfVariances("cells").words,
         '{ sum = "equal" }': rp.losses.SumOfVariances("equal").words,

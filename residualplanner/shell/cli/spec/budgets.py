@@ -45,12 +45,7 @@ def typed_text(budget: Budget) -> str:
         >>> typed_text(zcdp("1/2")), typed_text(approx_dp("1", "1e-9"))
         ('zcdp=1/2', 'epsilon=1,delta=1e-9')
     """
-    return ",".join(f"{name}={number}" for name, number in numbers_by_name(budget).items())
-
-
-def numbers_by_name(budget: Budget) -> dict[str, str]:
-    """The numbers that a budget was stated with."""
-    return dict(zip(_NAMES[budget.notion], budget.given, strict=True))
+    return ",".join(f"{name}={number}" for name, number in zip(_NAMES[budget.notion], budget.given, strict=True))
 
 
 def require_drawable_budget(budget: Budget) -> None:

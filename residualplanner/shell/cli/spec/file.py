@@ -11,9 +11,8 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from residualplanner.ground.checks import limited_bytes
-from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
+from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
@@ -22,10 +21,10 @@ from residualplanner.shell.cli.spec.values import (
     Exact,
     Loss,
     Real,
+    SpecBudget,
     SpecTable,
     messages_of,
     refusal,
-    unlike,
 )
 
 #: The longest spec, in bytes.
@@ -71,55 +70,6 @@ class TargetTable(SpecTable):
     at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
     where: Where = Field({}, description="As in [[workload]]: which records they are about.")
     moe: Real = Field(description="The margin of error, in counts.")
-
-
-class ApproxTable(SpecTable):
-    """(epsilon, delta)-differential privacy."""
-
-    epsilon: Exact
-    delta: Exact
-
-
-def _toml_text(budget: Budget) -> str:
-    return f'{{ {budget.notion} = "{budget.given[0]}" }}'
-
-
-class BudgetTable(SpecTable):
-    """The privacy budget, in one notion of privacy."""
-
-    zcdp: Exact | None = None
-    pcost: Exact | None = None
-    approx_dp: ApproxTable | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_a_notion_of_discrete_noise(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise unlike('expected a table such as { zcdp = "0.5" }', value)
-        if {"epsilon", "delta"} & set(value):
-            raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
-        if "gdp" in value:
-            try:
-                require_discrete(gdp(value["gdp"]), spelled=_toml_text)
-            except BudgetError as error:
-                raise refusal(str(error)) from None
-        return value
-
-    @model_validator(mode="after")
-    def _is_one(self) -> "BudgetTable":
-        if len(self.model_dump(exclude_none=True)) != 1:
-            raise refusal("give exactly one of zcdp, approx_dp and pcost")
-        return self
-
-    @property
-    def budget(self) -> Budget:
-        """The same as the library's noun; BudgetError where a number is out of range."""
-        if self.approx_dp is not None:
-            return approx_dp(self.approx_dp.epsilon, self.approx_dp.delta)
-        if self.zcdp is not None:
-            return zcdp(self.zcdp)
-        assert self.pcost is not None  # the file has exactly one of the three
-        return pcost(self.pcost)
 
 
 class WeightTable(SpecTable):
@@ -172,13 +122,13 @@ class LedgerTable(SpecTable):
     """The ledger that every release of the spec is charged to."""
 
     file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
-    budget: BudgetTable | None = Field(None, description="The most that all releases cost; the first one begins it.")
+    budget: SpecBudget | None = Field(None, description="The most that all releases cost; the first one begins it.")
 
 
 class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
-    budget: BudgetTable | None = Field(None, description="The privacy budget; give this or at_most.")
+    budget: SpecBudget | None = Field(None, description="The privacy budget; give this or at_most.")
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
     loss: Loss = Field(SumOfVariances(), description="The loss to minimize.")
     targets: list[TargetTable] = Field(

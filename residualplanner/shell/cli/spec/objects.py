@@ -255,7 +255,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
     """The best noise for the spec's workload."""
     return select(
         workload,
-        budget=None if spec.budget is None else spec.budget.budget,
+        budget=spec.budget,
         at_most=spec.at_most,
         loss=targets_of_spec(spec) or spec.loss,
         gap=spec.gap,

@@ -23,8 +23,8 @@ from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.shell.cli.options import PlanOptions, TableOptions
 from residualplanner.shell.cli.output import Output, naming
-from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text, numbers_by_name
-from residualplanner.shell.cli.spec.file import BudgetTable, SpecFile, read_spec
+from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text
+from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.tables import KnownTable
@@ -51,9 +51,7 @@ def overridden(spec: SpecFile, typed: PlanOptions, tables: TableOptions, output:
             budget = budget_of_text(typed.budget)
         except BudgetError as error:
             raise BudgetError(f"--budget: {error}") from None
-        numbers = numbers_by_name(budget)
-        table = BudgetTable.model_validate(numbers if budget.notion in numbers else {budget.notion: numbers})
-        changes |= {"budget": table, "at_most": None}
+        changes |= {"budget": budget, "at_most": None}
     if typed.at_most is not None:
         if not 0 < typed.at_most < math.inf:
             loss = "the largest loss allowed is a number above 0, in counts squared"
