@@ -51,12 +51,7 @@ _LOST = (
 class LocalCluster:
     """Records that this process counts, as many tasks in one pass as have `PASS_CELLS` cells together.
 
-    Args:
-        source: the records.
-        domain: their schema.
-        is_read_once: whether they are gone when they have been read.
-        progress: called with the number of tasks drawn and their total.
-        pass_cells: how many cells of several tasks are counted in one pass, if not `PASS_CELLS`.
+    ``progress`` is called with the number of tasks drawn and their total.
     """
 
     def __init__(

@@ -217,15 +217,9 @@ def measure_in_store(  # noqa: PLR0913
 def require_storable(
     plan: Plan, data: object, store: object, *, ledger: Ledger | None = None, again: bool = False
 ) -> tuple[Fraction, int, int]:
-    """Check what `measure_in_store` checks before it opens the records, but for what has to be written to find out.
+    """The exact pcost, the number of tasks, and about how many bytes the store will hold; errors as `measure_in_store`.
 
-    Nothing is charged, read or written.  Whether the store holds a release already is not looked at.
-
-    Returns:
-        The exact pcost, the number of tasks, and about how many bytes the store will hold.
-
-    Raises:
-        ArgumentError, BudgetError, FileFormatError, OSError, ResourceError, StoreError: as `measure_in_store`.
+    Nothing is charged, read or written, and whether the store holds a release already is not looked at.
     """
     objects = open_store(store)
     tasks, _ = _tasks_to_begin(plan, data, objects, Options(ledger, again=again))
