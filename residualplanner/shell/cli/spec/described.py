@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from residualplanner.ground.errors import DomainError, FileFormatError
+from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.shell.cli.spec.declared import Declared, column_of, of_range, of_values
@@ -135,27 +135,16 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
     if not name:
         raise FileFormatError(f"{path}, line {number}: there is no name")
 
-    def number_in(word: str, text: str) -> float:
-        try:
-            return float(text)
-        except ValueError:
-            raise FileFormatError(f"{word} must be a number, got {text[:40]!r}") from None
-
     def declared() -> Declared:
         if row.get("bins"):
-            return Declared(
-                name, Attribute(name, bins=Bins([number_in("bins", text) for text, _ in _list(row["bins"])]))
-            )
+            edges = [float(text) for text, _ in _list(row["bins"])]
+            return Declared(name, Attribute(name, bins=Bins(edges)))
         if row.get("values"):
             return _of_listed(name, _list(row["values"]))
         if row.get("size"):
-            return Declared(name, Attribute(name, int(number_in("size", row["size"]))))
+            return Declared(name, Attribute(name, int(row["size"])))
         limits = (row.get("min") or None, row.get("max") or None)
-        found = column_of(name, row.get("type", ""), limits=limits, where="dictionary")
-        if "date" not in found.note:
-            for word, text in zip(("min", "max"), limits, strict=True):
-                number_in(word, text or "0")
-        return found
+        return column_of(name, row.get("type", ""), limits=limits, where="dictionary")
 
     return _named(path, name, {"title": row.get("label", "")} | row, declared)
 
@@ -180,8 +169,8 @@ def _named(path: Path, name: str, about: Row, make: Callable[[], Declared]) -> D
     """A column with words about it; file and column are named in what is raised."""
     try:
         return make().described(About(**{word: about.get(word, "") for word in _ABOUT}))
-    except (DomainError, FileFormatError) as error:
-        raise type(error)(f"{path}, {name}: {error}") from None
+    except ValueError as error:  # Python's own, of what is no number, too
+        raise FileFormatError(f"{path}, {name}: {error}") from None
 
 
 def columns_of_schema(value: Json, table: str | None) -> list[Declared] | None:
