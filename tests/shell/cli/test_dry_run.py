@@ -131,16 +131,6 @@ def test_records_that_the_run_refuses_by_their_names_and_types_the_dry_run_refus
     assert message in run("measure", "p", name, "-o", "new", *options, "--dry-run", status=2).stderr
 
 
-@pytest.mark.parametrize("command", ["release", "reconstruct"])
-@pytest.mark.parametrize("level", ["0", "1", "95", "nan"])
-def test_a_level_that_cannot_be_is_refused_before_anything_is_read(run, ready, command, level, spoil):
-    spoil()
-    for options in ((), ("--dry-run",)):
-        refused = run(*COMMANDS[command], "--level", level, *options, status=2)
-        assert "level must be between 0 and 1" in refused.stderr
-    assert not (ready / "new").exists()
-
-
 def test_a_disk_that_is_too_small_is_told(run, ready, small_disk):
     small_disk(5000)
     said = run(*COMMANDS["measure"], "--dry-run").stdout

@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -155,17 +153,6 @@ def test_how_many_records_do_not_fit_is_not_told(run, spec, folder):
         (folder / "bad.csv").write_text("age,sex,region,grade\n" + "30,X,01,0\n" * count + "30,F,01,0\n")
         told.add(run("release", spec, "bad.csv", "-o", "out", "--quiet").output)
     assert len(told) == 1
-
-
-def test_a_damaged_parquet_file_is_refused_without_a_value(run, spec, folder):
-    table = pa.table({"age": [1], "sex": ["F"], "region": ["01"], "grade": [CANARY]})
-    pq.write_table(table, folder / "bad.parquet", compression="none")
-    content = (folder / "bad.parquet").read_bytes()
-    (folder / "cut.parquet").write_bytes(content[: len(content) // 2])
-    for name in ("bad.parquet", "cut.parquet"):
-        result = run("release", spec, name, "-o", "out", "--quiet")
-        _refused(result)
-        assert CANARY not in result.output
 
 
 def test_an_edited_or_truncated_plan_or_measurement_and_one_in_place_of_the_other_are_refused(

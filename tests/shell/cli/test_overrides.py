@@ -1,7 +1,5 @@
 """What is typed replaces what the spec says; the plan is that of select, and the changes are said."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,14 +37,6 @@ def test_a_typed_level_is_the_error_table_s(run, spec, folder):
     expected = load_plan(folder / "spec.plan").errors(level=0.9)
     assert errors["conf_level"].unique().tolist() == [0.9]
     np.testing.assert_allclose(errors["moe"], expected["moe"])
-
-
-def test_a_release_is_of_what_was_typed(run, spec, records, folder):
-    assert run("release", spec, records, "-o", "out", "--budget", "zcdp=3", "--loss", "max", "--level", "0.8")
-    manifest = json.loads((folder / "out" / "manifest.json").read_text())
-    assert manifest["plan"]["budget"]["given"] == ["3"]
-    assert manifest["plan"]["loss"] == "maximum variance"
-    assert manifest["tables"]["conf_level"] == 0.8
 
 
 def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
