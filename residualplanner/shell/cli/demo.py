@@ -4,8 +4,6 @@ import itertools
 import shutil
 from pathlib import Path
 
-import pandas as pd
-
 from residualplanner.datasets import adult
 from residualplanner.ground.atomic import write_folder_atomically
 from residualplanner.ground.words import number_text
@@ -88,6 +86,8 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
 def _say_table(table: Table, data: Path, output: Output) -> None:
     """Print a table beside the true counts, which only public records allow."""
+    import pandas as pd
+
     true_counts = pd.read_parquet(data, columns=list(table.names)).value_counts().to_dict()
     estimates, margins = table.estimate.ravel().tolist(), table.moe(LEVEL).ravel().tolist()
     rows = [
