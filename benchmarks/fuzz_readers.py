@@ -289,7 +289,7 @@ def _read_spec(path: Path) -> None:
     spec = read_spec(path)
     _read_all(
         lambda: workload_of_spec(spec, domain_of_spec(spec)),
-        lambda: None if spec.budget is None else spec.budget.budget,
+        lambda: spec.budget,
         lambda: targets_of_spec(spec),
     )
 

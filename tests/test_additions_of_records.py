@@ -91,7 +91,7 @@ class ShardRecords(EngineCluster):
     def workers_of(frame):
         return WorkersOfShards(len(frame.frames))
 
-    def rows(self, work, finish, progress):
+    def rows(self, work, finish):
         rows = [row for frame in self._frames for row in rows_of_pandas(sent(work), frame)]
         return list(finished(work, sent(finish), sorted(rows, key=lambda row: row.task)))
 

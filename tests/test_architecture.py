@@ -101,8 +101,8 @@ CLOSURES = {
 OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")
-#: What others may take from `gate/sources`: users' words on their records, and the type of what is told of progress.
-HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress"}
+#: What others may take from `gate/sources`: users' words on their records, names of columns, the type of progress.
+HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress", "columns_of"}
 HOMES = {
     "cvxpy": {"more/convex"},
     "clarabel": {"more/by_set", "fits/microdata"},
@@ -120,7 +120,6 @@ HOMES = {
     "xlsxwriter": {"publish/files"},
     "openpyxl": {"publish/files"},
     "typer": {"shell/cli"},
-    "rich": {"shell/cli"},
     "pydantic": {"shell/cli"},
     "cupy": {"release", "scale/cuda"},
     "array_api_compat": {"method/kron", "release"},
@@ -189,7 +188,7 @@ def test_only_the_gates_and_the_check_see_records():
 @in_every_room
 def test_optional_packages_stay_in_their_homes_and_wait_until_they_are_needed(modules):
     room = room_of(modules[0])
-    heavy = {*HOMES, "pandas", "pyarrow"} - ({"typer", "rich", "pydantic"} if room == "shell/cli" else set())
+    heavy = {*HOMES, "pandas", "pyarrow"} - ({"typer", "pydantic"} if room == "shell/cli" else set())
     for module in modules:
         tree = tree_of(module)
         for name, _ in imports(tree):

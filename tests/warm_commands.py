@@ -26,7 +26,6 @@ _IMPORTED = (
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
     "narwhals",
-    "rich.progress",
     "residualplanner.more.bounds.max_abs_error",
     "residualplanner.publish.saving",
     "residualplanner.shell.cli.app",

@@ -26,11 +26,8 @@ class WholeObject(Protocol):
 def write_atomically(path: PathLike | WholeObject) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
 
-    A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.
-
-    Raises:
-        OSError: the folder does not exist or cannot be written, or the name is invalid; ``path`` is unchanged.
-        UnforcedError: the new file exists, complete, but may be gone after a power failure.
+    A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  UnforcedError
+    where the new file exists, complete, but may be gone after a power failure.
     """
     if isinstance(path, WholeObject):
         with path.writing() as file:
@@ -59,10 +56,6 @@ def write_folder_atomically(path: PathLike) -> Iterator[Path]:
 
     A killed process leaves no ``path`` and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  The files in it are not
     forced to the disk one by one: after a power failure compare them with their manifest.
-
-    Raises:
-        FileExistsError: ``path`` exists and is not an empty folder; nothing has been done.
-        UnforcedError: the new folder exists, complete, but may be gone after a power failure.
     """
     target = Path(path)
     require_free_folder(target)

@@ -31,12 +31,7 @@ Entry = TypeVar("Entry")
 
 
 def value_text(value: object) -> str:
-    """A value as a message may show it: a short string or number, anything else, which may be records, by its type.
-
-    Example:
-        >>> value_text("summ"), value_text(0.5), value_text(int), value_text([1, 2])
-        ("'summ'", '0.5', 'the class int', 'a list')
-    """
+    """A value as a message may show it: a short string or number, anything else, which may be records, by its type."""
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal | np.number):
         return reprlib.repr(value)
     if isinstance(value, type):
@@ -45,12 +40,7 @@ def value_text(value: object) -> str:
 
 
 def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
-    """Whether a value is an integer, Python's or NumPy's, of at least so much; truth values are none.
-
-    Example:
-        >>> is_integer(0), is_integer(np.int64(3), least=1), is_integer(True), is_integer(2.0), is_integer(0, least=1)
-        (True, True, False, False, False)
-    """
+    """Whether a value is an integer, Python's or NumPy's, of at least so much; truth values are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
@@ -76,14 +66,7 @@ def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
 
 
 def require_type(call: str, name: str, value: object, expected: type | tuple[type, ...], remedy: str) -> None:
-    """Raise ArgumentError unless the argument of a call is of an expected type.
-
-    Example:
-        >>> require_type("load_plan", "path", 3, str, "write load_plan('people.plan')")
-        Traceback (most recent call last):
-        ...
-        residualplanner.ground.errors.ArgumentError: load_plan: path must be a str, got 3; write ...
-    """
+    """Raise ArgumentError unless the argument of a call is of an expected type."""
     if not isinstance(value, expected):
         types = expected if isinstance(expected, tuple) else (expected,)
         names = " or a ".join(each.__name__ for each in types)

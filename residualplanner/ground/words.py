@@ -62,23 +62,13 @@ def rounded_up(number: float | Fraction) -> str:
 
 
 def fraction_text(value: Fraction) -> str:
-    """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits.
-
-    Example:
-        >>> fraction_text(Fraction(1, 3)), fraction_text(Fraction(2))
-        ('1/3', '2/1')
-    """
+    """An exact fraction as ``numerator/denominator``: decimal, or hexadecimal above 4000 digits."""
     form = "" if max(value.numerator, value.denominator) < _DECIMAL_LIMIT else "#x"
     return f"{value.numerator:{form}}/{value.denominator:{form}}"
 
 
 def decimal_text_up(value: Fraction) -> str:
-    """A decimal number with six significant digits, at least ``value``, however large or small.
-
-    Example:
-        >>> decimal_text_up(Fraction(1, 3)), decimal_text_up(Fraction(100)), decimal_text_up(Fraction(1, 10**30))
-        ('0.333334', '100', '1E-30')
-    """
+    """A decimal number with six significant digits, at least ``value``, however large or small."""
     return _decimal_text(value, ROUND_CEILING)
 
 
@@ -106,25 +96,13 @@ def _decimal_text(value: Fraction, rounding: str) -> str:
 
 
 def listed(names: Iterable[str], most: int) -> str:
-    """The first names, and how many more there are.
-
-    Example:
-        >>> listed(["a", "b", "c"], 3), listed("abcde", 3)
-        ('a, b, c', 'a, b, c and 2 more')
-    """
+    """The first names, and how many more there are."""
     every = list(names)
     return ", ".join(every[:most]) + (f" and {len(every) - most:,} more" if len(every) > most else "")
 
 
 def names_text(noun: str, names: Iterable[object], one: str = "", several: str = "") -> str:
-    """A noun and the names of those that are meant, ten at most, with a verb for one of them or for several.
-
-    Example:
-        >>> names_text("column", ["id"], "is", "are"), names_text("column", ["id", "date"], "is", "are")
-        ("column 'id' is", "columns 'id' and 'date' are")
-        >>> names_text("attribute", ["age", "sex", "race"]), names_text("value", range(12))
-        ("attributes 'age', 'sex' and 'race'", 'values 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
+    """A noun and the names of those that are meant, ten at most, with a verb for one of them or for several."""
     every = list(names)
     shown = [reprlib.repr(name) for name in every[:_NAMED]]
     *first, last = shown if len(every) <= _NAMED else [*shown, f"{len(every) - _NAMED:,} more"]
@@ -133,14 +111,7 @@ def names_text(noun: str, names: Iterable[object], one: str = "", several: str =
 
 
 def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
-    """The end of a message that suggests the closest of the ``known`` words, or what to write for it, if one is close.
-
-    Example:
-        >>> suggestion("oder", ["order", "up_to"]), suggestion("x", ["order", "up_to"])
-        ("; did you mean 'order'?", '')
-        >>> suggestion("zdp", {"zcdp": "zcdp(0.5)"})
-        '; did you mean zcdp(0.5)?'
-    """
+    """The end of a message that suggests the closest of the ``known`` words, or what to write for it; else nothing."""
     close = difflib.get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
     if not close:
         return ""
@@ -148,12 +119,7 @@ def suggestion(name: object, known: Sequence[str] | Mapping[str, str]) -> str:
 
 
 def count_text(number: float, word: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> count_text(1, "table"), count_text(1500, "cell"), count_text(2, "query")
-        ('1 table', '1,500 cells', '2 queries')
-    """
+    """A number of things."""
     several = f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
     return f"{number_text(number)} {word if number == 1 else several}"
 
@@ -180,14 +146,7 @@ def is_plain(kinds: str) -> bool:
 
 
 def table_text(query: str, kinds: str) -> str:
-    """A query's attributes, with their kinds where these are not the identity.
-
-    Example:
-        >>> table_text("age × sex", "range × identity"), table_text("sex", "identity"), table_text("(total)", "")
-        ('age (range) × sex', 'sex', '(total)')
-        >>> table_text("age × sex among employed: yes", "identity × range")
-        'age × sex (range) among employed: yes'
-    """
+    """A query's attributes, with their kinds where these are not the identity."""
     attributes, among, universe = query.partition(AMONG)
     names, words = attributes.split(JOIN), kinds.split(JOIN)
     if is_plain(kinds):
@@ -223,22 +182,12 @@ def short_text(text: str, longest: int = 44) -> str:
 
 
 def bytes_text(size: float) -> str:
-    """A number of bytes for people.
-
-    Example:
-        >>> [bytes_text(number) for number in (900, 5_000_000, 3e9, 2e13)]
-        ['1 KiB', '5 MiB', '2.8 GiB', '18,626.5 GiB']
-    """
+    """A number of bytes for people."""
     if size >= 2**30:
         return f"{size / 2**30:,.1f} GiB"
     return f"{size / 2**20:.0f} MiB" if size >= 2**20 else f"{max(size / 2**10, 1):.0f} KiB"
 
 
 def charged_text(cost: Fraction, sequence: int) -> str:
-    """That a charge, an entry of a ledger, stays, though the release it was made for failed.
-
-    Example:
-        >>> charged_text(Fraction(1, 3), 3)
-        'The charge stays: pcost 0.333334, entry 3 of the ledger.'
-    """
+    """That a charge, an entry of a ledger, stays, though the release it was made for failed."""
     return f"The charge stays: pcost {decimal_text_up(cost)}, entry {sequence} of the ledger."

@@ -50,22 +50,10 @@ def fused_tables(
 ) -> Array:
     """The tables whose residuals are given, as `tables_of_residuals` makes them, in one pass through device memory.
 
-    Args:
-        blocks (2**k,): as there; CuPy arrays on the current device, in C order, of int64, or of float64, which are the
-            residuals themselves.
-        rows (b, 2**k): as there, on the host or on the device.  That they are rows of these blocks is not checked.
-        maps: as there; they must `fit_on_device`.
-        divisors (2**k,): what the integers of each block are divided by, 1 for one of float64; omitted, 1 for all.
-
-    Returns:
-        The tables, (b, n_1, .., n_k), float64, on the current device; the work may still be under way on its current
-        stream, and the blocks must not be written over before it is done.
-
-    Raises:
-        MissingExtraError: CuPy is not installed.
-        ValueError: the tables do not fit, there is not one block for each subset, one has another shape, or there are
-            more tables than one launch can make.
-        TypeError: a block is neither int64 nor float64 with the divisor 1, or not in C order.
+    Blocks (2**k,) are CuPy arrays on the current device, in C order, of int64, or of float64, which are the residuals
+    themselves, with the divisor 1; TypeError for others.  That ``rows`` (b, 2**k) are rows of them is not checked.  The
+    tables (b, n_1, .., n_k) are float64, on the device; the work may still be under way on its current stream, and the
+    blocks must not be written over before it is done.  ValueError where the maps do not `fit_on_device`.
 
     Guarantees: the numbers of `tables_of_residuals` but for the order in which sums are rounded: they differ by a few
         units in the last place of the largest answer.

@@ -107,15 +107,7 @@ def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[PartitionRow]:
 
 
 def sums_of_rows(work: Work, rows: Iterable[PartitionRow]) -> "Iterator[tuple[int, PartialSum]]":
-    """The position and the sum of each task, whose rows of all partitions follow one another; one sum is held at once.
-
-    Example:
-        >>> domain = Domain({"sex": ["F", "M"], "employed": [False, True]})
-        >>> work = Work(domain, (CountingTask(0, (np.array([[0, 1]]), np.array([[1]]))),))
-        >>> rows = [PartitionRow(0, 0, packed(np.array(counts))) for counts in ([0, 2, 0, 7, 0, 9], [1, 0, 0, 0, 1, 0])]
-        >>> [[table.tolist() for table in total.tables] for _, total in sums_of_rows(work, rows)]
-        [[[[[1, 2], [0, 7]]], [[1, 9]]]]
-    """
+    """The position and the sum of each task, whose rows of all partitions follow one another; one sum at a time."""
     for task, of_task in groupby(rows, key=lambda row: row.task):
         total = PartialSum(work, task)
         for row in of_task:

@@ -5,7 +5,13 @@ task, draw, and publish its answers; the manifest comes last, and nothing reads 
 """
 
 from residualplanner.scale.stored.engine_check import EngineCheck, check_engine
-from residualplanner.scale.stored.measuring import abort_measuring, measure_in_store, require_storable, resume_measuring
+from residualplanner.scale.stored.measuring import (
+    abort_measuring,
+    measure_in_store,
+    require_same_ledger,
+    require_storable,
+    resume_measuring,
+)
 from residualplanner.scale.stored.reading import load_stored_measurement, release_in
 from residualplanner.scale.stored.release import StoredRelease
 
@@ -17,6 +23,7 @@ __all__ = [
     "load_stored_measurement",
     "measure_in_store",
     "release_in",
+    "require_same_ledger",
     "require_storable",
     "resume_measuring",
 ]

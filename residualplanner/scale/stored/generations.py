@@ -118,11 +118,8 @@ class Driver:
     def receipts(self) -> list[Receipt]:
         """Have all tasks drawn that have no answers yet; the receipts of all.
 
-        Raises:
-            StoreError: some could not be drawn, the store failed, or another run is at work in it.
-            NoiseError: the random bytes or the arithmetic of a worker failed a check.
-            DataError: the records do not fit the schema, or the engine failed.
-            BudgetError: the ledger has too little left to charge tasks again, or the store is a copy of another one.
+        StoreError where some could not be drawn, or another run is at work; NoiseError, DataError and BudgetError where
+        a check of noise, records or ledger fails, as where the store is a copy of another one.
         """
         store = self.release.store
         self._find(sorted({task_of(name) for name in numbered_names(store, ANSWERS)}))

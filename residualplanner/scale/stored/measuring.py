@@ -193,8 +193,7 @@ def measure_in_store(  # noqa: PLR0913
             somewhere, in the memory of a machine or on its disk.
         again: as for `measure`.
         scratch: the folder of the file in which the answers are put together for the result.
-        progress: called with the number of tasks done and their total: of this library's where this
-            process or Dask counts, of Spark's own where Spark does.
+        progress: called with the number of tasks done and their total; once, in the end, where an engine counts.
 
     Returns:
         The noisy answers, mapped from a file without a name, as of `load_stored_measurement`.
@@ -218,15 +217,9 @@ def measure_in_store(  # noqa: PLR0913
 def require_storable(
     plan: Plan, data: object, store: object, *, ledger: Ledger | None = None, again: bool = False
 ) -> tuple[Fraction, int, int]:
-    """Check what `measure_in_store` checks before it opens the records, but for what has to be written to find out.
+    """The exact pcost, the number of tasks, and about how many bytes the store will hold; errors as `measure_in_store`.
 
-    Nothing is charged, read or written.  Whether the store holds a release already is not looked at.
-
-    Returns:
-        The exact pcost, the number of tasks, and about how many bytes the store will hold.
-
-    Raises:
-        ArgumentError, BudgetError, FileFormatError, OSError, ResourceError, StoreError: as `measure_in_store`.
+    Nothing is charged, read or written, and whether the store holds a release already is not looked at.
     """
     objects = open_store(store)
     tasks, _ = _tasks_to_begin(plan, data, objects, Options(ledger, again=again))
@@ -337,7 +330,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     if release.is_complete:
         return load_stored_measurement(objects, scratch=options.scratch)
     is_drawn = release.is_drawn
-    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
@@ -347,7 +340,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     return job.finished(is_drawn=is_drawn)
 
 
-def _require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
     if not release.has_ledger:
         return

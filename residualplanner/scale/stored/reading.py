@@ -57,15 +57,9 @@ def end_without_answers(release: StoredRelease) -> None:
 
 
 def _read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> tuple[NoiseRecord, list[tuple[int, str]]]:
-    """The manifest in a store, whose every word is compared with the plan and with the number of its tasks.
+    """How the noise was drawn, and of each task the generation of its answers and their SHA-256, as the manifest says.
 
-    Returns:
-        How the noise was drawn, and what it cost; of each task the generation of its answers, and their SHA-256.
-
-    Raises:
-        FileFormatError: it is not there, damaged, or of another release.
-        BudgetError: it states another cost than the plan's noise has.
-        StoreError: the release was given up, or the store cannot be read.
+    Every word of it is compared with the plan and the number of its tasks; StoreError where the release was given up.
     """
     stated = _stated(release.store)
     if stated == _ABORTED:

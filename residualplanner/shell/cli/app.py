@@ -17,24 +17,10 @@ from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.shell.cli import options as opt
-from residualplanner.shell.cli.options import MeasuringOptions, NumberOptions, PlanOptions, with_groups
+from residualplanner.shell.cli import paths
+from residualplanner.shell.cli.options import MeasuringOptions, PlanOptions, TableOptions, with_groups
 from residualplanner.shell.cli.output import Output, Quiet, reported_failures, telling_outputs
-from residualplanner.shell.cli.paths import (
-    ANSWERS,
-    PLAN,
-    REPORTED,
-    SOURCE,
-    SPEC,
-    require_different,
-    require_files,
-    require_free_file,
-    require_free_plan_path,
-    require_free_records_path,
-    require_free_report_path,
-    require_kind_of_name,
-    require_new_folder,
-    require_records,
-)
+from residualplanner.shell.cli.paths import require_files, require_free_file, require_new_folder
 
 
 class _Commands(TyperGroup):
@@ -112,14 +98,14 @@ def init(
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
     the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
     """
-    require_files("init", SOURCE, source)
+    require_files("init", paths.SOURCE, source)
     path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
-    require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    paths.require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
     require_free_file(path)
     from residualplanner.shell.cli.spec.starting import say_start, starting_spec, with_ledger
 
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
-    text = with_ledger(start[0], f"{path.stem}.ledger")
+    text = with_ledger(start.text, f"{path.stem}.ledger")
     with telling_outputs(path):
         with write_atomically(path) as file:
             file.write(text.encode("utf-8"))
@@ -131,9 +117,9 @@ def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
-    errors: opt.ErrorsFile = None,
+    errors_file: opt.ErrorsFile = None,
     changes: PlanOptions,
-    level: opt.SpecLevel = None,
+    level: opt.OwnLevel = None,
     force: opt.ForcePlan = False,
     output: Output,
 ) -> None:
@@ -146,13 +132,13 @@ def plan(
     """
     from residualplanner.shell.cli.planning import run_plan
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
+    from residualplanner.shell.cli.spec.wanted import overridden
 
-    require_files("plan", SPEC, spec)
+    require_files("plan", paths.SPEC, spec)
     path = spec.with_suffix(".plan") if path is None else path
-    errors = path.parent / f"{path.name}.errors.csv" if errors is None else errors
-    require_free_plan_path(path, errors, force=force)
-    run_plan(overridden(read_spec(spec), changes, typed_output(level), output), path, errors, output)
+    errors = path.parent / f"{path.name}.errors.csv" if errors_file is None else errors_file
+    paths.require_free_plan_path(path, errors, force=force)
+    run_plan(overridden(read_spec(spec), changes, TableOptions(level=level), output), path, errors, output)
 
 
 @_command("check")
@@ -170,8 +156,8 @@ def check(
     records each rule leaves out. Nothing is charged or published, and no file is written unless -o names one. The exit
     status is 1 where measure would refuse the records.
     """
-    require_files("check", SPEC, spec)
-    require_records(data, "check")
+    require_files("check", paths.SPEC, spec)
+    require_files("check", paths.RECORDS, data)
     if path is not None:
         require_free_file(path)
     from residualplanner.shell.cli.records import RecordsFile, run_check
@@ -199,26 +185,21 @@ def measure(  # noqa: PLR0913
     Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
     same command goes on with what an earlier run began, and spends nothing twice.
     """
-    require_files("measure", PLAN, plan)
-    require_records(data, "measure")
+    require_files("measure", paths.PLAN, plan)
+    require_files("measure", paths.RECORDS, data)
     require_free_file(path)
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    require_different(path, *measuring.gate.folders, *filter(None, [measuring.ledger]))
-    people = typed_people(person, order, key)
-    run_measure(plan, data, people, path, measuring, output, dry_run=dry_run)
+    run_measure(plan, data, typed_people(person, order, key), path, measuring, output, dry_run=dry_run)
 
 
 @_command("reconstruct")
-def reconstruct(  # noqa: PLR0913
-    paths: opt.MeasurementFiles,
+def reconstruct(
+    files: opt.MeasurementFiles,
     folder: opt.Folder,
-    format: opt.Format = None,
-    profile: opt.Profile = None,
-    level: opt.ProfileLevel = None,
     *,
-    numbers: NumberOptions,
+    tables: TableOptions,
     spec: opt.OutputSpec = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
@@ -229,33 +210,24 @@ def reconstruct(  # noqa: PLR0913
     The folder of a release holds its measurement, whatever its tables are. Several measurements of the same records are
     averaged, each weighted by its precision; their costs add up.
     """
-    require_files("reconstruct", ANSWERS, *paths)
-    require_files("reconstruct", SPEC, spec)
+    require_files("reconstruct", paths.ANSWERS, *files)
+    require_files("reconstruct", paths.SPEC, spec)
     require_new_folder(folder)
     from residualplanner.shell.cli.releasing import run_reconstruct
-    from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.output import OutputTable
-    from residualplanner.shell.cli.spec.wanted import WantedOutput, typed_output
+    from residualplanner.shell.cli.spec.wanted import output_of
 
-    typed = typed_output(level, numbers, format=format, profile=profile)
-    read = None if spec is None else read_spec(spec)
-    table = OutputTable() if read is None else read.output
-    wanted = WantedOutput(table.model_copy(update=typed), read)
-    run_reconstruct(paths, folder, wanted, output, workers=workers, dry_run=dry_run)
+    run_reconstruct(files, folder, output_of(spec, tables), output, workers=workers, dry_run=dry_run)
 
 
 @_command("release")
-def release(  # noqa: PLR0913
+def release(
     spec: opt.Spec,
     data: opt.Data,
     folder: opt.Folder,
     *,
     measuring: MeasuringOptions,
     changes: PlanOptions,
-    level: opt.SpecLevel = None,
-    format: opt.SpecFormat = None,
-    profile: opt.SpecProfile = None,
-    numbers: NumberOptions,
+    tables: TableOptions,
     dry_run: opt.DryRun = False,
     output: Output,
 ) -> None:
@@ -267,28 +239,27 @@ def release(  # noqa: PLR0913
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
     """
-    require_files("release", SPEC, spec)
-    require_records(data, "release")
+    require_files("release", paths.SPEC, spec)
+    require_files("release", paths.RECORDS, data)
     require_new_folder(folder)
     from residualplanner.shell.cli.releasing import run_release
     from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.wanted import overridden, typed_output
+    from residualplanner.shell.cli.spec.wanted import overridden
 
-    typed = typed_output(level, numbers, format=format, profile=profile)
-    changed = overridden(read_spec(spec), changes, typed, output)
+    changed = overridden(read_spec(spec), changes, tables, output)
     run_release(changed, data, folder, measuring, output, dry_run=dry_run)
 
 
 @_command("synthesize")
 def synthesize(  # noqa: PLR0913
-    paths: opt.MeasurementFiles,
-    file: opt.NewRecords,
+    files: opt.MeasurementFiles,
+    path: opt.NewRecords,
     *,
     records: opt.RecordCount = None,
     method: opt.RecordsMethod = "controlled",
     seed: opt.RecordsSeed = 0,
     bins: opt.ShownBins = "labels",
-    spec: opt.FactsSpec = None,
+    spec: opt.OutputSpec = None,
     dry_run: opt.DryRun = False,
     output: Output,
 ) -> None:
@@ -297,22 +268,20 @@ def synthesize(  # noqa: PLR0913
     No record is that of a person. Beside the records comes a JSON file that says what they are. What is printed tells
     how well their tables fit what was measured.
     """
-    require_files("synthesize", ANSWERS, *paths)
-    require_files("synthesize", SPEC, spec)
+    require_files("synthesize", paths.ANSWERS, *files)
+    require_files("synthesize", paths.SPEC, spec)
+    paths.require_free_records_path(path)
     from residualplanner.shell.cli.releasing import run_synthesize
-    from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.wanted import WantedOutput
+    from residualplanner.shell.cli.spec.wanted import output_of
 
-    require_free_records_path(file)
-    read = None if spec is None else read_spec(spec)
-    facts = WantedOutput() if read is None else WantedOutput(read.output, read)
-    run_synthesize(paths, file, facts, output, records=records, method=method, seed=seed, bins=bins, dry_run=dry_run)
+    made = {"records": records, "method": method, "seed": seed}
+    run_synthesize(files, path, output_of(spec), output, made, bins=bins, dry_run=dry_run)
 
 
 @_command("compare")
 def compare_plans(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, output: Output) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
-    require_files("compare", PLAN, *plans)
+    require_files("compare", paths.PLAN, *plans)
     if path is not None:
         require_free_file(path)
     from residualplanner.shell.cli.planning import run_compare
@@ -326,7 +295,7 @@ def report(
     page: opt.NewPage = Path("report.html"),
     level: opt.Level = 0.95,
     *,
-    spec: opt.PublicationSpec = None,
+    spec: opt.OutputSpec = None,
     cells: opt.PageCells = 20_000,
     force: opt.ForceReport = False,
     output: Output,
@@ -336,22 +305,13 @@ def report(
     The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
     on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
     """
-    if not source.exists():
-        raise FileNotFoundError(f"there is no file or folder {source}; check the name and the folder you are in")
-    require_files("report", REPORTED, source)
-    require_kind_of_name(page, kinds.PAGE, "end the name of a page in .html; browsers print it as PDF")
+    require_files("report", paths.REPORTED, source)
+    require_files("report", paths.SPEC, spec)
+    paths.require_kind_of_name(page, kinds.PAGE, "end the name of a page in .html; browsers print it as PDF")
+    paths.require_free_report_path(page, force=force)
     from residualplanner.shell.cli.planning import run_report
-    from residualplanner.shell.cli.spec.file import read_spec
-    from residualplanner.shell.cli.spec.objects import maps_of_spec
 
-    require_free_report_path(page, force=force)
-    publication, maps = None, {}
-    if spec is not None:
-        require_files("report", SPEC, spec)
-        read = read_spec(spec)
-        publication, maps = read.output.publication.publication, maps_of_spec(read)
-    options = {"level": level, "publication": publication, "cells": cells, "replace": force, "maps": maps}
-    run_report(source, page, options, output)
+    run_report(source, page, spec, output, level=level, cells=cells, replace=force)
 
 
 @_command("ledger")
@@ -374,8 +334,8 @@ def show_ledger(
             raise typer.BadParameter("--budget and --unlimited belong to --create NAME")
         opened = existing_ledger(path, "ledger")
     else:
-        options = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
-        opened = begin_ledger(path, budget, unlimited, options)
+        terms = {"data_set": name, "neighbors": neighbors, "records_per_person": records_per_person}
+        opened = begin_ledger(path, budget, unlimited, terms)
     if cost is not None:
         opened.settle(cost_of_text(cost))
     say_ledger(opened, output)

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from residualplanner.datasets import adult
 from residualplanner.ground.atomic import write_folder_atomically
-from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import number_text
-from residualplanner.method.plan.plan import Plan
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.table import Table
 from residualplanner.shell.cli.measuring import AT_ONCE
@@ -17,11 +15,10 @@ from residualplanner.shell.cli.planning import make_plan
 from residualplanner.shell.cli.releasing import save_tables
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.starting import spec_text
-from residualplanner.shell.cli.words import say_spending
+from residualplanner.shell.cli.words import say_errors, say_spending
 
 #: The confidence level of what is printed.
 LEVEL = 0.95
-_SHOWN = [("sex",), ("sex", "income>50K"), ("education-num", "sex", "income>50K"), ("age", "occupation", "income>50K")]
 
 _INTRODUCTION = """\
 Adult: 48,842 people of a United States census survey, 14 columns.  The records are public; here they stand for
@@ -65,41 +62,33 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         shutil.copyfile(data, partial / "adult.parquet")
         spec = read_spec(spec_path)
 
-        _heading("1. Plan: the best noise, and how accurate every table will be.  No record is read.", output)
+        output.say("\n1. Plan: the best noise, and how accurate every table will be.  No record is read.")
         output.say(
             f"The workload: all tables of up to {order} of the 14 columns, but those of more than {max_cells:,} cells."
         )
         plan = make_plan(spec, output)
         plan.save(partial / "adult.plan")
-        _say_expected(plan, output)
+        say_errors(plan.errors(LEVEL), output)
 
-        _heading("2. Measure: count the records, and add the noise.  The only step that sees them.", output)
+        output.say("\n2. Measure: count the records, and add the noise.  The only step that sees them.")
         measurement = AT_ONCE.measured(plan, data, None, output)
         say_spending(measurement, output, repeated=AT_ONCE.repeated)
 
-        _heading("3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.", output)
+        output.say("\n3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.")
         release = reconstruct(measurement)
-        _say_table(release[_SHOWN[1] if order > 1 else _SHOWN[0]], data, output)
+        _say_table(release["sex", "income>50K"] if order > 1 else release["sex"], data, output)
         save_tables(release, partial / "release", spec.output, output)
-    _heading(f"What is in {folder}:", output)
+    output.say(f"\nWhat is in {folder}:")
     output.say(_FILES)
-    _heading("What to try next:", output)
+    output.say("\nWhat to try next:")
     output.say(_NEXT.format(folder=folder))
-
-
-def _say_expected(plan: Plan, output: Output) -> None:
-    rows = []
-    queries = set(map(frozenset, plan.workload))
-    for names in (names for names in _SHOWN if frozenset(names) in queries):
-        moe = margin_factor(LEVEL) * float(plan.variance(names).max()) ** 0.5
-        rows.append((" × ".join(names), number_text(plan.domain.cells(names)), f"± {number_text(moe)}"))
-    output.say("\nIn 95 of 100 releases a cell is no further from its true count than:")
-    output.table(["table", "cells", "margin of error"], rows)
 
 
 def _say_table(table: Table, data: Path, output: Output) -> None:
     """Print a table beside the true counts, which only public records allow."""
-    true_counts = _true_counts(data, table.names)
+    import pandas as pd
+
+    true_counts = pd.read_parquet(data, columns=list(table.names)).value_counts().to_dict()
     estimates, margins = table.estimate.ravel().tolist(), table.moe(LEVEL).ravel().tolist()
     rows = [
         (*map(str, labels), f"{estimate:,.1f}", f"± {number_text(moe)}", f"{true_counts.get(labels, 0):,}")
@@ -108,14 +97,3 @@ def _say_table(table: Table, data: Path, output: Output) -> None:
     output.say(_TRUTH)
     columns = [*table.names, "published estimate", "margin of error", "true count"]
     output.table(columns, rows, texts=len(table.names))
-
-
-def _true_counts(data: Path, names: tuple[str, ...]) -> dict[tuple[object, ...], int]:
-    import pyarrow.parquet as pq
-
-    counted = pq.read_table(data, columns=list(names)).group_by(list(names)).aggregate([([], "count_all")])
-    return {tuple(row[name] for name in names): row["count_all"] for row in counted.to_pylist()}
-
-
-def _heading(text: str, output: Output) -> None:
-    output.say(f"\n{text}", style="bold")

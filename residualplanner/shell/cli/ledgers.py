@@ -100,11 +100,7 @@ def wanted_ledger(typed: Path | None, spec: SpecFile) -> WantedLedger | None:
     """The ledger that is to be charged for a spec: the one that was typed, else the spec's, if any."""
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
-    try:
-        budget = None if spec.ledger.budget is None else spec.ledger.budget.budget
-    except BudgetError as error:
-        raise BudgetError(f"ledger, budget: {error}") from None
-    terms = stated_terms(budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
+    terms = stated_terms(spec.ledger.budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
     return WantedLedger(spec.path.parent / spec.ledger.file, terms)
 
 

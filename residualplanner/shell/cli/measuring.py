@@ -35,10 +35,12 @@ from residualplanner.scale.stored import (
     StoredRelease,
     measure_in_store,
     release_in,
+    require_same_ledger,
     require_storable,
     resume_measuring,
 )
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
+from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, command_text, notes_of
 from residualplanner.shell.cli.paths import require_folder_around
 from residualplanner.shell.cli.records import RecordsFile
@@ -63,81 +65,52 @@ class _Foreseen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalGate:
-    """Measuring in this process, which keeps the answers until they are written."""
+class Gate:
+    """What measures: this process, which keeps answers until they are written; or into a store, which keeps them.
+
+    In a store, a folder or an address, what is there already is not measured again.
+    """
 
     memory: int | None = None  # the most bytes of counts and noise at once; None for all
-    scratch: Path | None = None  # with it, the folder where answers are kept; None for that of temporary files
+    scratch: Path | None = None  # with it or a store, the folder where answers are put; None for temporary files
+    store: str | None = None
     charge: ChargeTime = "counted"
     again: bool = False  # whether a plan that the ledger holds already is charged again
-
-    folders: tuple[Path, ...] = field(default=(), init=False)  # those that it makes on this machine
-    kept: str | None = field(default=None, init=False)  # what is told of a measurement that could not be written
-    repeated: str = field(default="measuring again spends it again", init=False)  # by the same command, in words
-
-    def estimate(self, workload: Workload) -> ResourceEstimate:
-        """What measuring takes."""
-        return resource_estimate(workload, memory=self.memory)
-
-    def foreseen(self, plan: Plan, _records: object, ledger: Ledger | None) -> _Foreseen:
-        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
-        cost = require_measurable(plan, ledger=ledger, again=self.again, memory=self.memory, scratch=self.scratch)
-        if self.memory is None:
-            return _Foreseen(cost)
-        where, size = str(self.scratch or tempfile.gettempdir()), measurement_bytes(plan)
-        text = f"the noisy answers, some {bytes_text(size)}, in a file without a name that vanishes"
-        return _Foreseen(cost, text, where, size)
-
-    def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """Measure, with exact noise."""
-        given: dict[str, Any] = {"charge": self.charge, "memory": self.memory, "scratch": self.scratch}
-        with _measuring(output) as progress:
-            return measure(plan, records, ledger=ledger, again=self.again, progress=progress, **given)
-
-
-#: The gate where no option says otherwise: all counts are held at once.
-AT_ONCE = LocalGate()
-
-
-@contextmanager
-def _measuring(output: Output) -> Iterator[Any]:
-    with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-        yield progress
-
-
-@dataclass(frozen=True, slots=True)
-class StoreGate:
-    """Measuring into a store, a folder or an address, where what is in it already is not measured again."""
-
-    store: str
-    scratch: Path | None = None
-    charge: ChargeTime = "counted"
-    again: bool = False
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """The store, if it is a folder."""
-        path = path_at(self.store)
+        path = None if self.store is None else path_at(self.store)
         return (path,) if isinstance(path, Path) else ()
 
     @property
     def kept(self) -> str | None:
-        """As of `LocalGate`."""
-        return f"What was drawn is in {self.store}: the same command again goes on from there, for the same charge."
+        """What is told of a measurement that could not be written, if it is in a store."""
+        text = f"What was drawn is in {self.store}: the same command again goes on from there, for the same charge."
+        return None if self.store is None else text
 
     @property
     def repeated(self) -> str:
-        """As of `LocalGate`."""
+        """What the same command does once more, in words."""
+        if self.store is None:
+            return "measuring again spends it again"
         return f"the same command again reads the answers from {self.store}, and spends nothing"
 
     def estimate(self, workload: Workload) -> ResourceEstimate:
-        """As of `LocalGate`."""
-        return resource_estimate(workload, memory=_PASS + _CELL * int(workload.cells.max()))
+        """What measuring takes."""
+        memory = self.memory if self.store is None else _PASS + _CELL * int(workload.cells.max())
+        return resource_estimate(workload, memory=memory)
 
     def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> _Foreseen:
-        """As of `LocalGate`."""
-        state = self._own(plan, ledger)
+        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
+        if self.store is None:
+            cost = require_measurable(plan, ledger=ledger, again=self.again, memory=self.memory, scratch=self.scratch)
+            if self.memory is None:
+                return _Foreseen(cost)
+            where, size = str(self.scratch or tempfile.gettempdir()), measurement_bytes(plan)
+            text = f"the noisy answers, some {bytes_text(size)}, in a file without a name that vanishes"
+            return _Foreseen(cost, text, where, size)
+        state = self._own(self.store, plan, ledger)
         if state is not None and state.is_complete:
             return _Foreseen(Fraction(0), has_records=False, entry=state.entry(ledger))
         again, entry = (self.again, None) if state is None else (state.again, state.entry(ledger))
@@ -147,85 +120,80 @@ class StoreGate:
         return _Foreseen(cost if entry is None else Fraction(0), text, self.store, size, entry=entry)
 
     def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """As of `LocalGate`."""
-        state = self._own(plan, ledger)
+        """Measure, with exact noise."""
+        given: dict[str, Any] = {"ledger": ledger, "charge": self.charge, "scratch": self.scratch}
+        state = None if self.store is None else self._own(self.store, plan, ledger)
         if state is not None:
             done = "complete; no record is read" if state.is_complete else "not complete; what is missing is drawn"
             output.fact("Store", f"{self.store}: a release of this plan, {done}", path=self.store)
-        given: dict[str, Any] = {"ledger": ledger, "charge": self.charge, "scratch": self.scratch}
-        with _measuring(output) as progress:
+        with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
             try:
+                if self.store is None:
+                    return measure(plan, records, again=self.again, memory=self.memory, progress=progress, **given)
                 if state is None:
                     return measure_in_store(plan, records, self.store, again=self.again, progress=progress, **given)
                 return resume_measuring(self.store, records, progress=progress, **given)
             except BaseException as error:
-                try:
-                    is_there = release_in(self.store) is not None
-                except (ResidualPlannerError, OSError):
-                    is_there = True  # nobody knows
-                if is_there and self.kept is not None:
+                if self.kept is not None and self._may_hold_a_release():
                     error.add_note(self.kept)
                 raise
 
-    def _own(self, plan: Plan, ledger: Ledger | None) -> StoredRelease | None:
+    def _may_hold_a_release(self) -> bool:
+        try:
+            return release_in(self.store) is not None
+        except (ResidualPlannerError, OSError):
+            return True  # nobody knows
+
+    def _own(self, store: str, plan: Plan, ledger: Ledger | None) -> StoredRelease | None:
         """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
         for folder in self.folders:
             require_folder_around(folder)
-        state = release_in(self.store)
+        state = release_in(store)
         if state is None:
             return None
         if state.plan_sha256 != plan_hash(plan):
             raise BudgetError(
-                f"{self.store} holds a release of another plan; name another store, or measure the plan that it is of"
+                f"{store} holds a release of another plan; name another store, or measure the plan that it is of"
             )
         if self.again and not state.again:
             raise BudgetError(
-                f"{self.store} holds a release of this plan already; to go on with it leave out --again, to measure "
+                f"{store} holds a release of this plan already; to go on with it leave out --again, to measure "
                 "once more name another store"
             )
-        if ledger is None and state.has_ledger and not state.is_complete:
-            raise BudgetError(f"the release in {self.store} is charged to a ledger; name that one with --ledger")
-        is_paid = state.is_complete or (state.has_ledger and state.is_drawn)
-        if ledger is not None and is_paid and state.entry(ledger) is None:
+        if not state.is_complete:
+            require_same_ledger(state, ledger, is_drawn=state.is_drawn)
+        elif ledger is not None and state.entry(ledger) is None:
             raise BudgetError(
-                f"the release in {self.store} was not charged to this ledger; name the one that was charged"
-                + (", or none, since it is complete" if state.is_complete else "")
+                f"the release in {store} was not charged to this ledger; name the one that was charged, or none, since "
+                "it is complete"
             )
         return state
 
 
-Gate = LocalGate | StoreGate
+#: The gate where no option says otherwise: all counts are held at once.
+AT_ONCE = Gate()
 
 
-def gate_of_options(
-    memory: str | None, scratch: Path | None, store: str | None, charge: ChargeTime, *, again: bool
-) -> Gate:
+def gate_of_options(typed: MeasuringOptions) -> Gate:
     """The gate that was typed."""
+    memory, scratch, store = typed.memory, typed.scratch, typed.store
     if memory is not None and store is not None:
         raise ArgumentError(
             "--memory and --store exclude each other: a store is measured into task by task, in little memory anyway; "
             "give one of them"
         )
     if scratch is not None and memory is None and store is None:
-        raise ArgumentError(
-            "--scratch is the folder for answers that are kept on disk, with --memory or --store; give one of them, or "
-            "leave it out"
-        )
+        raise ArgumentError("--scratch is the folder for answers of --memory or --store; give one, or leave it out")
     if scratch is not None and not scratch.is_dir():
         raise NotADirectoryError(f"--scratch {scratch} is not a folder; make it first, or name another")
-    if store is None:
-        return LocalGate(None if memory is None else bytes_of_text(memory), scratch, charge, again)
-    path_at(store)
-    return StoreGate(store, scratch, charge, again)
+    if store is not None:
+        path_at(store)  # refuses what is no store
+    return Gate(None if memory is None else bytes_of_text(memory), scratch, store, typed.charge, typed.again)
 
 
 def bytes_of_text(text: str) -> int:
-    """The number of bytes that was typed; ArgumentError where it is none, or 0.
-
-    Example:
-        >>> bytes_of_text("4GB"), bytes_of_text("1.5 MiB"), bytes_of_text("70000")
-        (4000000000, 1572864, 70000)
-    """
+    """The number of bytes that was typed; ArgumentError where it is none, or 0."""
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
     try:

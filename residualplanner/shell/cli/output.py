@@ -10,10 +10,9 @@ import math
 import os
 import shlex
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -26,13 +25,10 @@ from residualplanner.ground import errors
 #: Called with the number of steps done and their total.
 Progress = Callable[[int, int], None]
 
-#: The least time between two reports of progress, in seconds.
-INTERVAL = 1.0
-#: How often progress is reported while records are read.
-_REPORTS = 10
-#: How long a step may take before a progress bar appears, in seconds.
-PATIENCE = 1.0
-_WIDTH_OF_FILES = 110
+#: The least time between two reports of progress, in seconds; how often it is reported while records are read.
+INTERVAL, _REPORTS = 1.0, 10
+#: How wide a bar of progress is.
+_BAR = 40
 _FAILED, _WRONG_INPUT = 1, 2
 #: The library's errors for which the input is not to blame, and the system's for which it is.
 _FAILURES = (
@@ -60,17 +56,10 @@ class Output:
     quiet: Quiet = False
     as_json: Json = False
 
-    def say(self, text: str = "", *, style: str | None = None, event: str = "message", **facts: Any) -> None:
+    def say(self, text: str = "", *, event: str = "message", **facts: Any) -> None:
         """Print a line, or several, unchanged."""
-        if self.quiet:
-            return
-        if self.as_json:
-            _write_line(event_line(event, text, facts))
-            return
-        from rich.console import Console
-
-        with _open_end():
-            Console(soft_wrap=True).print(text, style=style, highlight=False, markup=False, emoji=False)
+        if not self.quiet:
+            _write_line(event_line(event, text, facts) if self.as_json else text)
 
     def fact(self, label: str, *lines: str, event: str | None = None, **facts: Any) -> None:
         """Print lines with a label before the first; the event has the name of the label."""
@@ -88,10 +77,8 @@ class Output:
         """Say what to type next: commands, each with a few words on its purpose."""
         width = max(len(command) for command, _ in commands)
         for number, (command, purpose) in enumerate(commands):
-            if self.as_json:
-                self.say(purpose, event="next", command=command)
-            else:
-                self.say(f"{'' if number else 'Next:':<6}{command:<{width}}   ({purpose})")
+            text = purpose if self.as_json else f"{'' if number else 'Next:':<6}{command:<{width}}   ({purpose})"
+            self.say(text, event="next", command=command)
 
     def table(
         self,
@@ -106,63 +93,52 @@ class Output:
 
         For programs each row is an event, with ``facts`` in place of the strings where they are given.
         """
-        if self.quiet:
-            return
         if self.as_json:
             for row_facts in facts or [dict(zip(columns, row, strict=True)) for row in rows]:
                 self.say(event=event, **row_facts)
             return
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        console = Console()
-        if not console.is_terminal:
-            console = Console(width=_WIDTH_OF_FILES)
-        table = Table(box=box.SIMPLE, pad_edge=False)
-        for number, column in enumerate(columns):
-            table.add_column(Text(column), justify="left" if number < texts else "right", no_wrap=number >= texts)
-        for row in rows:
-            table.add_row(*map(Text, row))
-        with _open_end():
-            console.print(table)
-
-    def progress(self, label: str, *, is_private: bool = False) -> AbstractContextManager[Progress]:
-        """Show a bar on a terminal if the block takes longer than a second; the block reports its steps.
-
-        Where it is private, as records are read, programs learn nothing of how long it takes.
-        """
-        return _events(label, is_private=is_private) if self.as_json and not self.quiet else self._bar(label)
+        lines = [columns, *rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            cells = zip(line, widths, strict=True)
+            padded = [cell.ljust(width) if i < texts else cell.rjust(width) for i, (cell, width) in enumerate(cells)]
+            self.say(f" {'   '.join(padded)}".rstrip())
 
     @contextmanager
-    def _bar(self, label: str) -> Iterator[Progress]:
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-        from rich.progress import Progress as Bar
+    def progress(self, label: str, *, is_private: bool = False) -> Iterator[Progress]:
+        """Report the steps of the block once a second at most, and to programs the time that it took.
 
-        console = Console(stderr=True)
-        if self.quiet or not console.is_terminal:
-            yield lambda _done, _total: None
-            return
-        bar = Bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), console=console, transient=True)
-        task = bar.add_task(label, total=None)
-        timer = threading.Timer(PATIENCE, bar.start)
-        timer.daemon = True
-        timer.start()
+        Where it is private, as records are read, programs are told at ten steps of the work that are the same whatever
+        the records are, and no time.
+        """
+        start = last = time.monotonic()
+        reached = 0
+        is_shown = not self.quiet and (self.as_json or sys.stderr.isatty())
+
+        def report(done: int, total: int) -> None:
+            nonlocal last, reached
+            if self.as_json and is_private:
+                while reached < _REPORTS and done * _REPORTS >= (reached + 1) * total:
+                    reached += 1
+                    self._step(label, -(-reached * total // _REPORTS), total)
+            elif time.monotonic() - last >= INTERVAL:
+                last = time.monotonic()
+                self._step(label, done, total)
+
         try:
-            yield lambda done, total: bar.update(task, completed=done, total=total)
+            yield report if is_shown else lambda _done, _total: None
         finally:
-            timer.cancel()
-            timer.join()
-            bar.stop()
+            if is_shown and not self.as_json and last > start:
+                sys.stderr.write("\r\x1b[K")  # the bar has no line of its own
+        if self.as_json:
+            self.say(label, event="done", **({} if is_private else {"seconds": round(time.monotonic() - start, 3)}))
 
-
-@contextmanager
-def _open_end() -> Iterator[None]:
-    """Go on where nobody reads what is printed any more, as in ``| head``: the files are what counts."""
-    with suppress(SystemExit):  # rich's answer to a closed pipe, after it has sent all further output nowhere
-        yield
+    def _step(self, label: str, done: int, total: int) -> None:
+        if self.as_json:
+            self.say(label, event="progress", done=done, total=total)
+        else:
+            sys.stderr.write(f"\r{label} {'━' * (_BAR * done // max(total, 1)):<{_BAR}} {done / max(total, 1):4.0%}")
+            sys.stderr.flush()
 
 
 def command_text(*words: object) -> str:
@@ -196,7 +172,7 @@ def _plain(value: object) -> object:
 
 
 def _write_line(line: str, file: TextIO | None = None) -> None:
-    """Write a line at once; where nobody reads any more, go on as `_open_end` does."""
+    """Write a line at once; where nobody reads any more, as in ``| head``, go on: the files are what counts."""
     stream = sys.stdout if file is None else file
     try:
         print(line, file=stream, flush=True)
@@ -204,32 +180,6 @@ def _write_line(line: str, file: TextIO | None = None) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-
-
-@contextmanager
-def _events(label: str, *, is_private: bool) -> Iterator[Progress]:
-    """Report the block's progress once a second at most, and the time it took.
-
-    Where records are read it is reported at ten steps of the work that are the same whatever they are, without a time.
-    """
-    start = last = time.monotonic()
-    reached = 0
-
-    def report_steps(done: int, total: int) -> None:
-        nonlocal reached
-        while reached < _REPORTS and done * _REPORTS >= (reached + 1) * total:
-            reached += 1
-            _write_line(event_line("progress", label, {"done": -(-reached * total // _REPORTS), "total": total}))
-
-    def report_now(done: int, total: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= INTERVAL:
-            last = time.monotonic()
-            _write_line(event_line("progress", label, {"done": done, "total": total}))
-
-    yield report_steps if is_private else report_now
-    taken = {} if is_private else {"seconds": round(time.monotonic() - start, 3)}
-    _write_line(event_line("done", label, taken))
 
 
 @contextmanager

@@ -27,40 +27,26 @@ SOURCE: Expected = (
     "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
-RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ())
+RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ("a folder",))
 REPORTED: Expected = ("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
-#: The commands that read a kind of file.
-_PURPOSES = {
-    kinds.PLAN: "measure, compare and report",
-    kinds.MEASUREMENT: "reconstruct and synthesize",
-    kinds.LEDGER: "ledger, report, and for --ledger of measure and release",
-    kinds.RELEASE: "report and synthesize",
-    kinds.SPEC: "plan, check and release",
-    kinds.CSV: "init, and as records for check, measure and release",
-    kinds.PARQUET: "init, and as records for check, measure and release",
-    kinds.JSON: "init, if it is a schema",
-}
 
 
 def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
-    """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted."""
+    """Raise FileNotFoundError or FileFormatError unless all that are given can be opened and may be what is wanted.
+
+    Of records the name alone decides: the content of their files is not looked at.
+    """
+    words, kinds_that_pass = expected
     for path in filter(None, paths):
-        if not path.is_dir():
-            _require_readable(path)
-        _require_kind(path, kind_of_path(path), command, expected)
-
-
-def require_records(path: Path, command: str) -> None:
-    """As `require_files` for records, by the name alone: the content of files of records is not looked at."""
-    if not path.is_dir():
-        _require_readable(path)
-        if not is_csv(path) and not is_parquet(path):
-            _require_kind(path, kind_of_path(path) or "a file of another kind", command, RECORDS)
-        return
-    if not os.access(path, os.R_OK | os.X_OK):
-        raise FileFormatError(f"{path} cannot be read; check its permissions")
-    if kind_of_path(path) == kinds.RELEASE:
-        _require_kind(path, kinds.RELEASE, command, RECORDS)
+        if not path.exists():
+            raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
+        if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+            raise FileFormatError(f"{path} cannot be read; check its permissions")
+        if expected is RECORDS and (is_csv(path) or is_parquet(path)):
+            continue
+        found = kind_of_path(path) or ("a file of another kind" if expected is RECORDS else None)
+        if found is not None and found not in kinds_that_pass:
+            raise FileFormatError(f"{path} is {found}; {command} wants {words}")
 
 
 def is_csv(path: Path) -> bool:
@@ -73,25 +59,11 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() == ".parquet"
 
 
-def _require_kind(path: Path, found: str | None, command: str, expected: Expected) -> None:
-    words, kinds_that_pass = expected
-    if found is not None and found not in kinds_that_pass:
-        purpose = f", which is for {_PURPOSES[found]}" if found in _PURPOSES else ""
-        raise FileFormatError(f"{path} is {found}{purpose}; {command} wants {words}")
-
-
-def _require_readable(path: Path) -> None:
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
-    if not os.access(path, os.R_OK):
-        raise FileFormatError(f"{path} cannot be read; check its permissions")
-
-
 def require_free_file(path: Path) -> None:
     """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
     if path.is_dir():
         raise FileExistsError(f"{path} is a folder; name a file in it, or elsewhere")
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already and is not overwritten; name another file, or remove it first")
     require_folder_around(path)
 
@@ -151,53 +123,21 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
     require_different(path, errors)
     for each, kind, is_ours in ((path, "a plan", _is_plan), (errors, "an error table", _is_error_table)):
         require_folder_around(each)
-        _require_free_path(each, kind, is_ours, force=force)
+        _require_replaceable(each, kind, is_ours, force=force)
 
 
-def require_free_report_path(page: Path, *, force: bool) -> None:
-    """Raise FileExistsError or FileNotFoundError unless a report can be written; say whether --force helps."""
-    from residualplanner.publish.report import figures_folder, require_free_report
-
-    require_folder_around(page)
-    try:
-        require_free_report(page, replace=force)
-    except FileExistsError as error:
-        if force:
-            raise
-        try:
-            require_free_report(page, replace=True)
-        except FileExistsError:
-            raise error from None
-        text = f"{page} or its folder {figures_folder(page)} exists already and is not overwritten"
-        raise FileExistsError(f"{text}; replace both with --force, or name another page") from None
-
-
-def require_free_records_path(path: Path) -> None:
-    """Raise ArgumentError, FileExistsError or FileNotFoundError unless records and the file beside them can be written.
-
-    A run that was killed between the two leaves the latter alone, which is replaced.
-    """
-    from residualplanner.fits.synthesis import is_sidecar, require_records_file, sidecar_path
-
-    require_records_file(path)
-    require_free_file(path)
-    beside = sidecar_path(path)
-    if (beside.exists() or beside.is_symlink()) and (beside.is_symlink() or not is_sidecar(beside)):
-        require_free_file(beside)
-
-
-def _require_free_path(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
-    if not (path.exists() or path.is_symlink()):
-        return
+def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if force and not is_kind:
-        text = f"{path} exists already and is not {kind}; --force does not replace it, name another file"
-        raise FileExistsError(text)
-    if is_kind and not force:
-        text = f"{path} exists already and is not overwritten; replace it with --force, or name another file"
-        raise FileExistsError(text)
-    if not is_kind:
+    if not is_kind and not force:
         require_free_file(path)
+    elif not is_kind and os.path.lexists(path):
+        raise FileExistsError(
+            f"{path} exists already and is not {kind}; --force does not replace it, name another file"
+        )
+    elif is_kind and not force:
+        raise FileExistsError(
+            f"{path} exists already and is not overwritten; replace it with --force, or name another file"
+        )
 
 
 def _is_plan(path: Path) -> bool:
@@ -212,14 +152,40 @@ def _is_plan(path: Path) -> bool:
 
 def _is_error_table(path: Path) -> bool:
     """Whether a file is one by its first line as CSV, or its first columns as Parquet."""
-    with open(path, "rb") as file:
-        headings = file.readline(4096)
-    if all(heading in headings for heading in (b'"query"', b'"std_err"')):
-        return True
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    with open(path, "rb") as file:
+        headings = file.readline(4096)
     try:
-        return bool(pq.read_schema(path).names[:2] == ["query", "kinds"])
+        return (b'"query"' in headings and b'"std_err"' in headings) or pq.read_schema(path).names[:2] == [
+            "query",
+            "kinds",
+        ]
     except (pa.ArrowException, OSError):
         return False
+
+
+def require_free_report_path(page: Path, *, force: bool) -> None:
+    """Raise FileExistsError or FileNotFoundError unless a report can be written; by ``force`` in place of one."""
+    from residualplanner.publish.report import require_free_report
+
+    require_folder_around(page)
+    try:
+        require_free_report(page, replace=force)
+    except FileExistsError as error:
+        raise FileExistsError(f"{error}{'' if force else '; --force replaces a report and its figures'}") from None
+
+
+def require_free_records_path(path: Path) -> None:
+    """Raise ArgumentError, FileExistsError or FileNotFoundError unless records and the file beside them can be written.
+
+    A run that was killed between the two leaves the latter alone, which is replaced.
+    """
+    from residualplanner.fits.synthesis import is_sidecar, require_records_file, sidecar_path
+
+    require_records_file(path)
+    require_free_file(path)
+    beside = sidecar_path(path)
+    if beside.is_symlink() or not is_sidecar(beside):
+        require_free_file(beside)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,11 @@ from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
-from residualplanner.shell.cli.spec.file import SpecFile
+from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
-from residualplanner.shell.cli.steps import require_writable, say_search
+from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
 from residualplanner.shell.questions import Comparison, compare
 
@@ -75,9 +75,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate:
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output, gate.estimate(workload))
-    if spec.bases == "optimal_by_set":
-        say_search(workload, output)
+    say_workload(workload, output, gate.estimate(workload), by_set=spec.bases == "optimal_by_set")
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)
@@ -92,20 +90,22 @@ def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = T
         require_exportable(workload, wanted.file_format(workload), wanted.profile, quality=wanted.chosen_quality)
 
 
-def run_report(source: Path, page: Path, options: Mapping[str, Any], output: Output) -> None:
+def run_report(source: Path, page: Path, spec: Path | None, output: Output, **options: Any) -> None:
     """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
     from residualplanner.publish.report import figures_folder, write_report
 
+    if spec is not None:
+        read = read_spec(spec)
+        options |= {"publication": read.output.publication.publication, "maps": maps_of_spec(read)}
     figures = figures_folder(page)
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
         kind = kind_of_path(source)
         output.wrote(page, f": {_ON_PAGES[PLAN if kind is None else kind]}; it needs no network.")
-        if kind == LEDGER:
-            return
-        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
-        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+        if kind != LEDGER:
+            output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+            output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:

@@ -4,7 +4,7 @@ They consist of steps: each checks, says what it would do, and does it; ``--dry-
 be refused is refused by a check, before records are opened and before anything is spent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
-from residualplanner.fits.synthesis import BinsName, RoundingName, count_to_make, sidecar_path, synthesize
+from residualplanner.fits.synthesis import BinsName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
@@ -26,6 +26,7 @@ from residualplanner.release.release import Release
 from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
 from residualplanner.shell.cli.measuring import (
     Measure,
+    gate_of_options,
     measurement_beside,
     reconstructing,
     require_no_measurement,
@@ -33,7 +34,7 @@ from residualplanner.shell.cli.measuring import (
 )
 from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
-from residualplanner.shell.cli.paths import require_apart
+from residualplanner.shell.cli.paths import require_apart, require_different
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
@@ -162,7 +163,9 @@ def run_measure(
     dry_run: bool,
 ) -> None:
     """Write the measurement of the records."""
-    plan, folder, gate = load_plan(plan_path), path.with_suffix(".tables"), measuring.gate
+    gate, folder = gate_of_options(measuring), path.with_suffix(".tables")
+    require_different(path, *gate.folders, *filter(None, [measuring.ledger]))
+    plan = load_plan(plan_path)
     records = RecordsFile(data, measuring.newlines_in_values, people)
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
     with telling_measurement(path, folder, is_release=False, kept=gate.kept):
@@ -207,7 +210,7 @@ def run_release(
     dry_run: bool,
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate, wanted = measurement_beside(folder), measuring.gate, WantedOutput(spec.output, spec)
+    measured, gate, wanted = measurement_beside(folder), gate_of_options(measuring), WantedOutput(spec.output, spec)
     require_no_measurement(measured, folder, wanted.options)
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
@@ -226,15 +229,13 @@ def run_release(
         _carry_out([answers, tables], output, dry_run=dry_run)
 
 
-def run_synthesize(  # noqa: PLR0913
+def run_synthesize(
     paths: Sequence[Path],
     file: Path,
     wanted: WantedOutput,
     output: Output,
+    made: Mapping[str, Any],
     *,
-    records: int | None,
-    method: RoundingName,
-    seed: int,
     bins: BinsName,
     dry_run: bool,
 ) -> None:
@@ -249,18 +250,19 @@ def run_synthesize(  # noqa: PLR0913
             say_reading(paths, output)
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
-            count_to_make(release, read_facts(release.plan, facts.known, facts.impossible), records, method)
+            known = read_facts(release.plan, facts.known, facts.impossible)
+            count_to_make(release, known, made["records"], made["method"])
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)
                 say_rehearsed([], file, output)
                 return
-            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible}
+            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible, **made}
             with output.progress("making the records") as progress:
-                people = synthesize(release, records, **given, method=method, seed=seed, progress=progress)
+                people = synthesize(release, **given, progress=progress)
         with output.progress("writing the records"):
             people.save(file, bins=bins)
         say_records(people, output)
         weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
-        made = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
-        output.wrote(file, f": {made}; {beside} says what they are.", also=[beside])
+        text = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        output.wrote(file, f": {text}; {beside} says what they are.", also=[beside])

@@ -18,16 +18,12 @@ from residualplanner.ground.words import bytes_text, number_text
 from residualplanner.method.plan.files import plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.file_names import PARTS_FORMAT
-from residualplanner.release.layout import layout_of
 from residualplanner.shell.cli.output import Output
 
 #: The numbers of sets of attributes, and of cells, above which it is stated in advance what a plan needs.
 LARGE_SETS, LARGE_CELLS = 100_000, 10_000_000
-#: The number of values from which choosing the basis of an attribute takes long.
-LARGE_SIZE = 800
-#: The number of seconds above which a search for bases by set is announced.
-LONG_SEARCH = 5.0
+#: The number of seconds above which planning is announced.
+LONG_PLANNING = 5.0
 #: The most cells of a table: it is made and written as a whole.
 TABLE_LIMIT = 2**28
 #: The memory of the program before it works on anything, in bytes: measured, and rounded up.
@@ -40,37 +36,30 @@ _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 _LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "workbook": (10, 0), "parts": (8, 0)}
 
 
-def say_sizes(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
-    """Say what a workload needs, if that is much: what is estimated, or what it takes where all is held at once."""
-    estimate = estimate or resource_estimate(workload)
-    if estimate.residual_sets > LARGE_SETS:
-        taking = f"{seconds_text(estimate.planning_seconds)} and {bytes_text(estimate.planning_bytes)} of memory"
-        text = f"{estimate.residual_sets:,} sets of attributes; planning takes {taking}"
-        output.fact("Size", text, sets=estimate.residual_sets, bytes=estimate.planning_bytes)
-    basis_text = _bases_text(workload)
-    if basis_text:
-        output.fact("Size", basis_text)
-    if estimate.counts > LARGE_CELLS:
-        taking = f"{seconds_text(estimate.measuring_seconds)} and {bytes_text(estimate.measuring_bytes)} of memory"
-        text = f"{number_text(estimate.counts)} counts; measuring takes {taking}, in addition to the counting"
-        output.fact("Size", text, counts=estimate.counts, bytes=estimate.measuring_bytes)
-    if estimate.largest_table > TABLE_LIMIT:
+def say_sizes(
+    workload: Workload, output: Output, measuring: ResourceEstimate | None = None, *, by_set: bool = False
+) -> None:
+    """Say what a workload needs, if that is much: where all is held at once, unless it is measured otherwise."""
+    planning = resource_estimate(workload, by_set=by_set)
+    measuring = measuring or planning
+    if planning.residual_sets > LARGE_SETS or planning.planning_seconds > LONG_PLANNING:
+        taking = f"{seconds_text(planning.planning_seconds)} and {bytes_text(planning.planning_bytes)} of memory"
+        text = f"{planning.residual_sets:,} sets of attributes; planning takes {taking}"
+        output.fact("Size", text, sets=planning.residual_sets, bytes=planning.planning_bytes)
+    if measuring.counts > LARGE_CELLS:
+        taking = f"{seconds_text(measuring.measuring_seconds)} and {bytes_text(measuring.measuring_bytes)} of memory"
+        text = f"{number_text(measuring.counts)} counts; measuring takes {taking}, in addition to the counting"
+        output.fact("Size", text, counts=measuring.counts, bytes=measuring.measuring_bytes)
+    if planning.largest_table > TABLE_LIMIT:
         output.fact("Size", _refusal(workload))
-    elif estimate.cells > LARGE_CELLS:
+    elif planning.cells > LARGE_CELLS:
         output.fact(
             "Size",
-            f"writing takes {seconds_text(estimate.writing_seconds)}, {bytes_text(estimate.writing_bytes)} of memory "
-            f"and {bytes_text(estimate.disk_bytes)} of disk as Parquet",
-            bytes=estimate.writing_bytes,
-            disk_bytes=estimate.disk_bytes,
+            f"writing takes {seconds_text(planning.writing_seconds)}, {bytes_text(planning.writing_bytes)} of memory "
+            f"and {bytes_text(planning.disk_bytes)} of disk as Parquet",
+            bytes=planning.writing_bytes,
+            disk_bytes=planning.disk_bytes,
         )
-
-
-def say_search(workload: Workload, output: Output) -> None:
-    """Say how long the search for bases by set takes, if that is long; WorkloadError where it would take too long."""
-    seconds = resource_estimate(workload, by_set=True).planning_seconds
-    if seconds > LONG_SEARCH:
-        output.fact("Size", f"looking for bases by set takes {seconds_text(seconds)}", seconds=seconds)
 
 
 def require_writable(workload: Workload) -> None:
@@ -86,19 +75,6 @@ def _refusal(workload: Workload) -> str:
         f"the table of {', '.join(names)} has {number_text(float(workload.cells[number]))} cells; no more than "
         f"{TABLE_LIMIT:,} can be written; choose coarser bins, or prefixes in place of ranges"
     )
-
-
-def _bases_text(workload: Workload) -> str:
-    """How long the choice of bases takes, if that is long: mostly for a step that is cubic in the number of values."""
-    is_other = np.array([not kind.is_identity for kind in workload.kinds])
-    own = [workload.domain.attributes[position] for position in np.flatnonzero(workload.uses[:, is_other].any(axis=1))]
-    large = [attribute for attribute in own if attribute.size >= LARGE_SIZE]
-    if not large:
-        return ""
-    names = ", ".join(f"{each.name} ({each.size:,} values)" for each in large)
-    seconds = resource_estimate(workload, loss="sum").planning_seconds
-    largest = resource_estimate(workload, loss="max").planning_seconds
-    return f'choosing bases for {names} takes {seconds_text(seconds)} or, with loss = "max", {seconds_text(largest)}'
 
 
 def measurement_bytes(plan: Plan) -> int:
@@ -142,14 +118,7 @@ def require_room_for_tables(
         needed += size
     free = shutil.disk_usage(where).free
     if free < needed:
-        known, least = bytes_text(free), bytes_text(needed)
-        known, least = (f"{free:,} bytes", f"{needed:,}") if known == least else (known, least)
-        text = f"the disk has {known} free, and the tables take at least {least}"
-        raise OSError(errno.ENOSPC, text, str(folder))
-    system = os.statvfs(where) if hasattr(os, "statvfs") else None
-    files = len(layout_of(workload)) if file_format == PARTS_FORMAT else len(workload)
-    if system is not None and system.f_files > 0 and system.f_favail < files:
-        text = f"the disk has room for {system.f_favail:,} more files, and the tables take {files:,}"
+        text = f"the disk has {free:,} bytes free, and the tables take at least {needed:,}"
         raise OSError(errno.ENOSPC, text, str(folder))
 
 

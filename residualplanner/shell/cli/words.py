@@ -51,12 +51,14 @@ _ROWS = 10
 _RECORDS, _MEANS = 1000, 10
 
 
-def say_workload(workload: Workload, output: Output, estimate: ResourceEstimate | None = None) -> None:
+def say_workload(
+    workload: Workload, output: Output, measuring: ResourceEstimate | None = None, *, by_set: bool = False
+) -> None:
     """Say how many tables and cells a workload has, and what it needs, if that is much."""
     cells = number_text(float(workload.cells.sum()))
     text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
     output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
-    say_sizes(workload, output, estimate)
+    say_sizes(workload, output, measuring, by_set=by_set)
 
 
 def say_plan(plan: Plan, output: Output) -> None:

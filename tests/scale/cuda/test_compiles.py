@@ -5,8 +5,7 @@ from importlib import metadata
 
 import pytest
 
-from residualplanner.scale.cuda import AXIS_KERNEL, KERNEL, kernel_source
-from residualplanner.scale.cuda.fused import OPTIONS
+from scale.parts import AXIS_KERNEL, KERNEL, OPTIONS, kernel_source
 
 PACKAGE = "nvidia-cuda-nvrtc"
 

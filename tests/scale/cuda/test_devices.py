@@ -26,8 +26,7 @@ from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
-from residualplanner.release.devices import HOST, Device, cuda_device, device_of
+from scale.parts import HOST, Device, FloatResiduals, IntegerResiduals, cuda_device, device_of
 
 DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()
@@ -172,14 +171,6 @@ def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_byte
         assert memory < 2**30 or kept > 10_000
 
 
-def test_a_device_may_compute_more_cells_at_a_time_than_the_host():
-    plan = rp.select(rp.marginals(rp.Domain({f"a{i}": 4 for i in range(24)}), up_to=3), budget=rp.pcost(1))
-    measurement = noisy_answers(plan, "discrete")
-    devices = [replace(KEEPING, batch_factor=factor) for factor in (2**-4, 2**-1)]
-    counts = [len(list(reconstruct(measurement, device=device).batches())) for device in devices]
-    assert counts[1] < counts[0]
-
-
 # Being asked for a device.
 
 
@@ -245,16 +236,3 @@ def test_measurements_that_are_left_on_disk_go_to_a_device(tmp_path):
         tables = zip(reconstruct(mapped, device=device).tables(), reconstruct(measurement).tables(), strict=True)
         for found, expected in tables:
             np.testing.assert_allclose(found.estimate, expected.estimate, rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
-@pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
-def test_tables_of_measured_records_are_those_of_numpy(noise, device):
-    """Counts here are hundreds of standard errors, unlike answers that are noise alone."""
-    domain = rp.Domain({"a": 40, "b": 4, "c": 3})
-    queries = [{"a": rp.Prefix(), "b": rp.Identity()}, {"b": rp.Range(), "c": rp.Identity()}, {"a": rp.Hierarchy([8])}]
-    plan = rp.select(rp.Workload(domain, queries), budget=rp.zcdp("2"))
-    records = np.random.default_rng(0).integers(0, domain.sizes, (4000, 3))
-    measurement = rp.measure(plan, records, noise=noise)
-    pair = (gpu_cases.estimates_of(reconstruct(measurement, device=each)) for each in (None, device))
-    assert worst_difference(*pair) <= TOLERANCE

@@ -9,8 +9,15 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
-from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
-from residualplanner.scale.cuda import fit_on_device, fused_tables, kernel_source, tables_on_cuda
+from scale.parts import (
+    ProductMap,
+    fit_on_device,
+    fused_tables,
+    kernel_source,
+    rebuilding,
+    tables_of_residuals,
+    tables_on_cuda,
+)
 
 
 def made_by(function, cupy, case):

@@ -13,7 +13,7 @@ from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
 from random_plans import planned, plans, plans_by_set
 from residualplanner import reconstruct
-from residualplanner.release.devices import cuda_device
+from scale.parts import cuda_device
 
 pytestmark = pytest.mark.slow
 

@@ -6,14 +6,12 @@ from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from benchmarks import gpu, gpu_cases, gpu_speed
 from benchmarks.strict_device import KEEPING
 from host_cupy import CUDARuntimeError
-from residualplanner.method.kron import tables_of_residuals
-from residualplanner.scale.cuda import fused_tables, kernel_sha256
+from scale.parts import fused_tables, kernel_sha256, tables_of_residuals
 
 SMALL = gpu_speed.PROBLEMS[:2]
 
@@ -114,12 +112,6 @@ def test_a_part_that_crashes_or_hangs_is_named_after_what_it_has_found(tmp_path)
     assert [*gpu.in_a_process("fused", 12, 1, 0.2, python=str(script))][-1] == late
 
 
-def test_parts_for_which_no_time_is_left_are_named(record):
-    figures = gpu.Record(record)
-    assert not gpu.measure(figures, 12, 1, seconds=0)
-    assert figures.failures.keys() == gpu.PARTS.keys()
-
-
 def no_device():
     raise CUDARuntimeError("no CUDA-capable device is detected")
 
@@ -143,13 +135,3 @@ def test_where_nothing_can_be_measured_it_is_said_why(module, reason, monkeypatc
     assert gpu.main(["--json", str(record)], run=in_this_process) == 2
     assert reason in capsys.readouterr().err
     assert not record.exists()
-
-
-@pytest.mark.parametrize("problem", gpu_speed.PROBLEMS, ids=lambda problem: problem.name)
-def test_problems_have_answers_for_all_their_tables(problem):
-    blocks, rows = problem.answers(3)
-    tables = tables_of_residuals(blocks, rows, maps=problem.maps, divisors=[1] * len(blocks))
-    assert tables.shape == (3, *problem.maps.rows)
-    assert rows[:, 0].tolist() == [0, 0, 0]
-    assert rows[:, -1].tolist() == [0, 1, 2]
-    assert len(np.unique(rows[:, 1])) == 1  # the first attribute is the same in the first sets

@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import ProductMap, keeping, matrix_map, rebuilding
-from residualplanner.scale.cuda import SM_80, SM_90, fits, kernel_source, layout_of
-from residualplanner.scale.cuda.launches import (
+from scale.parts import (
     MOST_AXES,
     MOST_NUMBERS,
+    SM_80,
+    SM_90,
+    ProductMap,
+    fits,
     inverse,
+    keeping,
+    kernel_source,
     launch_of,
+    layout_of,
+    matrix_map,
+    rebuilding,
     require_answers,
 )
 

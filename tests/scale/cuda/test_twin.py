@@ -19,9 +19,7 @@ from benchmarks.kernel_twin.cases import (
     tables_of,
 )
 from benchmarks.kernel_twin.checks import CHECKS, MEMORY, RACES, TABLES
-from residualplanner.method.kron import keeping, rebuilding
-from residualplanner.scale.cuda import SM_90, kernel_source
-from residualplanner.scale.cuda.launches import cut_layout
+from scale.parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the twin of the kernel is built by g++, which is not there")
 

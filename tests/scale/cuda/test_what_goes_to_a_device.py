@@ -11,11 +11,7 @@ import residualplanner as rp
 from benchmarks.gpu_cases import WIDE, cases
 from benchmarks.strict_device import DEVICES, KEEPING
 from residualplanner import reconstruct
-from residualplanner.gate.measurement.answers import IntegerResiduals
-from residualplanner.method.kron import arrays
-from residualplanner.release import reference_answers
-from residualplanner.release.devices import Device
-from residualplanner.release.stacks import DeviceAnswers
+from scale.parts import Device, DeviceAnswers, IntegerResiduals, arrays, reference_answers
 
 ROOT = Path(rp.__file__).parent
 #: What can move an array to a device, or name one; and modules of which all is imported.

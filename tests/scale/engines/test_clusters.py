@@ -15,9 +15,7 @@ from distributed import Client
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, columns_of, naive_tables
 from residualplanner import Domain
-from residualplanner.scale.engines import engines
-from residualplanner.scale.engines.partitions import PROBLEMS, CountingTask
-from residualplanner.scale.workers.workers import python_version
+from scale.parts import PROBLEMS, CountingTask, engines, python_version
 from stored_releases import Interrupted
 
 TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
@@ -127,8 +125,8 @@ def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatc
     sent = []
 
     class Seen(engines.DaskRecords):
-        def rows(self, work, finish, progress):
-            sent.extend(found := super().rows(work, finish, progress))
+        def rows(self, work, finish):
+            sent.extend(found := super().rows(work, finish))
             return found
 
     monkeypatch.setitem(engines.ENGINES, "Dask", Seen)

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
 from residualplanner import Attribute, Domain
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.scale.workers.spark import unlogged
+from scale.parts import open_source, unlogged
 
 few = settings(derandomize=True, deadline=None, max_examples=15)
 TOTAL = np.empty((1, 0), dtype=int)

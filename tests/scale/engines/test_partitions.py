@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
 from residualplanner import Bins, Domain
-from residualplanner.scale.engines.cluster import runs_of_tasks
-from residualplanner.scale.engines.partitions import (
+from scale.parts import (
     PIECE_CELLS,
     PROBLEMS,
     CountingTask,
@@ -26,6 +25,7 @@ from residualplanner.scale.engines.partitions import (
     rows_of_batches,
     rows_of_pandas,
     rows_of_tables,
+    runs_of_tasks,
     sums_of_rows,
 )
 

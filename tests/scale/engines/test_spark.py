@@ -22,10 +22,7 @@ import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
 from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.ground.stores import Bucket, Folder
-from residualplanner.scale.engines.engines import open_cluster
-from residualplanner.scale.engines.partitions import CountingTask
+from scale.parts import Bucket, CountingTask, Folder, open_cluster, open_source
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -223,14 +220,6 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     assert tasks[-1] == 1
 
 
-def test_a_measurement_of_a_frame_is_that_of_its_codes(session):
-    plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1))
-    codes = np.column_stack([np.arange(100) % 2, np.arange(100) % 3])
-    frame = session.range(100).selectExpr("id % 2 as a", "id % 3 as b")
-    found, expected = (measure(plan, data, noise="gaussian", seed=1) for data in (frame, codes))
-    assert (found.residuals.values == expected.residuals.values).all()
-
-
 def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
     plan = select(Workload(Domain({"a": 1500, "b": 1500}), [("a", "b")]), budget=pcost(1))
     frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
@@ -420,17 +409,6 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
     with pytest.raises(rp.errors.DataError, match="the column of persons does not say whose each record is"):
         open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
-
-
-@pytest.mark.slow
-def test_amounts_of_the_first_records_of_each_person_are_drawn_from_like_those_of_a_loop(session):
-    domain, groups, frame = by_hand.DOMAIN, by_hand.GROUPS, session.createDataFrame(by_hand.RECORDS).repartition(3)
-    exact = frame.selectExpr("sex", "cast(cents as decimal(10, 2)) / 100 as pay", "hours", "name", "day")
-    limited = rp.LimitedRecords(exact, person="name", order="day", key=bytes(32))
-    kept = by_hand.first_of_each_person(by_hand.RECORDS, 2)
-    digest, (table, *_) = digesting(), by_hand.tables_by_hand(kept)
-    cluster = open_cluster(limited, domain, records_per_person=2)
-    assert cluster.draw([CountingTask(0, groups[:1])], digest) == [digest(0, [np.array(table, dtype=np.int64)])]
 
 
 @pytest.mark.slow

@@ -1,9 +1,6 @@
 """What is measured into a store is what `measure` gives, is charged once, and can be completed after any end."""
 
 import os
-import subprocess
-import sys
-import time
 from contextlib import ExitStack
 from fractions import Fraction
 from types import SimpleNamespace
@@ -22,17 +19,22 @@ from full_disks import files_of_at_most
 from leaks import DIGITS, leaks_of_error
 from random_plans import plan_by_set, plans, sample_workload
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_left_out, refinements
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.sources.opening import open_source
-from residualplanner.gate.sources.source import Source
-from residualplanner.gate.spend import WatchedProgress
-from residualplanner.ground.stores import Folder
-from residualplanner.scale.engines.cluster import LocalCluster
-from residualplanner.scale.stored.release import ANSWERS, CLOSED, MANIFEST, opened_release
-from residualplanner.scale.stored.tasks import tasks_of_noise
+from scale.parts import (
+    ANSWERS,
+    CLOSED,
+    MANIFEST,
+    Folder,
+    InsecureTestBits,
+    LocalCluster,
+    Source,
+    WatchedProgress,
+    exact_noise,
+    measure_with_bits,
+    mechanism,
+    open_source,
+    opened_release,
+    tasks_of_noise,
+)
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, Interrupted, Watched, stopped, stored
 
 PUBLISHED = 200  # bytes: an answer has more, what closes one has less
@@ -400,40 +402,3 @@ def test_a_worker_whose_noise_failed_a_check_ends_the_run():
     with pytest.raises(rp.errors.ResidualPlannerError, match="nothing may be released"):
         stored(PLAN, RECORDS, store, source=bits)
     assert store.names(ANSWERS) == []
-
-
-PROGRAM = """
-import sys
-import residualplanner as rp
-from stored_releases import PLAN, RECORDS, stored
-print("ready", flush=True)
-stored(PLAN, RECORDS, sys.argv[1], ledger=rp.Ledger.open(sys.argv[2]), again=True, task_cells=4)
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_leaves_what_another_goes_on_with(tmp_path):
-    rp.Ledger.create(tmp_path / "l", budget=rp.pcost(100), data_set="people")
-    seen, opened = set(), 0
-    for number in (0, 2, 5):
-        store = Folder(tmp_path / str(number))
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(store.path), str(tmp_path / "l")],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        process.stdout.readline()
-        while process.poll() is None and len(store.names(ANSWERS)) < number:
-            time.sleep(0.001)
-        process.kill()
-        process.communicate()
-        ledger = rp.Ledger.open(tmp_path / "l")
-        if store.names("release.json"):
-            seen.add(len(store.names(ANSWERS)))
-            opened += 1
-            kept = {name: store.read(name) for name in store.names(ANSWERS)}
-            rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
-            assert {name: store.read(name) for name in kept} == kept
-            assert not os.path.exists(store.path / ".unfinished")
-        assert len(ledger.entries) == opened
-    assert len(seen) > 1

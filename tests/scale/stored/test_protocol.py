@@ -5,10 +5,7 @@ import random
 import pytest
 
 from benchmarks.protocol_world import MemoryStore, Scene, World
-from residualplanner.ground.stores import Folder
-from residualplanner.scale.stored import generations, measuring
-from residualplanner.scale.stored.generations import Drawing
-from residualplanner.scale.stored.release import ANSWERS, CLAIMS, CLOSED, answer_name, claim_name
+from scale.parts import ANSWERS, CLAIMS, CLOSED, Drawing, Folder, answer_name, claim_name, generations, measuring
 
 
 def wrongs(seeds, make_store=MemoryStore):

@@ -11,9 +11,7 @@ from distributed import Client, LocalCluster
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_within
-from residualplanner.scale.workers import Room
+from scale.parts import TASK_CELLS, Room, exact_noise, tasks_within
 
 pytestmark = [
     pytest.mark.slow,

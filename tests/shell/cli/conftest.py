@@ -14,10 +14,7 @@ import pytest
 from typer.main import get_command
 
 import residualplanner
-from residualplanner.fits import synthesis
-from residualplanner.publish.report import report
-from residualplanner.shell.cli import measuring, planning, releasing
-from residualplanner.shell.cli.app import app
+from shell.specs import app, measuring, planning, releasing, report, synthesis
 
 SPEC = """\
 budget = { zcdp = "0.5" }
@@ -67,6 +64,13 @@ def records(folder):
 def spoil(records):
     """Make the records such that whoever reads them refuses them, and says nothing else."""
     return lambda: records.write_text("age,sex,region,grade\nolder,none,nowhere,high\n")
+
+
+@pytest.fixture(params=["measure", "release"])
+def paying(request, run, spec):
+    """A command that measures records, with the plan or spec that it takes."""
+    run("plan", spec, "-o", "p")
+    return request.param, {"measure": "p", "release": spec.name}[request.param]
 
 
 #: The commands, built once: that takes longer than many of them do.
@@ -148,12 +152,5 @@ def failing():
 
 @pytest.fixture
 def small_disk(monkeypatch):
-    """Have the disk say how many bytes are free on it, or for how many files it has room."""
-
-    def small_disk(*, free=10**12, files=10**6):
-        counts = {"f_files": files + 6, "f_favail": files}
-        blocks = dict.fromkeys(("f_bavail", "f_bfree", "f_blocks", "f_frsize"), 2**20)
-        for where, name, said in ((shutil, "disk_usage", {"free": free}), (os, "statvfs", blocks | counts)):
-            monkeypatch.setattr(where, name, lambda _, said=said: SimpleNamespace(**said))
-
-    return small_disk
+    """Have the disk say how many bytes are free on it."""
+    return lambda free: monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))

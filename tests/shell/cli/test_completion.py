@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from residualplanner.shell.cli.app import app
+from shell.specs import app
 
 
 @pytest.fixture(autouse=True)

@@ -79,7 +79,7 @@ def test_in_several_blocks_the_charge_and_what_is_stated_are_the_same(run, folde
     ("options", "word"),
     [
         (("--memory", "4GB", "--store", "s"), "--memory and --store exclude each other"),
-        (("--scratch", "."), "--scratch is the folder for answers that are kept on disk, with --memory or --store"),
+        (("--scratch", "."), "--scratch is the folder for answers of --memory or --store"),
         (("--memory", "1GB", "--scratch", "absent"), "--scratch absent is not a folder"),
         (("--memory", "1GB", "--scratch", "l"), "--scratch l is not a folder"),
         (("--memory", "much"), "--memory is a number of bytes, such as 4GB, 512MiB or 4000000000; got 'much'"),
@@ -138,9 +138,13 @@ def test_a_command_that_was_killed_after_its_charge_is_completed_for_its_own_pla
     changed = {"measure": ("more", ()), "release": (given, ("--budget", "zcdp=0.25"))}[name]
     refusals = {
         "s holds a release of another plan; name another store": (name, changed[0], records, *others, *changed[1]),
-        "the release in s was not charged to this ledger; name the one": (*killed, "--ledger", "other"),
+        "this release was charged to another ledger, which has an entry for it": (
+            *killed,
+            "--ledger",
+            "other",
+        ),
         "s holds a release of this plan already; to go on with it leave out --again": (*killed, "--again"),
-        "the release in s is charged to a ledger; name that one with --ledger": [
+        "this release is charged to a ledger; give the same one again": [
             word for word in killed if word not in ("--ledger", "l")
         ],
     }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from residualplanner import Ledger, load_plan
-from residualplanner.shell.cli import output
+from shell.specs import output
 
 CANARY = "canary-90ab"
 

@@ -3,13 +3,10 @@
 import hashlib
 import json
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -17,8 +14,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import Ledger, load_measurement
-from residualplanner.datasets import adult
-from residualplanner.method.plan.files import plan_hash
+from shell.specs import plan_hash
 from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL elsewhere")
@@ -96,7 +92,7 @@ from steps import CountDown
 
 noise = sys.modules["residualplanner.gate.measurement.discrete"]
 draw_flat = noise.draw_flat
-every = int(sys.argv.pop())  # so many kinds of steps further each time; 0 for a release that goes on until it is killed
+every = int(sys.argv.pop())  # so many kinds of steps further each time
 folder, steps = os.fsencode(sys.argv[1]), {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}
 
 def count_down(event, arguments):
@@ -117,10 +113,9 @@ for number in range(10**6):
     if child == 0:
         os.chdir(where)
         log = os.open("log", os.O_CREAT | os.O_WRONLY)
-        os.dup2(os.open(os.devnull if every else "told", os.O_WRONLY), 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         noise.draw_flat, kinds, sys.argv = drawing, CountDown(number * every), ["residualplanner", *sys.argv[2:]]
-        if every:
-            sys.addaudithook(count_down)
+        sys.addaudithook(count_down)
         try:
             main()
         except SystemExit as end:
@@ -196,45 +191,3 @@ def test_killed_at_any_step_on_the_disk(run, spec, records, tmp_path, monkeypatc
         (1, True, True, True),
         (1, True, False, True),
     }
-
-
-def test_killed_at_ten_random_moments(run, tmp_path, monkeypatch):
-    domain, data = adult()
-    (tmp_path / "domain.json").write_text(json.dumps(domain.to_json()))
-    run("init", tmp_path / "domain.json", "-o", tmp_path / "spec.toml")
-    pd.read_parquet(data).to_csv(tmp_path / "records.csv", index=False)
-    text, records = (tmp_path / "spec.toml").read_text(), tmp_path / "records.csv"
-
-    def start(number):
-        folder = tmp_path / str(number)
-        given = prepare(folder, text, records) | {"log", "told"}
-        os.mkfifo(folder / "told")
-        return given, begin(process), (folder / "told").open("rb")
-
-    with releases(tmp_path, 0, "--json") as process:
-        *_, told = start(0)
-        with told:
-            lines = [told.readline()]  # it has begun
-            begun = time.monotonic()
-            lines += told.readlines()
-        lasts = time.monotonic() - begun
-        assert int(process.stdout.readline()) == 0
-
-        chance, reached = random.Random(20301), []
-        for moment in range(10):
-            given, child, told = start(1 + moment)
-            with told:
-                # A tenth further each time by what it tells, since no two runs take as long, and then at random.
-                heard = [told.readline() for _ in range(1 + len(lines) * moment // 10)]
-                time.sleep(lasts * chance.random() / 10)
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-                heard += told.readlines()
-            assert int(process.stdout.readline()) in (0, signal.SIGKILL)
-            left = check_what_is_left(tmp_path / str(1 + moment), given)
-            assert left.charges or b'"measuring"' not in b"".join(heard)
-            reached.append((left.charges, left.is_measured or left.is_written))
-            if moment % 3 == 0:
-                check_that_one_can_go_on(run, tmp_path / str(1 + moment), left, monkeypatch)
-        process.kill()
-    assert len(set(reached)) > 1, "all kills fell at the same step: the test has shown nothing"

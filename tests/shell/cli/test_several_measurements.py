@@ -37,7 +37,10 @@ def test_it_says_what_may_be_claimed_for_all_and_names_every_file(run, measured,
 
 
 def test_one_measurement_twice_and_a_plan_among_them_are_refused_and_nothing_is_written(run, measured, folder):
-    for other, words in ((measured[0], "a measurement is there twice"), ("p", "p is a plan, which is for measure")):
+    for other, words in (
+        (measured[0], "a measurement is there twice"),
+        ("p", "p is a plan; reconstruct wants a measurement"),
+    ):
         result = run("reconstruct", measured[0], other, "-o", "tables", status=2)
         assert words in " ".join(result.output.split())
     assert not (folder / "tables").exists()

@@ -1,6 +1,7 @@
 """A spec says what the library's own nouns say."""
 
 import datetime as dt
+import json
 import math
 import re
 from fractions import Fraction
@@ -11,8 +12,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Among, Attribute, Bins, Domain, Hierarchy, Identity, Prefix, Range, Threshold, Workload
-from residualplanner.method.domain.labels import Into
-from shell.specs import domain_of, read_spec, spec_schema, spec_text, targets_of_spec, workload_of
+from shell.specs import Into, domain_of, read_spec, spec_schema, starting_spec, targets_of_spec, workload_of
 
 HEAD = """\
 budget = { zcdp = 1 }
@@ -87,7 +87,7 @@ def test_budgets_and_losses_are_the_librarys_own(spec):
         '{ pcost = "1/3" }': rp.pcost(Fraction(1, 3)),
         '{ approx_dp = { epsilon = "1", delta = "1e-9" } }': rp.approx_dp("1", "1e-9"),
     }.items():
-        assert read_spec(spec(f"budget = {text}\n{rest}")).budget.budget.pcost_exact == budget.pcost_exact
+        assert read_spec(spec(f"budget = {text}\n{rest}")).budget.pcost_exact == budget.pcost_exact
     for text, words in {
         '"sum"': rp.losses.SumOfVariances("cells").words,
         '{ sum = "equal" }': rp.losses.SumOfVariances("equal").words,
@@ -228,7 +228,9 @@ moe = 7
 
 
 def test_what_a_starting_spec_says_of_kinds_and_bases_may_be_used_as_it_stands(spec):
-    text = spec_text(Domain({"age": 85, "income": 10, "county": ["Kern"], "sex": 2}), up_to=1)
+    path = spec("").with_name("domain.json")
+    path.write_text(json.dumps({"age": 85, "income": 10, "county": ["Kern"], "sex": 2}))
+    text = starting_spec(path).text.replace("\nup_to = 2\n", "\nup_to = 1\n")
     (kinds,) = re.findall(r"^#   (kinds = .*)$", text, flags=re.MULTILINE)
     (queries,) = re.findall(r"^#   (queries = .*\{.*)$", text, flags=re.MULTILINE)
     found = list(workload_of(spec(text.replace("\nup_to = 1\n", f"\nup_to = 1\n{kinds}\n[[workload]]\n{queries}\n"))))

@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.nonnegative import fitted_mixture
-from shell.specs import told
+from shell.specs import fitted_mixture, told
 
 FACTS = """
 nonnegative = true

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from residualplanner import Ledger, load_measurement
-from residualplanner.gate.ledger import file as ledger_file
+from shell.specs import ledger_file
 from slowness import slow
 
 CALLS = {

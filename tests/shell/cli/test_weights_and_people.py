@@ -77,7 +77,7 @@ def test_a_missing_column_of_persons_or_order_is_refused_as_the_run_refuses_it(w
     records().drop(columns=column).to_csv("records.csv", index=False)
     dry, real = run(*command, "--dry-run"), run(*command)
     assert (dry.exit_code, dry.stderr) == (2, real.stderr.removesuffix("Nothing was written.\n"))
-    assert f"column '{column}' is missing from records.csv" in dry.stderr
+    assert f"records.csv: column '{column}' is missing from the data" in dry.stderr
 
 
 def test_a_promise_that_nothing_keeps_is_called_one(written, run):

@@ -6,16 +6,16 @@ import pandas as pd
 import pytest
 
 SECRET = "tell-nobody"
-#: For each kind of file how it is called in messages, and what for.
+#: For each kind of file how it is called in messages.
 KINDS = {
-    "p.plan": "a plan, which is for measure, compare and report",
-    "m.measurement": "a measurement, which is for reconstruct and synthesize",
-    "l.ledger": "a ledger, which is for ledger, report, and for --ledger of measure and release",
-    "spec.toml": "a spec, which is for plan, check and release",
-    "tables": "the folder of a release, which is for report and synthesize",
+    "p.plan": "a plan",
+    "m.measurement": "a measurement",
+    "l.ledger": "a ledger",
+    "spec.toml": "a spec",
+    "tables": "the folder of a release",
     "tables/manifest.json": "the manifest of a release; name its folder",
-    "records.csv": "a CSV file, which is for init, and as records for check, measure and release",
-    "parquet": "a Parquet file, which is for init, and as records for check, measure and release",
+    "records.csv": "a CSV file",
+    "parquet": "a Parquet file",
     "gzip": "a gzipped file",
     "book.xlsx": "an Excel workbook; save it as CSV",
     "page.html": "a web page",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner import Custom, Domain, Identity, Prefix, Range, Workload, approx_dp, marginals, pcost, select, zcdp
-from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
+from shell.specs import integer_basis, plan_of_part, restriction, scaled_plan
 from strategies import cases
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})

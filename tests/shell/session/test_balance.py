@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import residualplanner as rp
 from residualplanner import Ledger, approx_dp, pcost, zcdp
-from residualplanner.gate.ledger import Balance
+from shell.specs import Balance
 
 costs = st.fractions(min_value=Fraction(1, 10**8), max_value=10).filter(bool)
 EXACT = {"pcost": lambda number: number, "zcdp": lambda number: 2 * number, "gdp": lambda number: number**2}

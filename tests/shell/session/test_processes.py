@@ -14,9 +14,8 @@ import pytest
 
 import residualplanner as rp
 import session_processes
-from residualplanner.gate.measurement.measure import require_measurable
-from residualplanner.ground.stores import Folder
 from session_processes import PLAN, RECORDS
+from shell.specs import Folder, require_measurable
 from slowness import slow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there is no fork elsewhere")

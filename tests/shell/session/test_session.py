@@ -24,9 +24,7 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.gate.measurement.measure import require_measurable
-from residualplanner.gate.spend import warn_without_ledger
-from residualplanner.method.plan.files import plan_hash
+from shell.specs import plan_hash, require_measurable, warn_without_ledger
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
 RECORDS = np.array([[0, 0], [1, 2], [1, 1]])

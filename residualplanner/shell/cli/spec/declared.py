@@ -6,9 +6,10 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from residualplanner.ground.errors import DomainError
@@ -16,7 +17,6 @@ from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import day_of
 from residualplanner.method.domain.labels import Into, Label
-from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.tables import UNDECLARED
 
@@ -25,6 +25,13 @@ RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
+#: The types of columns, as dictionaries and schemas call them.
+_WHOLE_TYPE = re.compile(
+    "int(eger)?[0-9]*|whole|code|count|ordinal|long|short|byte|(nonNegative|positive)Integer|gYear|year"
+)
+_NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous")
+_TRUTH_TYPE = re.compile(r"bool(ean)?|logical", re.IGNORECASE)
+_DATE_TYPE = re.compile(r"date(-?time)?|timestamp", re.IGNORECASE)
 _WIDTH = 112
 _WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
 _NOTHING = About()
@@ -42,7 +49,8 @@ class Declared:
     def lines(self) -> list[str]:
         """The column's entry in a spec, below a comment with the note."""
         if self.attribute is None:
-            notes = [*_comment(", ".join(_about_entries(self.about))), *_comment(self.note)]
+            words = ", ".join(f"{word} = {toml_text(text)}" for word, text in self.about.to_json().items())
+            notes = [*_comment(words), *_comment(self.note)]
             return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
         return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
 
@@ -54,46 +62,72 @@ class Declared:
         return replace(self, attribute=attribute, about=about)
 
 
+def column_of(
+    name: str,
+    kind: str,
+    *,
+    values: Sequence[tuple[Any, Any]] | None = None,
+    limits: tuple[Any, Any] = (None, None),
+    where: str = "schema",
+) -> Declared:
+    """A column of a type, with its values and what they mean if these are listed, or with limits."""
+    if values is not None:
+        if not values or not all(isinstance(value, str | int) for value, _ in values):
+            return Declared(name, None, f"{kind}: values that are not strings or integers are to be declared as bins")
+        is_mixed = len({type(value) for value, _ in values}) > 1
+        meanings = ["" if meaning is None else str(meaning) for _, meaning in values]
+        return of_values(name, [str(value) if is_mixed else value for value, _ in values], meanings)
+    if _TRUTH_TYPE.fullmatch(kind):
+        return of_values(name, [True, False])
+    if _DATE_TYPE.fullmatch(kind):
+        return of_dates(name, *limits)
+    smallest, largest = map(_limit, limits)
+    is_number, is_whole = _NUMBER_TYPE.fullmatch(kind), _WHOLE_TYPE.fullmatch(kind)
+    if is_number or is_whole or (smallest, largest) != (None, None):
+        has_whole = all(limit is None or limit.is_integer() for limit in (smallest, largest))
+        return of_range(name, smallest, largest, is_whole=bool(is_whole or (has_whole and not is_number)))
+    return Declared(name, None, f"{kind}: its values are not in the {where}" if kind not in ("", "any") else "")
+
+
+def _limit(limit: Any) -> float | None:
+    try:
+        return None if limit is None or isinstance(limit, bool) else float(limit)
+    except (TypeError, ValueError):
+        return None
+
+
 def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
     """A column whose values are listed.
 
     If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
     are booleans; all others are strings, as which the values in CSV files are matched.  Meanings stand beside values.
-
-    Example:
-        >>> of_values("sex", ["F", "M"]).attribute
-        Attribute('sex', labels=['F', 'M'])
-        >>> of_values("sex", ["1", "2"], ["female", "male"]).attribute
-        Attribute('sex', labels={1: 'female', 2: 'male'})
-        >>> of_values("grade", ["0", "1", "2"]).attribute, of_values("region", ["01", "2"]).attribute
-        (Attribute('grade', size=3), Attribute('region', labels=['01', '2']))
     """
     meaning_of = dict.fromkeys(values, "") | dict(zip(values, meanings, strict=False))
     labels = _labels(list(meaning_of))
     in_words = ["" if meaning == str(value) else meaning for value, meaning in meaning_of.items()]
     if any(in_words):
-        mapping = dict(zip(labels, in_words, strict=True))
-        if len(mapping) < len(labels):  # two values are one label, as "true" and "True"
-            raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
-        return Declared(name, Attribute(name, labels=mapping))
+        return Declared(name, Attribute(name, labels=labels_of_pairs(name, zip(labels, in_words, strict=True))))
     is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
     return Declared(name, Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels))
 
 
-def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
-    """A column of numbers between two limits: their values if they are few integers, else bins by hand.
+def labels_of_pairs(name: str, pairs: Iterable[tuple[Any, str]]) -> dict[Any, str]:
+    """The meaning of each label; DomainError where a label is there twice, also as ``True`` and ``1``."""
+    listed = list(pairs)
+    if len({(type(label), label) for label, _ in listed}) < len(listed):
+        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
+    return dict(listed)
 
-    Example:
-        >>> of_range("age", 0, 99, is_whole=True).attribute
-        Attribute('age', size=100)
-        >>> of_range("income", 0, 1e6, is_whole=False).note
-        'numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }'
-    """
+
+def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
+    """A column of numbers between two limits: their values if they are few integers, else bins by hand."""
     kind = "integers" if is_whole else "numbers"
     if smallest is None or largest is None:
-        both = (("from", smallest), ("to", largest))
-        limits = "".join(f" {word} {number_text(limit)}" for word, limit in both if limit is not None)
-        return Declared(name, None, f"{kind}{limits}: write {{ bins = [...] }}, or a number of codes 0, 1, ..")
+        return Declared(
+            name,
+            None,
+            f"{kind}{_limits_text(smallest, largest)}: write {{ bins = [...] }}, or a number of codes 0, 1, ..",
+        )
     if is_whole and 0 <= largest - smallest < RANGE_LIMIT:
         first, last = math.ceil(smallest), math.floor(largest)
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
@@ -103,20 +137,20 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
 
 
 def of_dates(name: str, smallest: object, largest: object) -> Declared:
-    """A column of dates, whose bins are to be declared by hand, with its limits as far as they are known.
-
-    Example:
-        >>> of_dates("born", "2019-11-30", None).note
-        'dates from 2019-11-30: write { months = ["2019-11", "..."] }, { years = [2019, ...] } or { bins = [...] }'
-    """
-    both = (("from", smallest), ("to", largest))
-    limits = "".join(f" {word} {limit}" for word, limit in both if limit is not None)
+    """A column of dates, whose bins are to be declared by hand, with its limits as far as they are known."""
     days = [str(limit) if limit is not None and day_of(str(limit)) is not None else "" for limit in (smallest, largest)]
     months = ", ".join(f'"{day[:7] or "..."}"' for day in days)
     years = ", ".join(day[:4] or "..." for day in days)
+    limits = _limits_text(smallest, largest)
     return Declared(
         name, None, f"dates{limits}: write {{ months = [{months}] }}, {{ years = [{years}] }} or {{ bins = [...] }}"
     )
+
+
+def _limits_text(smallest: object, largest: object) -> str:
+    both = (("from", smallest), ("to", largest))
+    texts = ((word, number_text(limit) if isinstance(limit, float) else limit) for word, limit in both)
+    return "".join(f" {word} {limit}" for word, limit in texts if limit is not None)
 
 
 def _labels(values: list[Label]) -> list[Label]:
@@ -145,75 +179,73 @@ def string_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def toml_text(value: Any) -> str:
+    """A value as TOML, with exact numbers in quotes.
+
+    Example:
+        >>> toml_text({"low": Fraction(1, 2), "bins": [0.5, 20, math.inf], "above": "clip", "a b": True})
+        '{ low = "1/2", bins = [0.5, 20, inf], above = "clip", "a b" = true }'
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | Fraction():
+            return string_text(str(value))
+        case float():
+            return number_text(value)
+        case int() | dt.date():
+            return str(value)
+        case Mapping():
+            return "{ " + ", ".join(f"{key_text(name)} = {toml_text(each)}" for name, each in value.items()) + " }"
+    return _list(list(map(toml_text, value)))
+
+
 def attribute_text(attribute: Attribute) -> str:
     """The value of an attribute's entry in a spec, in the shortest form."""
     fields = _value_fields(attribute)
     for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing)):
         if isinstance(rule, Into):
-            is_word = rule.label in ("error", "drop")
-            fields[word] = f"{{ into = {_label(rule.label)} }}" if is_word else _label(rule.label)
+            fields[word] = {"into": rule.label} if rule.label in ("error", "drop") else rule.label
         elif rule != "error":
-            fields[word] = string_text(rule)
+            fields[word] = rule
     if set(fields) in ({"size"}, {"labels"}) and not attribute.about:
-        return next(iter(fields.values()))
-    entries = [f"{word} = {value}" for word, value in fields.items()]
-    return "{ " + ", ".join([*entries, *_about_entries(attribute.about)]) + " }"
+        return toml_text(next(iter(fields.values())))
+    return toml_text(fields | attribute.about.to_json())
 
 
 def weight_text(weight: Weight) -> str:
-    """The inline table of a weight, with exact numbers."""
-    numbers = f"maximum = {string_text(str(weight.maximum))}, unit = {string_text(str(weight.unit))}"
-    return f"{{ column = {string_text(weight.name)}, {numbers}, above = {string_text(weight.above)} }}"
+    """The inline table of a weight."""
+    return toml_text({"column": weight.name, "maximum": weight.maximum, "unit": weight.unit, "above": weight.above})
 
 
-def _about_entries(about: About) -> list[str]:
-    return [f"{word} = {string_text(text)}" for word, text in about.to_json().items()]
-
-
-def _value_fields(attribute: Attribute) -> dict[str, str]:
+def _value_fields(attribute: Attribute) -> dict[str, Any]:
     """The entries that say which values there are."""
-    bins = attribute.bins
-    if bins is not None:
-        period = _period(bins)
-        if period is not None:
-            return period
-        edges = [edge.isoformat() if isinstance(edge, dt.date) else number_text(edge) for edge in bins.edges]
-        return {"bins": _list(edges), "labels": _list([string_text(label) for label in bins.labels])}
+    if attribute.bins is not None:
+        return _period(attribute.bins) or {"bins": attribute.bins.edges, "labels": attribute.bins.labels}
     if attribute.numeric is not None:
-        return {"numeric": _numeric_text(attribute.numeric)}
+        numeric = attribute.numeric
+        low, *inner, high = (edge * numeric.unit for edge in numeric.edges)
+        limits = {"low": low, "high": high, "unit": numeric.unit, "bins": inner}
+        return {"numeric": limits | {"outside": numeric.outside, "between_units": numeric.between_units}}
     if attribute.labels is None:
-        return {"size": str(len(attribute.values))}
-    is_date = attribute.matching == "date"
-    labels = [str(label) if is_date else _label(label) for label in attribute.labels]
-    if attribute.meanings:
-        pairs = zip(labels, attribute.meanings, strict=True)
-        labels = [f"[{label}, {string_text(meaning)}]" if meaning else label for label, meaning in pairs]
-    return {"labels": _list(labels)}
+        return {"size": len(attribute.values)}
+    labels: list[Any] = list(attribute.labels)
+    if attribute.matching == "date":
+        labels = [dt.date.fromisoformat(str(label)) for label in labels]
+    meanings = attribute.meanings or [""] * len(labels)
+    return {"labels": [[label, words] if words else label for label, words in zip(labels, meanings, strict=True)]}
 
 
-def _numeric_text(numeric: Numeric) -> str:
-    edges = [string_text(str(edge * numeric.unit)) for edge in numeric.edges]
-    fields = {"low": edges[0], "high": edges[-1], "unit": string_text(str(numeric.unit)), "bins": _list(edges[1:-1])}
-    rules = {"outside": string_text(numeric.outside), "between_units": string_text(numeric.between_units)}
-    return "{ " + ", ".join(f"{word} = {text}" for word, text in (fields | rules).items()) + " }"
-
-
-def _period(bins: Bins) -> dict[str, str] | None:
+def _period(bins: Bins) -> dict[str, Any] | None:
     """The entry for bins of months or years, from the first to the last; None for others."""
     first, last = bins.labels[0], bins.labels[-1]
     with suppress(DomainError):
         if _MONTH.fullmatch(first) and bins == Bins.months(first, last):
-            return {"months": _list([string_text(first), string_text(last)])}
+            return {"months": [first, last]}
     with suppress(DomainError, ValueError):
         if _YEAR.fullmatch(first) and bins == Bins.years(int(first), int(last)):
-            return {"years": _list([str(int(first)), str(int(last))])}
+            return {"years": [int(first), int(last)]}
     return None
-
-
-def _label(label: Label) -> str:
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    return string_text(label) if isinstance(label, str) else str(label)
 
 
 def number_text(number: float) -> str:

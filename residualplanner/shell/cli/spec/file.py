@@ -11,9 +11,8 @@ from typing import Any, Literal
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from residualplanner.ground.checks import limited_bytes
-from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
+from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
@@ -22,10 +21,10 @@ from residualplanner.shell.cli.spec.values import (
     Exact,
     Loss,
     Real,
+    SpecBudget,
     SpecTable,
     messages_of,
     refusal,
-    unlike,
 )
 
 #: The longest spec, in bytes.
@@ -42,18 +41,14 @@ class QueriesTable(SpecTable):
     order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
     up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
     max_cells: int | None = Field(None, ge=1, description="Leave out tables with more cells than this.")
-    queries: list[Query] | None = Field(
-        None, min_length=1, description="The tables one by one: names, or a kind of query for each name."
-    )
+    queries: list[Query] | None = Field(None, min_length=1, description="Tables one by one: names, or kinds by name.")
     kinds: dict[str, Kind] = Field(
-        {}, description="The kinds of query on some attributes, in place of one count per value."
+        {}, description="Kinds of query on some attributes, in place of one count per value."
     )
     at_least: int | None = Field(
-        None, ge=1, description="Count the records that match a cell in at least so many attributes, not in all."
+        None, ge=1, description="Who matches a cell in at least so many attributes, not in all."
     )
-    where: Where = Field(
-        {}, description="Which records the tables are about: of some attributes a label, or several; all if left out."
-    )
+    where: Where = Field({}, description="Which records they are about: of some attributes a label, or several.")
     weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
 
     @model_validator(mode="after")
@@ -77,64 +72,13 @@ class TargetTable(SpecTable):
     moe: Real = Field(description="The margin of error, in counts.")
 
 
-class ApproxTable(SpecTable):
-    """(epsilon, delta)-differential privacy."""
-
-    epsilon: Exact
-    delta: Exact
-
-
-def _toml_text(budget: Budget) -> str:
-    return f'{{ {budget.notion} = "{budget.given[0]}" }}'
-
-
-class BudgetTable(SpecTable):
-    """The privacy budget, in one notion of privacy."""
-
-    zcdp: Exact | None = None
-    pcost: Exact | None = None
-    approx_dp: ApproxTable | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_a_notion_of_discrete_noise(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise unlike('expected a table such as { zcdp = "0.5" }', value)
-        if {"epsilon", "delta"} & set(value):
-            raise refusal('epsilon and delta stand together: { approx_dp = { epsilon = "1", delta = "1e-9" } }')
-        if "gdp" in value:
-            try:
-                require_discrete(gdp(value["gdp"]), spelled=_toml_text)
-            except BudgetError as error:
-                raise refusal(str(error)) from None
-        return value
-
-    @model_validator(mode="after")
-    def _is_one(self) -> "BudgetTable":
-        if len(self.model_dump(exclude_none=True)) != 1:
-            raise refusal("give exactly one of zcdp, approx_dp and pcost")
-        return self
-
-    @property
-    def budget(self) -> Budget:
-        """The same as the library's noun; BudgetError where a number is out of range."""
-        if self.approx_dp is not None:
-            return approx_dp(self.approx_dp.epsilon, self.approx_dp.delta)
-        if self.zcdp is not None:
-            return zcdp(self.zcdp)
-        assert self.pcost is not None  # the file has exactly one of the three
-        return pcost(self.pcost)
-
-
 class WeightTable(SpecTable):
     """The column that says how much each record counts."""
 
     column: str = Field(description="The column, which is none of [domain].")
     maximum: Exact = Field(description="The largest weight, as publicly known: noise is as if every record had it.")
     unit: Exact = Field("1", description="All weights are multiples of it.")
-    above: Literal["refuse", "clip"] = Field(
-        "refuse", description="Of a larger weight: the records are refused, or it counts as the maximum."
-    )
+    above: Literal["refuse", "clip"] = Field("refuse", description="What becomes of a larger weight.")
 
     @property
     def weight(self) -> Weight:
@@ -146,15 +90,9 @@ class PeopleTable(SpecTable):
     """Whose each record is: of each person no more records are counted than the plan protects."""
 
     person: str = Field(description="The column that says whose a record is: integers or text.")
-    keep: int | None = Field(
-        None, ge=1, le=10**6, description="How many records of each person count; it sets records_per_person."
-    )
-    order: str | None = Field(
-        None, description="The column by which each person's records are ordered, the first of which count."
-    )
-    key: str | None = Field(
-        None, description="64 hexadecimal digits from which random choices follow: the same choice in every run."
-    )
+    keep: int | None = Field(None, ge=1, le=10**6, description="How many of each count; it sets records_per_person.")
+    order: str | None = Field(None, description="The column by which each person's first records are those that count.")
+    key: str | None = Field(None, description="64 hexadecimal digits for the same random choice in every run.")
 
     @field_validator("key")
     @classmethod
@@ -184,45 +122,32 @@ class LedgerTable(SpecTable):
     """The ledger that every release of the spec is charged to."""
 
     file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
-    budget: BudgetTable | None = Field(
-        None, description="The most that all releases together may cost; the first release begins the ledger with it."
-    )
+    budget: SpecBudget | None = Field(None, description="The most that all releases cost; the first one begins it.")
 
 
 class SpecFile(SpecTable):
     """A release: its schema, its tables, its budget."""
 
-    budget: BudgetTable | None = Field(None, description="The privacy budget; give this or at_most.")
+    budget: SpecBudget | None = Field(None, description="The privacy budget; give this or at_most.")
     at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
     loss: Loss = Field(SumOfVariances(), description="The loss to minimize.")
     targets: list[TargetTable] = Field(
-        [],
-        max_length=1000,
-        description="Margins of error to reach, in place of a loss; without a budget, the least one for them is found.",
+        [], max_length=1000, description="Margins of error to reach, in place of a loss."
     )
-    reserve: BetweenZeroAndOne = Field(
-        0.01, description="With targets: the part of the cost for noise that no target limits."
-    )
+    reserve: BetweenZeroAndOne = Field(0.01, description="The part of the cost for noise that no target limits.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
-        "optimal",
-        description="The bases of attributes with kinds of query: the best for them; the best for them in each set of "
-        "attributes; or the best that are orthogonal to the total.",
+        "optimal", description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total."
     )
     neighbors: Literal["add-remove", "replace"] = Field(
-        "add-remove",
-        description="Neighbors: a record more or less; or a record with other values, their number public.",
+        "add-remove", description="A record more or less; or one with other values, their number public."
     )
     records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
-    people: PeopleTable | None = Field(
-        None, description="Whose each record is, so that records_per_person is true, not only promised."
-    )
+    people: PeopleTable | None = Field(None, description="Whose each record is: it keeps what records_per_person says.")
     noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
     ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
     domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
-    weight: WeightTable | None = Field(
-        None, description="The column by which records are weighted: tables hold its totals, not numbers of records."
-    )
+    weight: WeightTable | None = Field(None, description="The column whose totals tables hold, not numbers of records.")
     workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
     output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
     _path: Path = PrivateAttr(Path())

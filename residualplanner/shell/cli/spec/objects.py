@@ -1,6 +1,6 @@
 """What a spec means: the library's own nouns, from a checked file and the files beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -30,6 +30,7 @@ from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.publish.maps import Boundaries
+from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import AttributeTable, KindTable, Query, Where
 
@@ -139,10 +140,7 @@ def _labels(name: str, declared: list[Any]) -> Any:
     """The labels as a list, or as a mapping to their meanings where some have one."""
     if not any(isinstance(entry, tuple) for entry in declared):
         return declared
-    pairs = [entry if isinstance(entry, tuple) else (entry, "") for entry in declared]
-    if len({(type(label), label) for label, _ in pairs}) < len(pairs):
-        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
-    return dict(pairs)
+    return labels_of_pairs(name, (entry if isinstance(entry, tuple) else (entry, "") for entry in declared))
 
 
 def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
@@ -164,10 +162,7 @@ def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> 
         query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
         for at, query in _with_places(table.queries, where)
     ]
-    unused = sorted(set(kinds).difference(*table.queries))
-    if unused:
-        problem = f"{where}, kinds: no query of this table has the {names_text('attribute', unused)}"
-        raise WorkloadError(f"{problem}; add each to a query, or remove its kind")
+    _require_used(kinds, set().union(*table.queries), where, "add each to a query")
     return Workload(domain, queries, weights=[table.weight] * len(queries))
 
 
@@ -176,20 +171,20 @@ def _family(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> 
     kinds = _kinds(table, where, spec)
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
-    unused = [name for name in kinds if not family.uses[domain.positions((name,))].any()]
-    if unused:
-        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
-        raise WorkloadError(
-            f"{problem}: with these kinds they all have more than max_cells cells; raise max_cells, or write those "
-            "that you want as queries = [...]"
-            if table.max_cells
-            else f"{problem}; include more attributes, or remove its kind"
-        )
+    used = {name for name in kinds if family.uses[domain.positions((name,))].any()}
+    _require_used(kinds, used, where, "include more attributes, raise max_cells, or write queries = [...]")
     if table.weight == 1:
         return family
     Workload(domain, [()], weights=[table.weight])  # refuses a weight that is none
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
+
+
+def _require_used(kinds: Mapping[str, Kind], used: Set[str], where: str, remedy: str) -> None:
+    unused = sorted(set(kinds) - used)
+    if unused:
+        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
+        raise WorkloadError(f"{problem}; {remedy}, or remove its kind")
 
 
 def _kinds(table: QueriesTable, where: str, spec: SpecFile) -> dict[str, Kind]:
@@ -260,7 +255,7 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
     """The best noise for the spec's workload."""
     return select(
         workload,
-        budget=None if spec.budget is None else spec.budget.budget,
+        budget=spec.budget,
         at_most=spec.at_most,
         loss=targets_of_spec(spec) or spec.loss,
         gap=spec.gap,

@@ -78,12 +78,8 @@ class NumericTable(SpecTable):
     high: Exact = Field(description="The largest.")
     unit: Exact = Field(1, description='What amounts are multiples of, such as 100 or "0.01".')
     bins: NumericBins = Field(1, description="How many bins of equal width, or the edges between low and high.")
-    outside: Literal["refuse", "clip"] = Field(
-        "refuse", description="What becomes of amounts outside the limits: refuse (the rule unknown holds), or clip."
-    )
-    between_units: Literal["round", "refuse"] = Field(
-        "round", description="What becomes of amounts between two multiples of the unit: round, or refuse."
-    )
+    outside: Literal["refuse", "clip"] = Field("refuse", description="Of amounts outside; to refuse: they are unknown.")
+    between_units: Literal["round", "refuse"] = Field("round", description="Of amounts between multiples of the unit.")
 
 
 class AttributeTable(SpecTable):
@@ -91,35 +87,25 @@ class AttributeTable(SpecTable):
 
     size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
     labels: list[DeclaredLabel] | None = Field(
-        None, min_length=1, description="The values themselves, or pairs of a value and its meaning; or names of bins."
+        None, min_length=1, description="The values, or pairs of a value and its meaning; or names of bins."
     )
     bins: list[Edge] | None = Field(
-        None, min_length=2, description="Edges of intervals of numbers or dates, strictly increasing."
+        None, min_length=2, description="Increasing edges of intervals of numbers or dates."
     )
     months: list[Month] | None = Field(
-        None, min_length=2, max_length=2, description="The first and the last month, for a column of dates."
+        None, min_length=2, max_length=2, description="Of dates: the first and the last."
     )
-    years: list[int] | None = Field(
-        None, min_length=2, max_length=2, description="The first and the last year, for a column of dates."
-    )
-    numeric: NumericTable | None = Field(
-        None, description="Limits and bins of amounts, for a column whose sums are published."
-    )
-    hierarchy: str | None = Field(
-        None, description="A CSV file beside the spec, whose leaves are the values: a code and a name on each level."
-    )
-    levels: Levels | None = Field(
-        None, description="Of the file, from coarse to fine; or each with its columns of codes and names."
-    )
+    years: list[int] | None = Field(None, min_length=2, max_length=2, description="Of dates: the first and the last.")
+    numeric: NumericTable | None = Field(None, description="Limits and bins of amounts whose sums are published.")
+    hierarchy: str | None = Field(None, description="A CSV file beside the spec, whose leaves are the values.")
+    levels: Levels | None = Field(None, description="Of the file, from coarse to fine; or each with its columns.")
     code_lengths: CodeLengths = Field({}, description='How many characters codes have, by level; "any": they differ.')
     encoding: str = Field("utf-8", description="Of the file.")
     separator: str = Field(",", description="Between two entries of a line of the file.")
     unknown: Rule = Field(
-        "error", description="For values that are none of these: error, drop, one of the values, or a label of its own."
+        "error", description="For other values: error, drop, one of the values, or a label of its own."
     )
-    missing: Rule = Field(
-        "error", description="For records without a value: error, drop, one of the values, or a label of its own."
-    )
+    missing: Rule = Field("error", description="The same for records without a value.")
     title: str = Field("", description="What the column is called, for readers of the tables.")
     unit: str = Field("", description="The unit of its values.")
     source: str = Field("", description="Where its definition is from.")
@@ -129,9 +115,7 @@ class AttributeTable(SpecTable):
     def _has_values(self) -> "AttributeTable":
         values = [self.size, self.bins or self.labels, self.months, self.years, self.numeric, self.hierarchy]
         if sum(given is not None for given in values) != 1:
-            raise refusal(
-                "give exactly one of size, labels, bins, months, years, numeric and hierarchy (bins may have labels)"
-            )
+            raise refusal("give exactly one of size, labels, bins, months, years, numeric and hierarchy")
         if (self.hierarchy is None) != (self.levels is None):
             raise refusal(
                 'a hierarchy is a file and its levels: hierarchy = "county.csv", levels = ["state", "county"]'
@@ -181,36 +165,24 @@ _GroupLevel = Annotated[
 class KindTable(SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"] = Field(
-        description="identity, prefix, range, sum, mean, quantiles, hierarchy, custom or matching."
-    )
+    kind: Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"]
     by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
     between: list[Real] | None = Field(
-        None,
-        min_length=2,
-        max_length=2,
-        description="Of a mean: two amounts between which the means are expected, from public knowledge.",
+        None, min_length=2, max_length=2, description="Of a mean: two amounts between which means are expected."
     )
-    probabilities: list[Real] | None = Field(
-        None, description="Of quantiles: numbers between 0 and 1, such as [0.5]; quartiles without."
-    )
-    levels: list[_GroupLevel] | None = Field(
-        None, description="Of a hierarchy, from coarse to fine: widths of bands, or groups and their members."
-    )
+    probabilities: list[Real] | None = Field(None, description="Of quantiles: between 0 and 1; quartiles without.")
+    levels: list[_GroupLevel] | None = Field(None, description="Of a hierarchy: widths of bands, or groups of members.")
     total: Annotated[bool | str, expected("true, false or a string")] = Field(
         True, description="Whether a hierarchy has a row for all values, or its name."
     )
     leaves: bool = Field(True, description="Whether a hierarchy has a row for each value.")
-    crosswalk: CrosswalkTable | None = Field(
-        None,
-        description="Of a hierarchy whose attribute has a file: other groups of its leaves, in a file of their own.",
-    )
+    crosswalk: CrosswalkTable | None = Field(None, description="Of a hierarchy in a file: other groups of its leaves.")
     matrix: list[list[Real]] | None = Field(
-        None, description="Of a custom query: a row for each answer, with a number for each value."
+        None, description="Of a custom query: for each answer a number for each value."
     )
     labels: list[str] | None = Field(None, description="The names of the rows of a custom query.")
     at_least: int | None = Field(
-        None, ge=1, description="Of matching, how many of a query's attributes of this kind a record must match."
+        None, ge=1, description="How many attributes of the kind matching a record must match."
     )
 
     @model_validator(mode="after")

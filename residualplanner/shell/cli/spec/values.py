@@ -17,9 +17,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.losses import MaxVariance, SumOfVariances
+from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
 
 #: How many messages are shown.
 _LIMIT = 20
@@ -137,6 +139,37 @@ Loss = Annotated[
     SumOfVariances | MaxVariance,
     PlainValidator(_loss),
     WithJsonSchema({"anyOf": [{"enum": ["sum", "max"]}, _SUM_SCHEMA | {"additionalProperties": False}]}),
+]
+
+
+_FORMS = 'one of { zcdp = "0.5" }, { pcost = "1" } and { approx_dp = { epsilon = "1", delta = "1e-9" } }'
+
+
+def _budget(value: Any) -> Budget:
+    """A budget by the name of its notion; refused where it does not hold for the discrete noise that is drawn."""
+    makers: dict[str, Any] = {"zcdp": zcdp, "pcost": pcost, "gdp": gdp}
+    found: Budget | None = None
+    try:
+        match value:
+            case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
+                found = approx_dp(epsilon, delta)
+            case {**named} if len(named) == 1 and set(named) <= set(makers):
+                found = makers[next(iter(named))](*named.values())
+        if found is None:
+            raise unlike(f"expected {_FORMS}", value)
+        require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
+    except BudgetError as error:
+        raise refusal(str(error)) from None
+    return found
+
+
+_EXACT: dict[str, Any] = {"type": ["string", "number"]}
+_APPROX = {"type": "object", "required": ["epsilon", "delta"], "properties": {"epsilon": _EXACT, "delta": _EXACT}}
+_NOTIONS = {"zcdp": _EXACT, "pcost": _EXACT, "approx_dp": _APPROX}
+SpecBudget = Annotated[
+    Budget,
+    PlainValidator(_budget),
+    WithJsonSchema({"type": "object", "minProperties": 1, "properties": _NOTIONS, "additionalProperties": False}),
 ]
 
 

@@ -4,9 +4,9 @@ import csv
 import io
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from residualplanner.ground.margins import require_level
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.workload.query import QueryLike, written_query
-from residualplanner.shell.cli.options import NumberOptions, PlanOptions
+from residualplanner.shell.cli.options import PlanOptions, TableOptions
 from residualplanner.shell.cli.output import Output, naming
-from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text, numbers_by_name
-from residualplanner.shell.cli.spec.file import BudgetTable, SpecFile, read_spec
+from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text
+from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.tables import KnownTable
@@ -37,15 +37,12 @@ _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
 }
 
 
-def typed_output(level: float | None, numbers: NumberOptions | None = None, **words: str | None) -> dict[str, Any]:
-    """The options that were typed in place of entries of a spec's [output], by name."""
-    if level is not None:
-        require_level(level)
-    typed = {"level": level} | words | ({} if numbers is None else asdict(numbers))
-    return {name: value for name, value in typed.items() if value is not None}
+def given(group: PlanOptions | TableOptions) -> dict[str, Any]:
+    """The options of a group that were typed, by name."""
+    return {name: value for name, value in asdict(group).items() if value is not None}
 
 
-def overridden(spec: SpecFile, typed: PlanOptions, in_output: Mapping[str, Any], output: Output) -> SpecFile:
+def overridden(spec: SpecFile, typed: PlanOptions, tables: TableOptions, output: Output) -> SpecFile:
     """A spec with options in place of its entries, which is said."""
     _require_one_limit(spec, typed)
     changes: dict[str, Any] = {}
@@ -54,9 +51,7 @@ def overridden(spec: SpecFile, typed: PlanOptions, in_output: Mapping[str, Any],
             budget = budget_of_text(typed.budget)
         except BudgetError as error:
             raise BudgetError(f"--budget: {error}") from None
-        numbers = numbers_by_name(budget)
-        table = BudgetTable.model_validate(numbers if budget.notion in numbers else {budget.notion: numbers})
-        changes |= {"budget": table, "at_most": None}
+        changes |= {"budget": budget, "at_most": None}
     if typed.at_most is not None:
         if not 0 < typed.at_most < math.inf:
             loss = "the largest loss allowed is a number above 0, in counts squared"
@@ -64,43 +59,39 @@ def overridden(spec: SpecFile, typed: PlanOptions, in_output: Mapping[str, Any],
         changes |= {"budget": None, "at_most": typed.at_most}
     if typed.loss is not None:
         changes |= {"loss": _LOSSES[typed.loss], "targets": []}
-    if in_output:
-        changes["output"] = spec.output.model_copy(update=in_output)
-    given = {name: value for name, value in asdict(typed).items() if value is not None} | dict(in_output)
-    if given:
-        words = ", ".join(f"{name} {value}" for name, value in given.items())
-        output.say(f"{'Changed':<11} {words}; all else as in {spec.path}", event="changed", **given)
+    if given(tables):
+        changes["output"] = _with_options(spec.output, tables)
+    every = given(typed) | given(tables)
+    if every:
+        words = ", ".join(f"{name} {value}" for name, value in every.items())
+        output.fact("Changed", f"{words}; all else as in {spec.path}", **every)
     return spec.model_copy(update=changes)
 
 
+def _with_options(table: OutputTable, typed: TableOptions) -> OutputTable:
+    if typed.level is not None:
+        require_level(typed.level)
+    return table.model_copy(update=given(typed))
+
+
 def _require_one_limit(spec: SpecFile, typed: PlanOptions) -> None:
-    path = spec.path
+    """Raise BudgetError unless options and spec together say what is minimized, and what limits it."""
     if typed.budget is not None and typed.at_most is not None:
         raise BudgetError(
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
             "loss that is left; give one of them"
         )
-    if spec.targets and typed.at_most is not None and typed.loss is None:
-        raise BudgetError(f"{path} has [[targets]] in place of a loss; say with --loss what --at-most is to limit")
-    if spec.targets and typed.loss is not None and (typed.budget or spec.budget or typed.at_most) is None:
-        raise BudgetError(f"{path} has [[targets]] in place of a budget; add --budget or --at-most to --loss")
-    if typed.loss is not None and typed.budget is None and typed.at_most is None and spec.at_most is not None:
-        raise BudgetError(
-            f"{path} limits its own loss by at_most, which does not apply to --loss {typed.loss}; add --at-most with a "
-            "limit for that loss, in counts squared, or a --budget"
-        )
+    has_limit = typed.budget is not None or typed.at_most is not None
+    # at_most of the spec limits the spec's own loss, and targets stand in place of a loss and of a limit
+    lacks_loss = bool(spec.targets) and typed.at_most is not None and typed.loss is None
+    lacks_limit = typed.loss is not None and not has_limit and spec.budget is None
+    if lacks_loss or lacks_limit:
+        added = "--loss" if lacks_loss else "--budget or --at-most"
+        raise BudgetError(f"{spec.path} has no {'loss' if lacks_loss else 'limit for that loss'}; add {added}")
 
 
-#: How entries are typed as options.
-_WORDS: Mapping[str, Callable[[Any], Sequence[str]]] = {
-    "nonnegative": lambda value: ["--nonnegative" if value else "--no-nonnegative"],
-    "round_to": lambda value: ["--round-to", str(value)],
-    "with_unbiased": lambda value: ["--with-unbiased" if value else "--without-unbiased"],
-    "published_errors": lambda value: ["--published-errors", str(value)],
-    "format": lambda value: ["--format", value],
-    "profile": lambda value: ["--profile", value],
-    "level": lambda value: ["--level", str(value)],
-}
+#: How entries are typed that are true in a spec and not to be.
+_NEGATED = {"nonnegative": "--no-nonnegative", "with_unbiased": "--without-unbiased"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +111,13 @@ class WantedOutput:
         if self.spec is None or not self.table.is_adjusted:
             return ()
         own = read_spec(self.spec.path).output
-        values = {name: getattr(self.table, name) for name in _WORDS}
-        typed = [_WORDS[name](value) for name, value in values.items() if value != getattr(own, name)]
-        return ("--spec", str(self.spec.path), *itertools.chain.from_iterable(typed))
+        words = ["--spec", str(self.spec.path)]
+        for name in (option.name for option in fields(TableOptions)):
+            value = getattr(self.table, name)
+            if value != getattr(own, name):
+                words.append(_NEGATED[name] if value is False else f"--{name.replace('_', '-')}")
+                words += [] if isinstance(value, bool) else [str(value)]
+        return tuple(words)
 
     @property
     def report_options(self) -> tuple[str, ...]:
@@ -149,15 +144,20 @@ class WantedOutput:
         )
 
 
+def output_of(spec: Path | None, typed: TableOptions | None = None) -> WantedOutput:
+    """What the [output] of a spec says of tables, with options in its place; what options say alone without a spec."""
+    read = None if spec is None else read_spec(spec)
+    return WantedOutput(_with_options(OutputTable() if read is None else read.output, typed or TableOptions()), read)
+
+
 def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None) -> StatedTable:
     query = query_of_spec(table.query, {}, where, spec=spec)
-    if table.file is None or spec is None:  # only a spec names files
-        counts: Any = table.counts
-        return StatedTable(query, counts, where)
-    try:
-        counts = _counts_of_file(file_beside(spec, table.file), query, domain)
-    except ResidualPlannerError as error:
-        raise WorkloadError(f"{where}: {error}") from None
+    counts: Any = table.counts
+    if table.file is not None and spec is not None:  # only a spec names files
+        try:
+            counts = _counts_of_file(file_beside(spec, table.file), query, domain)
+        except ResidualPlannerError as error:
+            raise WorkloadError(f"{where}: {error}") from None
     return StatedTable(query, counts, where)
 
 
@@ -169,42 +169,32 @@ def _counts_of_file(path: Path, query: QueryLike, domain: Domain) -> NDArray[np.
     """
     written = written_query(domain, query)
     names = [domain.names[position] for position in written.positions]
-    pairs = zip(names, written.kinds, strict=True)
-    codes = [{str(label): code for code, label in enumerate(kind.labels(domain[name]))} for name, kind in pairs]
-    found = np.full([len(axis) for axis in codes], np.nan)
-    columns = [*names, "count"]
+    kinds = zip(names, written.kinds, strict=True)
+    labels = [[str(label) for label in kind.labels(domain[name])] for name, kind in kinds]
+    cells = dict.fromkeys(itertools.product(*labels), math.nan)
     with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
         try:
-            header = next(reader, [])
-            if sorted(header) != sorted(columns):
-                text = f"its first line must name the columns {', '.join(columns)}, and no others"
+            reader = csv.DictReader(file, strict=True)
+            if sorted(reader.fieldnames or ()) != sorted([*names, "count"]):
+                text = f"its first line must name the columns {', '.join([*names, 'count'])}, and no others"
                 raise FileFormatError(f"{path}: {text}")
-            for row in itertools.islice(reader, found.size + 1):
-                if len(row) != len(header):
-                    raise FileFormatError(f"{path}, line {reader.line_num}: expected {len(header)} values")
-                by_name = dict(zip(header, row, strict=True))
-                cell = tuple(axis.get(by_name[name]) for name, axis in zip(names, codes, strict=True))
-                found[cell] = _count(f"{path}, line {reader.line_num}", by_name["count"], names, cell, found)
+            for row in itertools.islice(reader, len(cells) + 1):
+                cell = tuple(row[name] for name in names)
+                if None in row or not math.isnan(cells.get(cell, 0)):
+                    words = "expected the labels of one cell of the table, which has had no line before, and its count"
+                    raise FileFormatError(f"{path}, line {reader.line_num}: {words}")
+                cells[cell] = _count(row["count"])
+                if not math.isfinite(cells[cell]):
+                    raise FileFormatError(f'{path}, line {reader.line_num}: in the column "count" there is no number')
         except (csv.Error, UnicodeDecodeError):
             raise FileFormatError(f"{path} is not CSV in UTF-8") from None
-    if np.isnan(found).any():
+    if any(map(math.isnan, cells.values())):
         raise FileFormatError(f"{path} lacks a line for some cells; write one for each, with 0 where there is nobody")
-    return found
+    return np.array([*cells.values()]).reshape([len(axis) for axis in labels])
 
 
-def _count(
-    where: str, text: str, names: Sequence[str], cell: tuple[int | None, ...], found: NDArray[np.float64]
-) -> float:
-    """The count of a line, which has to be the first one about a cell of the table."""
-    if None in cell:
-        raise FileFormatError(f"{where}: these are not the labels of a cell of the table of {names}")
-    if not math.isnan(found[cell]):
-        raise FileFormatError(f"{where}: this cell has had a line before")
+def _count(text: str | None) -> float:
     try:
-        count = math.nan if "_" in text else float(text)  # Python would read 1_0 as 10
+        return math.nan if "_" in (text or "_") else float(text or "")  # Python would read 1_0 as 10
     except ValueError:
-        count = math.nan
-    if not math.isfinite(count):
-        raise FileFormatError(f'{where}: in the column "count" there is no number')
-    return count
+        return math.nan
