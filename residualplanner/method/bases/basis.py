@@ -217,11 +217,6 @@ class Basis(ABC):
 
         ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers: from the factors of the rows where these are few, else
         from their Gram matrix.  Source: eqs. (11) and (27).
-
-        Example:
-            >>> from residualplanner.method.bases.matrix import integer_basis
-            >>> integer_basis([[1, -1]], "given").mean_variance_factors(Identity())
-            (0.25, 0.25)
         """
         rows = kind.rows(self.size)
         # A range over n values has n(n+1)/2 rows: the Gram matrix, a closed form of n x n, replaces all of them.

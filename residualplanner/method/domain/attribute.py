@@ -85,12 +85,7 @@ _SIMILAR, _COMPARED, _LETTERS = 0.85, 1_000, 100
 
 
 def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:
-    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write.
-
-    Raises:
-        DomainError: it is none of these, or a label that cannot be told from a value as tables show it; or, unless it
-            is written as Into(label), one that looks like a misspelled value.
-    """
+    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write."""
     if isinstance(rule, str) and rule in ("error", "drop"):
         return "error" if rule == "error" else "drop"
     label = rule.label if isinstance(rule, Into) else rule

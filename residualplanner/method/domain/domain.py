@@ -161,16 +161,7 @@ class Domain:
             )
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """The positions of the named attributes, ascending.
-
-        Args:
-            names: distinct attribute names in any order.
-
-        Returns:
-            Positions in the domain, ascending.
-
-        Raises:
-            DomainError: a name is not in the domain, or occurs twice.
+        """The positions of the named attributes, ascending; DomainError where one is not there, or is twice.
 
         Example:
             >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
@@ -197,16 +188,7 @@ class Domain:
         return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
-        """The exact number of cells of the table over the named attributes, however large.
-
-        Args:
-            names: attribute names in any order; all attributes when omitted.
-
-        Returns:
-            The product of their sizes; 1 for no attributes.
-
-        Raises:
-            DomainError: a name is not in the domain, or occurs twice.
+        """The exact number of cells of the table over the named attributes, or all of them, however large.
 
         Example:
             >>> Domain({f"a{i}": 10 for i in range(40)}).cells() == 10**40

@@ -40,12 +40,7 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
         the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  As int64
         computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  The choice depends on
         the matrix, the sizes and ``total`` alone.
-    Cost: 2 L floating-point operations for each entry of the matrix and each of the m results.
     Source: eq. (36).
-
-    Example:
-        >>> exact_product(np.array([[1, -1]]), np.array([[[5], [3]]]), 8)
-        array([[[2]]])
     """
     n = matrix.shape[1]
     entry = int(np.abs(matrix).max(initial=0)) or 1

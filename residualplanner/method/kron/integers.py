@@ -22,20 +22,12 @@ _INT64 = 2**63
 def differences_of_tables(
     tables: Array, *, axes: Sequence[int] | None = None, scratch: Scratch | None = None, out: Array | None = None
 ) -> Array:
-    """The first entry minus each other one, along some axes, or all of them: `subtracting` in integers.
+    """The first entry minus each other one, along some axes, or all of them: `subtracting` in integers, exactly.
 
-    Args:
-        tables (b, n_1, .., n_k): integers; written over if they lie in slot 0 of ``scratch``, else only read.
-        axes: some of 1, .., k, ascending; all of them when omitted.
-        scratch: memory to work in.
-        out (b, m_1, .., m_k): where the result goes, contiguous; a new array when omitted.
+    Tables (b, n_1, .., n_k) are written over if they lie in slot 0 of ``scratch``, else only read; the result goes to
+    ``out``, contiguous, if given.  Along each of the axes, which keeps ``n_i - 1`` entries, numbers at most double.
 
-    Guarantees: exact.  Along each of these axes, left with ``m_i = n_i - 1`` entries, numbers at most double in size.
     Source: eq. (35), the product with Sub along every axis.
-
-    Example:
-        >>> differences_of_tables(np.array([[5, 3, 1]]))
-        array([[2, 4]])
     """
     scratch = scratch or Scratch()
     chosen = list(range(1, tables.ndim) if axes is None else axes)

@@ -143,12 +143,7 @@ class PrivacyClaim:
 
     @property
     def promise(self) -> str:
-        """The meaning of the limit, in a sentence.
-
-        Example:
-            >>> claim_of_budget(approx_dp("1", "1e-9"), Neighbors("replace")).promise
-            'replacing one record changes the probability of any set of outcomes by at most a factor of e^1, plus 1e-9'
-        """
+        """The meaning of the limit, in a sentence."""
         most = f"a factor of e^{self._epsilon_text}, plus {self.delta}"
         return f"{self._law.condition}{self.change} changes the probability of any set of outcomes by at most {most}"
 
@@ -164,12 +159,7 @@ class PrivacyClaim:
 
     @property
     def caution(self) -> str:
-        """The sentence that a cost beyond reason gets wherever it is stated; empty for others.
-
-        Example:
-            >>> [PrivacyClaim(Fraction(cost), "adding or removing one record").caution for cost in (1, 10)]
-            ['', 'Epsilon is 24.41 at delta 1e-9: above 10, a budget hardly protects anyone.']
-        """
+        """The sentence that a cost beyond reason gets wherever it is stated; empty for others."""
         epsilon = self.epsilon(_DELTA_OF_MOST)
         if epsilon <= _MOST_EPSILON:
             return ""
@@ -306,10 +296,6 @@ def budget_within(cost: Fraction, like: Budget) -> Budget:
 
     It is stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative; of (epsilon,
     delta) with the other's delta and noise.  BudgetError where no epsilon above 0 allows so little at this delta.
-
-    Example:
-        >>> budget_within(Fraction(2, 3), zcdp(1)), budget_within(Fraction(1, 4), gdp(1))
-        (zcdp(1/3), gdp(0.5))
     """
     found = _largest(cost, like, short_text_down)
     if found is None:

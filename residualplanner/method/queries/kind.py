@@ -254,12 +254,6 @@ def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
     """The kind, checked for an attribute, and tied to its values if it is written in labels, or to its bins' ends.
 
     A workload holds kinds in this form only.  WorkloadError where it does not fit the attribute.
-
-    Example:
-        >>> from residualplanner import Identity, Numeric
-        >>> tied = tied_kind(Identity(), Attribute("salary", numeric=Numeric(0, 30, bins=[10])))
-        >>> tied.matrix(4).astype(int).tolist(), tied.written
-        ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
     """
     if attribute.numeric is not None:
         from residualplanner.more.amounts.statistics import kind_on_amounts  # a door
@@ -286,17 +280,10 @@ def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
 
 
 def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: int = 0) -> SameArray:
-    """Tables (.., q_1, .., q_k) of attributes answered one by one, with the joint ones answered together.
+    """Tables (.., q_1, .., q_k) of attributes answered one by one, with the joint ones answered together: eq. (58).
 
     ``kinds`` (k,) are of the attributes, the axis of the first of which is ``first_axis``; all before it are of stacks.
-    Where no kind is joint, it is the same array.  Cost: about 2 k r additions for each cell, for r-of-k.
-    Source: eq. (58).
-
-    Example:
-        >>> from residualplanner import Matching
-        >>> answered_jointly(np.array([[1, 1], [0, 1]]), [Matching(1), Matching(1)])
-        array([[2, 3],
-               [2, 2]])
+    Where no kind is joint, it is the same array.
     """
     for joint in dict.fromkeys(kind for kind in kinds if kind.at_least):
         from residualplanner.more.queries.thresholds import threshold_map  # a door
@@ -311,13 +298,7 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: IntArr
 
     Column j is for the subset that has the i-th attribute of its row iff bit i of j is set.  A factor of 0 is replaced
     by one so small that no variance changes: so every noise variance in the closure has an optimum. ``codes`` (m, k)
-    number the kinds of the attributes among ``kinds``, ``sizes`` (m, k) are how many values these have. Source: eq.
-    (59).
-
-    Example:
-        >>> from residualplanner import Matching
-        >>> joint_factors([Matching(2)], np.zeros((1, 3), dtype=np.int16), np.array([[3, 2, 4]])).round(9)
-        array([[ 7.,  4.,  5.,  2.,  3.,  0.,  1., -2.]])
+    number the kinds of the attributes among ``kinds``, ``sizes`` (m, k) how many values these have.  Source: eq. (59).
     """
     factors: FloatArray = np.ones((len(codes), 1))
     for at_least, is_joint in _groups(kinds, codes):

@@ -139,12 +139,8 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
 def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
     """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
 
-    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.
-
-    Raises:
-        DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
-            its attribute, or the others.
+    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.  DomainError or
+    WorkloadError where the query is no query, or a kind does not fit its attribute, or the others.
     """
     tied = {} if tied is None else tied
     given = kinds_by_name(domain, query)

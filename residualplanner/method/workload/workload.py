@@ -139,12 +139,7 @@ class Workload:
         return Workload.from_blocks(self.domain, blocks, kinds)
 
     def take(self, numbers: ArrayLike) -> "Workload":
-        """The queries with the given numbers (m,), ascending, in the order of iteration.
-
-        Example:
-            >>> list(Workload(Domain({"a": 2, "b": 2}), [("a",), ("b",), ("a", "b")]).take([1, 2]))
-            [('b',), ('a', 'b')]
-        """
+        """The queries with the given numbers (m,), ascending, in the order of iteration."""
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
         if chosen.all():
@@ -154,15 +149,7 @@ class Workload:
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
     def query_at(self, number: int) -> WrittenQuery:
-        """The query of this number in the order of iteration, as it was written.
-
-        Raises:
-            IndexError: there is none.
-
-        Example:
-            >>> Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")]).query_at(1).positions
-            (1, 0)
-        """
+        """The query of this number in the order of iteration, as it was written; IndexError if there is none."""
         for block in self.blocks:
             if 0 <= number < len(block):
                 one = block.part(slice(number, number + 1))
@@ -172,10 +159,7 @@ class Workload:
         raise IndexError("the workload has no query of this number")
 
     def number_of(self, query: WrittenQuery) -> int:
-        """The number of a query in the order of iteration, in whatever order it is written; -1 if it is not there.
-
-        Cost: a binary search for each attribute; no pass over the workload.
-        """
+        """The number of a query in the order of iteration, however it is written; -1 if it is not there."""
         positions, kinds = query.in_domain_order
         order = len(positions)
         if order >= len(self.blocks) or not set(kinds) <= set(self.kinds):
@@ -192,9 +176,7 @@ class Workload:
     def runs(self, most: int | None = None) -> Iterator[tuple[slice, QueryBlock]]:
         """All queries in order, in runs of one order: their numbers, a slice of m, and the queries.
 
-        Args:
-            most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
-                queries of its order.
+        With ``most`` given, the queries of a run have about so many subsets of attributes in all.
         """
         start = 0
         for order, block in enumerate(self.blocks):
@@ -205,13 +187,7 @@ class Workload:
             start += len(block)
 
     def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
-        """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
-
-        Example:
-            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [("age",), ("sex",), ("age", "sex")])
-            >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
-            [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
-        """
+        """The queries from one number on up to another, in runs of one order: a slice of numbers, and the queries."""
         start = 0
         for block in self.blocks:
             low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
@@ -276,12 +252,6 @@ class Workload:
 
         It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
         i-th attribute.  Source: eq. (59).
-
-        Example:
-            >>> from residualplanner import Threshold
-            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
-            >>> workload.joint_factors(workload.blocks[2]).tolist()
-            [[86.0, 1.0, 84.0, -1.0]]
         """
         return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
 
@@ -293,10 +263,7 @@ class Workload:
     def closure(self) -> Closure:
         """Every subset of a query's attributes, each once: the sets whose residuals are measured.
 
-        Attributes of a single value are left out, as they do not change a table.
-
-        Raises:
-            WorkloadError: the closure is too large.
+        Attributes of a single value are left out, as they do not change a table.  WorkloadError where it is too large.
         """
         count = len(self.domain)
         sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)

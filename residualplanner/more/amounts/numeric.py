@@ -164,19 +164,10 @@ class Numeric:
         return self.codes_of_numbers if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """The cell of the low end of each bin, and the numerator of what counts at its high end, the next cell.
+        """The cell of each bin's low end, and the numerator of what counts at its high end, the next cell, (m,) each.
 
-        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end.
-
-        Args:
-            codes (m,): from `codes_of_numbers`, UNKNOWN and MISSING among them, which are kept.
-
-        Example:
-            >>> amounts = Numeric(0, 40, bins=[10])
-            >>> amounts.denominator, amounts.codes_of_column("numbers")(np.array([0, 4, 25, 41])).tolist()
-            (30, [0, 12, 46, -1])
-            >>> [found.tolist() for found in amounts.cells_of_codes(np.array([0, 12, 46, -1]))]
-            [[0, 0, 2, -1], [0, 12, 15, 0]]
+        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end; codes below 0
+        are kept.
         """
         bins, numerators = np.divmod(codes, self.denominator + 1)
         return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
@@ -227,12 +218,7 @@ class Numeric:
 
     @classmethod
     def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
-        """The inverse of `to_json`, from edges in units.
-
-        Example:
-            >>> Numeric.of_units([0, 5, 10], "1/100", outside="clip")
-            Numeric(0, 0.1, unit=0.01, bins=[0.05], outside='clip')
-        """
+        """The inverse of `to_json`, from edges in units."""
         step, given = exact_amount("unit", unit), list(edges)
         return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
 

@@ -150,13 +150,7 @@ class Weight:
         return self._parts_of_numbers if entries == "numbers" else None
 
     def code_of(self, entry: object) -> int:
-        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight.
-
-        Example:
-            >>> hours = Weight("hours", maximum=60, unit=0.5)
-            >>> [hours.code_of(entry) for entry in ("7.5", 60, "7.25", -1, 61, "seven", float("inf"))]
-            [15, 120, -5, -3, -4, -1, -1]
-        """
+        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight."""
         if isinstance(entry, str) and len(entry) > _LONGEST:
             return UNKNOWN
         number = number_of(entry)

@@ -32,16 +32,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class RowItem:
-    """What a row of a hierarchy is about, for the columns of a table.
-
-    Attributes:
-        level: the name of its level.
-        code: in its level.
-        name: what it is called.
-        parent: the label of the row that it is a part of; empty where there is none.
-        full_names: its name, with those of all that it lies in one after another: "Autauga County", "Autauga County,
-            Alabama".
-    """
+    """What a row of a hierarchy is about, for the columns of a table."""
 
     level: str
     code: str
@@ -115,11 +106,7 @@ class Classification:
         return [self._children(level) for level in range(len(self.levels) - 1)]
 
     def leaves_within(self, level: str) -> dict[str, str]:
-        """For the code of each leaf that of the item of a coarser level that it lies in.
-
-        Raises:
-            WorkloadError: there is no such coarser level.
-        """
+        """For the code of each leaf that of the item of a coarser level that it lies in."""
         if level not in self.levels[:-1]:
             raise WorkloadError(f"there is no level {level!r} above the leaves; the levels are {list(self.levels)}")
         found = {item.code: item.code for item in self.items[-1]}
@@ -129,11 +116,7 @@ class Classification:
         return found
 
     def row_items(self, total: str | None) -> dict[str, RowItem]:
-        """What the rows of a hierarchy are about, by their labels.
-
-        Args:
-            total: the label of the row for all values; None where there is no such row.
-        """
+        """What the rows of a hierarchy are about, by their labels; ``total`` is that of the row for all, if any."""
         found = {} if total is None else {total: RowItem(TOTAL_LEVEL, "", total, "", (total,))}
         above: dict[str, str] = {}
         for level, labels, items in zip(self.levels, self.labels, self.items, strict=True):

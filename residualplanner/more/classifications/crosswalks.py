@@ -31,18 +31,9 @@ def crosswalk(
     ungrouped: str | None = None,
     code_lengths: Mapping[str, int | None] | None = None,
 ) -> Classification:
-    """The leaves of a classification in the groups that a public table puts them in.
+    """The leaves of a classification in the groups that a public table, with a row for each leaf, puts them in.
 
-    Args:
-        classification: whose leaves they are.
-        table: a row for each leaf.
-        columns: which of its columns are the leaf and the group.
-        ungrouped: the code of the group of the leaves that the table has no group for; None if there must be none.
-        code_lengths: how many characters codes have, by column; None where they differ.
-
-    Raises:
-        WorkloadError: a leaf is in two groups or in none, or is not one of the classification; a group has two names;
-            codes may have lost their zeros; or the classification has no such level to cut groups along.
+    ``ungrouped`` is the code of the group of leaves that the table has no group for; None if there must be none.
     """
     lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), (columns.leaf, columns.group))
     rows = _rows_with_groups(table, columns, lengths)
@@ -76,12 +67,7 @@ def _cut_along(
 ) -> Classification:
     """The levels down to the one that groups are cut along, the parts of groups in each of its items, and the leaves.
 
-    Args:
-        classification: whose levels they are.
-        columns: the name of the groups' level, and of the one that they are cut along.
-        named: the names of the groups, by code.
-        of_leaf: the code of each leaf's group.
-        origins: of the result.
+    ``named`` are the names of the groups by code, ``of_leaf`` the code of each leaf's group.
     """
     around = classification.leaves_within(columns.within)
     parts: dict[tuple[str, str], Item] = {}  # codes are no keys: item 1 and group 2-3 have that of item 1-2 and group 3

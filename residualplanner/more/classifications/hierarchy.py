@@ -285,11 +285,7 @@ class Hierarchy(SparseKind):
         require_more_than_total(self.on(attribute).sparse_rows(attribute.size), attribute, "the hierarchy")
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The basic matrix, (q, size); values are the codes 0 .. size-1 as long as there is no attribute.
-
-        Raises:
-            WorkloadError: the hierarchy has another number of values.
-        """
+        """The basic matrix, (q, size); values are the codes 0 .. size-1 as long as there is no attribute."""
         if self.values is None:
             return self.on(Attribute("values", size)).sparse_rows(size)
         if size != len(self.values):

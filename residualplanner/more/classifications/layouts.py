@@ -34,16 +34,6 @@ def classification_of_table(
     other levels than the given ones are left out.  Any other table has a row for each leaf, and for each level, such as
     "county", a column of codes, "county_code" or "county", and perhaps one of names, "county_name", or "county" beside
     "county_code"; a mapping names other columns.
-
-    Args:
-        table: the public table.
-        levels: from coarse to fine.
-        code_lengths: how many characters the codes of a level have: shorter ones of digits get zeros in front; None
-            where they differ.
-
-    Raises:
-        WorkloadError: a column or a level is missing; a code is empty, is there twice, has two names or two parents, or
-            may have lost its leading zeros; a parent is missing, or an item has no children.
     """
     names = _checked_levels(levels)
     lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), names)
@@ -176,11 +166,7 @@ def _by_code(table: TextTable, level: str, column: str, entries: Entries) -> dic
 
 
 def checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
-    """The declared lengths of codes, by level.
-
-    Raises:
-        WorkloadError: it is not a mapping from names of levels to positive integers or None.
-    """
+    """The declared lengths of codes, by level; WorkloadError where they are no mapping to positive integers or None."""
     if lengths is None:
         return {}
     if not isinstance(lengths, dict):
@@ -196,22 +182,10 @@ def checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
 
 
 def level_codes(table: TextTable, column: str, level: str, rows: list[int], lengths: CodeLengths) -> list[str]:
-    """The codes of a level in some rows of a column, with lost zeros put back where a length is declared.
+    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared.
 
-    Args:
-        table: the public table.
-        column: the name of the column.
-        level: the name of the level.
-        rows (m,): which rows.
-        lengths: those that are declared.
-
-    Returns:
-        The codes, (m,).
-
-    Raises:
-        WorkloadError: a code is empty, a number with decimals or a formula, or of another length than declared; or
-            nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are shorter than
-            others.
+    WorkloadError where nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are
+    shorter than others.
     """
     found = table.column(column)
     for row in rows:

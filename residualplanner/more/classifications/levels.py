@@ -25,11 +25,7 @@ HierarchyRow = tuple[str, _Codes]
 
 
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
-    """The levels as immutable values, checked as far as that goes without an attribute.
-
-    Raises:
-        WorkloadError: a level is neither groups with names and members nor a positive integer.
-    """
+    """The levels as immutable values, checked as far as that goes without an attribute."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
         raise WorkloadError(
             "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
@@ -58,17 +54,7 @@ def with_own_labels(levels: Sequence[NamedLevel], attribute: Attribute) -> tuple
 def rows_of_levels(
     levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
 ) -> tuple[HierarchyRow, ...]:
-    """The rows of a hierarchy: the total, the groups from coarse to fine, the values.
-
-    Args:
-        levels: from coarse to fine, bands written out.
-        values (n,): of the attribute, in the order of their codes.
-        total: the label of the row for all values, or None for no such row.
-        leaves: whether there is a row for each value.
-
-    Raises:
-        WorkloadError: as in `Hierarchy.on`.
-    """
+    """The rows of a hierarchy: the total, where it has a label, the groups from coarse to fine, the values (n,)."""
     grouped: list[list[HierarchyRow]] = []
     code_of = {_key(value): code for code, value in enumerate(values)}
     for number, level in reversed(list(enumerate(levels, 1))):

@@ -83,17 +83,6 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
     """Read a CSV file as text; the first line names the columns.
 
     Spaces around an entry do not belong to it.  Lines without any entry are left out.
-
-    Args:
-        path: of the file.
-        encoding: of its text, as Python names it; a byte-order mark of UTF-8 is left out.
-        separator: between two entries.
-
-    Raises:
-        FileFormatError: it is too large, not text in the encoding, or not CSV; a name of a column is empty or repeated;
-            a line has more or fewer entries than names, or one with a character that cannot be seen.
-        WorkloadError: the separator is not one character that can stand between entries, or the encoding no name.
-        OSError: it cannot be opened.
     """
     if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
         raise WorkloadError(f"the separator of a file must be one character such as ';', got {value_text(separator)}")
@@ -177,12 +166,7 @@ def _rows(name: str, reader: Any, names: Sequence[str]) -> Iterator[tuple[int, l
 
 
 def table_of_frame(frame: Any) -> TextTable:
-    """A data frame as a table of text: columns of strings and of integers, what is missing empty; others are left out.
-
-    Raises:
-        WorkloadError: it is not a frame, has two columns of one name, or has no rows.
-        FileFormatError: an entry has a character that cannot be seen.
-    """
+    """A data frame as a table of text: columns of strings and of integers, what is missing empty, no others."""
     import narwhals as nw
 
     try:

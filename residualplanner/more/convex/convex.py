@@ -34,27 +34,14 @@ def minimize_convex_loss(
     pcost: float,
     solver: str = "CLARABEL",
 ) -> NoiseChoice:
-    """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A <= pcost``.
+    """Minimize ``loss(M s)`` over ``s > 0`` subject to ``sum_A p_A / s_A <= pcost``, or each of several such sums.
 
     The best choice found has exactly this cost (less, if the loss is smaller for it); its bound is a proof up to
     rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no gradient, or the tangents
     reward noise without end, the bound is minus infinity and the gap infinite.
 
-    Args:
-        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
-            each of several ways D in which neighbors may differ, of which the largest sum counts.
-        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's variance from the noise variances.
-        loss: a convex function of the vector of variances (q,), on CVXPY expressions.
-        pcost: the privacy cost to spend in total, > 0.
-        solver: a solver of CVXPY, such as "CLARABEL", or "ECOS" with the extra of that name.
-
-    Raises:
-        BudgetError: ``pcost`` is not a positive finite number.
-        MissingExtraError: the solver is ECOS, and it is not installed.
-        SolverError: the solver is not installed or gave no usable answer.
-        WorkloadError: the loss raises, or is not a convex scalar by CVXPY's rules.
-
-    Source: eq. (18).
+    The costs (m,) or (c, m) at unit noise have a row for each way in which neighbors may differ; row Q of M (q, m) has
+    the variance of Q; the loss is a convex function of CVXPY's vector of these (q,).  Source: eq. (18).
     """
     cost = require_positive("pcost", pcost)
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)

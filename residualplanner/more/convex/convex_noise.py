@@ -118,15 +118,10 @@ def minimize_privacy_cost(
     at_most: float,
     solver: str = "CLARABEL",
 ) -> NoiseChoice:
-    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``.
+    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``; else as `minimize_convex_loss`.
 
-    The arguments are those of `minimize_convex_loss`, with the largest loss allowed in place of the privacy cost.  Of
-    the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof up to rounding: an average
-    of tangents of the loss, by CVXPY's gradients; it is 0, and the gap infinite, where there are none.
-
-    Raises:
-        BudgetError: ``at_most`` is not finite, or no noise reaches it, or any noise does.
-        MissingExtraError, SolverError, WorkloadError: as `minimize_convex_loss`.
+    Of the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof as there; it is 0, and
+    the gap infinite, where there are no tangents.
 
     Source: eq. (18), the utility-constrained twin.
     """

@@ -103,11 +103,7 @@ def _with_gradients(expression: Any) -> Any:
 
 
 def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
-    """The loss of this CVXPY vector as a convex scalar CVXPY expression.
-
-    Raises:
-        As `read_loss_function`.
-    """
+    """The loss of this CVXPY vector as a convex scalar CVXPY expression; errors as of `read_loss_function`."""
     import cvxpy
 
     expression = _applied(loss, variance)

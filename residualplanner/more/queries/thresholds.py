@@ -79,15 +79,7 @@ class Threshold(Mapping[str, Kind]):
 
 
 def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None = None) -> SameArray:
-    """The table of an r-of-k threshold from that of its marginal, of the same shape.
-
-    Args:
-        table (..., t_1, .., t_k): the marginal; counts, fractions, or any other linear function of these.
-        at_least: r, how many attributes must match, from 1 to k; k leaves the table as it is.
-        axes (k,): the axes of the threshold's attributes, where the table has others; omitted, all are.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
+    """The table (..) of an r-of-k threshold from that of its marginal, along all axes or some: of counts or fractions.
 
     Guarantees: integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.
     Cost: about 2 k r additions for each cell.  The map is symmetric: it is its own adjoint.
@@ -115,20 +107,8 @@ def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None
 def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> SameArray:
     """The probability that at least r of k independent events happen: the tail of a Poisson-binomial law.
 
-    Args:
-        probabilities (k,): of each event, numbers, or arrays that broadcast; any real number is taken for p in the
-            polynomial ``sum_T prod_T p prod_{not T} (1 - p)``.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Cost: about 2 k r multiplications for each entry.
-    Source: eq. (58) with p and 1 - p in place of the matrices.
-
-    Example:
-        >>> threshold_probability([0.5, 0.5, 0.5], 2)
-        0.5
+    Of each event a number, or an array that broadcasts; any real number is taken for p in the polynomial
+    ``sum_T prod_T p prod_{not T} (1 - p)``.  Source: eq. (58) with p and 1 - p in place of the matrices.
     """
 
     def matched(number: int, state: Array) -> Array:
@@ -144,22 +124,9 @@ def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> 
 
 
 def threshold_count(sizes: Sequence[int], at_least: int) -> int:
-    """How many cells of a threshold's table a record counts in.
+    """How many cells of a threshold's table a record counts in, for attributes of some sizes (k,).
 
-    It is the squared L2 sensitivity of the table where a record is added or removed.
-
-    Args:
-        sizes (k,): how many values each attribute has.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: eq. (59), of no attribute.
-
-    Example:
-        >>> [threshold_count([3, 2, 4], r) for r in (1, 2, 3)]
-        [18, 7, 1]
+    It is the squared L2 sensitivity of the table where a record is added or removed.  Source: eq. (59), of none.
     """
     return threshold_factor(sizes, (), at_least)
 
@@ -168,17 +135,7 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
     """What a threshold's map multiplies the residual of some of its attributes by.
 
     `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
-    attributes, repeated along all others, it is a number.
-
-    Args:
-        sizes (k,): how many values each attribute has.
-        members: the axes of the residual's attributes.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: eq. (59).
+    attributes, repeated along all others, it is a number.  Source: eq. (59).
 
     Example:
         >>> [threshold_factor([3, 2, 4], members, 2) for members in ([], [0], [1], [2], [0, 1, 2])]
@@ -211,24 +168,10 @@ def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_
 
 
 def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequence[int] = ()) -> int:
-    """In how many cells of a threshold's table two records differ.
+    """In how many cells of a threshold's table two records differ that agree in some axes, and no others.
 
     It is the squared L2 distance of their tables, and where a record is replaced, the largest of these over all
-    ``agreeing`` is the squared L2 sensitivity.
-
-    Args:
-        sizes (k,): how many values each attribute has, at least 2 unless the records agree there.
-        at_least: r, from 1 to k.
-        agreeing: the axes of the attributes in which the records have the same value; they differ in all others.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: docs/adaptive-projection.md eq. (b).
-
-    Example:
-        >>> [threshold_distance([3, 2, 4], r) for r in (1, 2, 3)]
-        [12, 14, 2]
+    ``agreeing`` is the squared L2 sensitivity.  Source: docs/adaptive-projection.md eq. (b).
     """
     require_threshold(at_least, len(sizes))
     cells = {(0, 0): 1}  # by how many attributes match the first record, and the second, up to r
@@ -244,15 +187,7 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
 
 
 def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:
-    """What has matched at least r of k attributes.
-
-    Args:
-        r: how many must match.
-        k: how many there are.
-        start: what is there before the first attribute.
-        matched: the part of a state that matches an attribute.
-        either: the whole of it, whether it matches the attribute or not.
-    """
+    """What has matched at least r of k attributes; ``matched`` gives the part of a state that does, ``either`` all."""
     require_threshold(r, k)
     states: dict[int, Array] = {0: start}
     for number in range(k):
