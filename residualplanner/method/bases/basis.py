@@ -20,7 +20,8 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 from residualplanner.method.queries.runs import Prefix, Range
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the

@@ -13,10 +13,9 @@ from scipy import sparse
 from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import require_size
-from residualplanner.method.queries.sparse_kind import (
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.rows import (
     ENTRY_LIMIT,
-    SparseKind,
     is_text,
     require_more_than_total,
     require_total,
@@ -27,7 +26,7 @@ LARGEST_ENTRY = 1e15
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Custom(SparseKind):
+class Custom(Kind):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
     Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when

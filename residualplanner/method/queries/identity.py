@@ -25,15 +25,12 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
+    is_identity = True
+
     @property
     def name(self) -> str:
         """The word for this kind in error tables and files."""
         return "identity"
-
-    @property
-    def is_identity(self) -> bool:
-        """Yes."""
-        return True
 
     def matrix(self, size: int) -> FloatArray:
         """The identity matrix, (size, size)."""

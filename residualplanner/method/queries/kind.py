@@ -6,8 +6,9 @@ permutations of each attribute's values.  On the residual of a set of attributes
 Source: eqs. (58) and (59).
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
 from residualplanner.method.kron import SameArray
+from residualplanner.method.queries.rows import Centered, Rows
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
@@ -27,66 +29,10 @@ MEANING = "meaning"
 
 
 @hides(
-    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
-    "sparse_rows weighted_gram"
-)
-class Rows(Protocol):
-    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether its rows are the values themselves, one after another."""
-
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: q."""
-
-    def matrix(self, size: int) -> FloatArray:
-        """W itself, dense, (q, n)."""
-
-    def sparse_rows(self, size: int) -> sparse.csr_array:
-        """W itself, without its entries 0, (q, n)."""
-
-    def gram(self, size: int) -> FloatArray:
-        """``W^T W``, (n, n), in closed form where W is large."""
-
-    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
-        """``W^T diag(weights) W`` for weights (q,), (n, n)."""
-
-    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
-        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
-
-    def centered(self, size: int) -> "Centered":
-        """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
-
-    def equal_columns(self, size: int) -> IntArray:
-        """The first value that has the same column of W as each, (n,)."""
-
-    def exchangeable_values(self, size: int) -> IntArray:
-        """Numbers (n,), equal only where values can be exchanged: some order of the rows is unchanged: eq. (113)."""
-
-    def apply(self, array: SameArray, axis: int) -> SameArray:
-        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
-
-    def row_forms(self, form: FloatArray) -> FloatArray:
-        """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
-
-
-class Centered(NamedTuple):
-    """A basic matrix as ``W = c 1^T + D``.
-
-    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
-    digits in which their entries differ in products with W.
-    """
-
-    rows: Rows  # D (q, n)
-    constant: FloatArray  # c (q,), or one 0 that stands for all
-
-
-@hides(
     "at_least columns_beside file_word full_names is_axis is_statistic of_codes require_fit scale to_json "
     "universe unselected where_words written"
 )
-class Kind(Rows, Protocol):
+class Kind(Rows):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
 
     Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
@@ -99,6 +45,7 @@ class Kind(Rows, Protocol):
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The word for this kind in error tables and files."""
 
@@ -166,7 +113,9 @@ class Kind(Rows, Protocol):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
+        require_size(attribute)
 
+    @abstractmethod
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
 
@@ -185,13 +134,8 @@ class Kind(Rows, Protocol):
         return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(self.labels(attribute))
 
 
-class PlainRows(Kind, Protocol):
+class PlainRows(Kind):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
-
-    @property
-    def is_identity(self) -> bool:
-        """No: rows are sums of values."""
-        return False
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
@@ -200,10 +144,6 @@ class PlainRows(Kind, Protocol):
     def gram(self, size: int) -> FloatArray:
         """``W^T W``, (size, size)."""
         return self.weighted_gram(np.ones(self.rows(size)), size)
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError where the attribute has too many values."""
-        require_size(attribute)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """W without its entries 0, (q, size)."""

@@ -18,15 +18,15 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
-from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
+from residualplanner.method.queries.rows import ENTRY_LIMIT
+from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of, by_bin
 
 #: The label of the first row of each: how many records have a value that counts.
 COUNT = "count"
 
 
 @hides("expected", "limits", "more_axes", "on", "to_json", "written")
-class Statistic(SparseKind):
+class Statistic(Kind):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
@@ -286,4 +286,4 @@ def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
         )
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
-    return ByBin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))
+    return by_bin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))

@@ -16,10 +16,9 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.sparse_kind import SparseKind, is_text, require_more_than_total
+from residualplanner.method.queries.rows import is_text, require_more_than_total
 from residualplanner.more.classifications.classification import Classification, RowItem
-from residualplanner.more.classifications.crosswalks import CrosswalkColumns, crosswalk
-from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table
+from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table, crosswalk
 from residualplanner.more.classifications.levels import (
     GivenLevel,
     HierarchyRow,
@@ -37,7 +36,7 @@ TOTAL = "(total)"
 
 @hides("of_classification", "on", "to_json")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(SparseKind):
+class Hierarchy(Kind):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
@@ -228,13 +227,10 @@ class Hierarchy(SparseKind):
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
             OSError: the file cannot be opened.
         """
-        mine, columns = (
-            self._classified("crosswalk"),
-            CrosswalkColumns(leaf=leaf, group=group, name=name, within=within),
-        )
-        is_path = isinstance(source, str | os.PathLike)
+        mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
         table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
-        other = crosswalk(mine, table, columns, ungrouped=ungrouped, code_lengths=code_lengths)
+        columns = {"leaf": leaf, "group": group, "name": name, "within": within}
+        other = crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
 
     def _classified(self, method: str) -> Classification:

@@ -11,8 +11,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import names_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
+from residualplanner.method.queries.rows import ENTRY_LIMIT, is_text
 from residualplanner.method.queries.runs import span_texts
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, is_text
 
 #: A level as users write it: names of groups and their members, or the number of values in a band.
 GivenLevel = Mapping[str, Iterable[Label]] | int

@@ -21,7 +21,8 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis, first_numbers
 from residualplanner.method.kron import AxisMap, IntegerMap
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 from residualplanner.more.nested.axis_maps import (
     Layer,
     NestedIntegers,

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,11 @@ from scipy import sparse
 from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
+from residualplanner.method.queries.rows import ENTRY_LIMIT
 from residualplanner.method.queries.runs import Range, span_texts
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 
 #: How many letters of a selection stand in the name of a file.
 _LETTERS = 40
@@ -29,28 +28,11 @@ SPELLED = 4
 
 
 @hides(
-    "at_least",
-    "columns_beside",
-    "file_word",
-    "full_names",
-    "is_axis",
-    "is_statistic",
-    "labels",
-    "meanings",
-    "name",
-    "of_codes",
-    "on",
-    "require_fit",
-    "scale",
-    "to_json",
-    "unit",
-    "universe",
-    "unselected",
-    "where_words",
-    "written",
+    "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name of_codes on require_fit "
+    "scale to_json unit universe unselected where_words written"
 )
 @dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
-class Selection(SparseKind):
+class Selection(Kind):
     """How many records have one of some values, or the answers of another kind about these records.
 
     A query in which an attribute has ``Selection(values)`` is about these records only, its universe, and its table has
@@ -263,15 +245,7 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
 
 
 def checked_values(values: object) -> tuple[Label, ...]:
-    """The labels of a selection, each once; a single one may stand by itself.
-
-    Raises:
-        WorkloadError: there are none, or one is no label.
-
-    Example:
-        >>> checked_values("yes"), checked_values(["yes", "no", "yes"])
-        (('yes',), ('yes', 'no'))
-    """
+    """The labels of a selection, each once; a single one may stand by itself."""
     several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     given = list(several)
     plain = [label.isoformat() if isinstance(label, dt.date) else plain_label(label) for label in given]
@@ -291,15 +265,17 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
         >>> selected_codes(Attribute("age", bins=Bins([0, 18, 65, 80, 120])), ["[18, 80)"])
         (1, 2)
     """
-    given = list(labels)
-    codes = [_code(attribute, label) for label in given]
-    runs = _runs_with_labels(attribute) if None in codes else {}
-    found = {code for code in codes if code is not None}
-    for label in (label for label, code in zip(given, codes, strict=True) if code is None):
-        if not isinstance(label, str) or label not in runs:
-            raise _unknown(attribute, label)
-        first, last = runs[label]
-        found.update(range(first, last + 1))
+    found: set[int] = set()
+    runs: dict[str, tuple[int, int]] | None = None
+    for label in labels:
+        try:
+            found.add(attribute.code_of_label(label))
+        except DomainError:
+            runs = _runs_with_labels(attribute) if runs is None else runs
+            if not isinstance(label, str) or label not in runs:
+                raise
+            first, last = runs[label]
+            found.update(range(first, last + 1))
     return tuple(sorted(found))
 
 
@@ -309,8 +285,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
     Example:
         >>> selected_words(Attribute("age", 100), (*range(18, 65), 70))
         '18 – 64 or 70'
-        >>> selected_words(Attribute("state", labels=["CA", "OR", "WA"]), (0, 1))
-        'CA or OR'
     """
     is_ordered = attribute.bins is not None or type(attribute.value_labels[0]) is int
     runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
@@ -321,23 +295,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
         for first, last in shown
     ]
     return " or ".join([*texts, *([f"{len(runs) - len(shown)} more"] if len(runs) > len(shown) else [])])
-
-
-def _code(attribute: Attribute, label: Label) -> int | None:
-    try:
-        return attribute.code_of_label(label)
-    except DomainError:
-        return None
-
-
-def _unknown(attribute: Attribute, label: Label) -> DomainError:
-    """The error for a label that is neither a value's nor a run's."""
-    texts = [label_text(each) for each in attribute.value_labels]
-    return DomainError(
-        f"{attribute.name!r} has no value {value_text(label)} to select; its labels are "
-        f"{_listed(texts)}{suggestion(label_text(label), texts)}",
-        attributes=[attribute.name],
-    )
 
 
 def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
@@ -354,8 +311,3 @@ def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
     """Consecutive codes as runs, by the first and last of each."""
     cuts = np.flatnonzero(np.diff(codes) > 1) + 1
     return [(int(run[0]), int(run[-1])) for run in np.split(np.array(codes), cuts)]
-
-
-def _listed(texts: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, texts[:SPELLED]))
-    return shown if len(texts) <= SPELLED else f"{shown}, ..."

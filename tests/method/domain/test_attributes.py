@@ -141,8 +141,8 @@ def test_labels_of_their_own_come_after_the_values_and_no_entry_matches_them(val
         assert Attribute("a", **values, missing=texts[0]).size == len(texts)
 
 
-@pytest.mark.parametrize("label", ["Femal", "femalle", "FEMALE", " female", "fmale"])
-def test_a_misspelled_value_is_not_taken_for_a_label_of_its_own(label):
+@pytest.mark.parametrize("label", ["FEMALE", " female"])
+def test_a_value_in_other_letters_is_not_taken_for_a_label_of_its_own(label):
     with pytest.raises(rp.errors.DomainError, match=r"'sex' has missing=.*hard to tell from its value 'female'; write"):
         Attribute("sex", labels=["female", "male"], missing=label)
     assert Attribute("sex", labels=["female", "male"], missing="Not stated").size == 3
@@ -157,16 +157,6 @@ def test_no_label_of_its_own_is_shown_like_a_value(values, label):
     for rule in (label, Into(label)):
         with pytest.raises(rp.errors.DomainError, match=f"hard to tell from its value '{label}'"):
             Attribute("a", **values, missing=rule)
-
-
-def test_long_labels_and_those_of_many_values_are_not_compared_letter_by_letter():
-    """That would take minutes; so nearly equal ones are taken as they are."""
-    for letters, labels in ((100, ["y"]), (9, map(str, range(998)))):
-        value = "x" * letters
-        with pytest.raises(rp.errors.DomainError, match="hard to tell"):
-            Attribute("a", labels=[value, *labels], missing=value[1:])
-    assert Attribute("a", labels=["x" * 101, "y"], missing="x" * 100).size == 3
-    assert Attribute("a", labels=["x" * 9, *map(str, range(1000))], missing="x" * 8).size == 1002
 
 
 def test_meanings_stand_beside_values_and_match_no_entry():

@@ -100,18 +100,17 @@ GOOD = Custom([[1, 1], [0, 1]]).to_json()
 TREE = Hierarchy([{"all": ["x", "y"]}]).on(Attribute("a", labels=["x", "y"])).to_json()
 
 
-KIND, LEVEL = "a kind of query must be", "a level of a kind 'hierarchy' must be a number, or a list of"
-ROWS = r"must have rows \[columns, entries\]"
+KIND, ROWS = "a kind of query must be", r"must have rows \[columns, entries\]|has an invalid field 'rows'"
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, f"{KIND} {{'kind': 'identity'}}, 'prefix', .*got None"),
+        (None, f"{KIND} an object such as {{'kind': 'identity'}}, got None"),
         *((value, KIND) for value in ("identity", {}, {"kind": "median"}, {"kind": ["prefix"]}, ["identity"])),
         ({"kind": "identity", "more": 1}, r"a kind 'identity' must have the fields \['kind'\], got \['kind', 'more'\]"),
         ({"kind": "custom"}, "a kind 'custom' must have the fields"),
-        *(({**GOOD, "size": size}, "must have a size from 1 to 10,000") for size in (2.0, True, 10**9, 0)),
+        *(({**GOOD, "size": size}, "a kind 'custom' has an invalid field 'size'") for size in (2.0, True, 10**9, 0)),
         *(({**GOOD, "rows": rows}, ROWS) for rows in ([], {}, [None, [[1], [1]]], [[[0], [1], [2]], [[1], [1]]])),
         *(
             ({**GOOD, "rows": [[columns, entries], [[1], [1]]]}, ROWS)
@@ -129,21 +128,21 @@ ROWS = r"must have rows \[columns, entries\]"
                 ({"labels": ["a", "a"]}, "labels of a custom query must differ"),
             )
         ),
-        ({**TREE, "levels": {}}, "must have a list of levels"),
-        *(({**TREE, "levels": [level]}, LEVEL) for level in (None, [["all"]], [["all", "xy"]])),
-        ({**TREE, "levels": [[["g", ["x"]], ["g", ["y"]]]]}, "two groups of one name"),
-        ({**TREE, "total": True}, "null or a string for its total"),
-        ({**TREE, "values": "xy"}, "must have a list of values, or null"),
+        *(
+            ({**TREE, field: bad}, f"a kind 'hierarchy' has an invalid field '{field}'")
+            for field, bad in (
+                *(("levels", {}), ("levels", [True]), ("total", True), ("leaves", 1), ("values", "xy")),
+                *(("levels", [level]) for level in (None, [["all"]], [["all", "xy"]], [["g", ["x"]], ["g", ["y"]]])),
+            )
+        ),
         *(
             ({**TREE, **change}, f"an invalid kind 'hierarchy': {message}")
             for change, message in (
-                ({"levels": [True]}, "level 1 of the hierarchy must be a mapping"),
                 ({"levels": [0]}, "level 1 of the hierarchy must be a mapping"),
                 ({"levels": [[["all", [["x"], "y"]]]]}, r"the group 'all' has the member \['x'\]"),
                 ({"levels": [[["all", ["x"]]]]}, ".*level 1: the value 'y' is in no group"),
                 ({"levels": [1] * 2**19}, ".*too large: 524288 levels of 2 values"),
                 ({"total": ""}, "total of a hierarchy"),
-                ({"leaves": 1}, "leaves of a hierarchy must be True or False"),
                 ({"values": ["x", "x"]}, "attribute 'values' has a label twice"),
                 ({"values": ["x", 1.5]}, "attribute 'values' has the label 1.5"),
                 ({"values": []}, "attribute 'values' needs at least 1 label"),

@@ -141,7 +141,7 @@ def test_error_tables_name_the_universe_and_count_the_axes():
         (
             {"employed": "retired"},
             rp.errors.DomainError,
-            "'employed' has no value 'retired' to select; its labels are 'yes'",
+            "'employed' has no value 'retired'; its values are",
         ),
         ({"employed": "yess"}, rp.errors.DomainError, "did you mean 'yes'"),
         ({"employd": "yes"}, rp.errors.DomainError, "employd"),

@@ -88,7 +88,7 @@ def test_true_is_not_1_and_a_label_of_its_own_can_be_selected():
     assert tied_kind(Selection("Not stated"), stated).codes == (2,)
     truth, numbers = Attribute("b", labels=[False, True]), Attribute("b", labels=[0, 1])
     assert tied_kind(Selection(True), truth) != tied_kind(Selection(1), numbers)
-    with pytest.raises(rp.errors.DomainError, match="'b' has no value True to select"):
+    with pytest.raises(rp.errors.DomainError, match="'b' has no value True"):
         tied_kind(Selection(True), numbers)
 
 
@@ -152,5 +152,5 @@ def test_too_many_values_or_answers_are_refused():
         tied_kind(Selection(1), Attribute("n", 20_000))
     with pytest.raises(rp.errors.WorkloadError, match="too large: 500,500 answers of range on 1,000 values"):
         tied_kind(Selection(1, Range()), Attribute("n", 1000))
-    with pytest.raises(rp.errors.DomainError, match="'n' has no value '1 – 2' to select"):
+    with pytest.raises(rp.errors.DomainError, match="'n' has no value '1 – 2'"):
         tied_kind(Selection("1 – 2"), Attribute("n", 1000))
