@@ -23,8 +23,7 @@ from residualplanner.method.kron.axis_maps import (
     tables_of_residuals,
     tensors_of_residuals,
 )
-from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
-from residualplanner.method.kron.integers import differences_of_tables, integer_products
+from residualplanner.method.kron.integers import DenseIntegers, IntegerMap, differences_of_tables, integer_products
 
 __all__ = [
     "Array",

@@ -71,9 +71,7 @@ class Neighbors:
     @property
     def cost_factor_up(self) -> float:
         """The same as a float, rounded up."""
-        exact = self.cost_factor
-        nearest = float(exact)
-        return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+        return float_up(self.cost_factor)
 
     @property
     def words(self) -> str:

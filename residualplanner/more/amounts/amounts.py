@@ -4,8 +4,9 @@ A record has a part at the low end of its bin and the rest at the high end: (1, 
 Source: eq. (105).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,9 +164,43 @@ def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     return attribute.numeric
 
 
-@hides("on")
+@hides("edges_in_json on tied_edges to_json written")
+class OfBins(Kind):
+    """A kind that is tied to the ends of an attribute's bins before it has a matrix."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        #: Of the bins; None as long as there is no attribute.
+        edges: tuple[float, ...] | None
+
+    @abstractmethod
+    def on(self, attribute: Attribute) -> "OfBins":
+        """The kind tied to the amounts or bins of an attribute; WorkloadError where these do not serve."""
+
+    @property
+    def tied_edges(self) -> tuple[float, ...]:
+        """The edges; WorkloadError where there are none yet."""
+        if self.edges is None:
+            raise WorkloadError(
+                f"a kind {self.name!r} has no matrix before it is tied to an attribute of amounts or bins"
+            )
+        return self.edges
+
+    @property
+    def edges_in_json(self) -> list[float] | None:
+        """The edges as files have them."""
+        return None if self.edges is None else list(self.edges)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is tied to this attribute's amounts or bins."""
+        require_size(attribute)
+        if self.on(attribute) != self:
+            raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Sum(Kind):
+class Sum(OfBins):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
     Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most
@@ -216,31 +251,19 @@ class Sum(Kind):
 
     def to_json(self) -> dict[str, Any]:
         """What it is by, and edges, or null."""
-        return {"kind": "sum", "by": self.by, "edges": None if self.edges is None else list(self.edges)}
+        return {"kind": "sum", "by": self.by, "edges": self.edges_in_json}
 
     def unit(self, attribute: Attribute) -> str:
         """The unit that is said of the attribute, or else its name."""
         return attribute.about.unit or attribute.name
 
     def on(self, attribute: Attribute) -> "Sum":
-        """The sum tied to the ends of an attribute's bins.
-
-        Raises:
-            WorkloadError: its values are not amounts.
-        """
+        """The sum tied to the ends of an attribute's bins."""
         return replace(self, edges=amounts_of(attribute, "to sum up").amounts)
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless it is tied to the ends of this attribute's bins, and is more than a count."""
-        require_size(attribute)
-        if self.on(attribute) != self:
-            raise WorkloadError(f"the sum on {attribute.name!r} is tied to other bins than that attribute has")
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The ends of the bins, (q, size), 0 for labels of unknown and missing entries."""
-        if self.edges is None:
-            raise WorkloadError("a sum has no matrix before it is tied to an attribute of amounts")
-        edges = np.array(self.edges)
+        edges = np.array(self.tied_edges)
         ends = np.column_stack([edges[:-1], edges[1:]]).ravel()
         row = np.zeros(len(ends), dtype=np.int64) if self.by is None else np.repeat(np.arange(len(edges) - 1), 2)
         entries = (ends, (row, np.arange(len(ends))))

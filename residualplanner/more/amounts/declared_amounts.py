@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import spelling, value_text
 from residualplanner.ground.errors import DomainError
+from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.entries import is_narrow, spelled
 
 #: An amount as users declare it; a float is read by its decimal spelling.
@@ -75,6 +76,14 @@ def exact_amount(what: str, amount: object) -> Fraction:
         except (ValueError, OverflowError, ZeroDivisionError):
             pass
     raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def word_among(name: str, given: object, known: tuple[str, ...]) -> Any:
+    """One of some words; DomainError for anything else."""
+    if not isinstance(given, str) or given not in known:
+        expected = " or ".join(map(repr, known))
+        raise DomainError(f"{name} must be {expected}, got {value_text(given)}{suggestion(given, known)}")
+    return given
 
 
 def nearest_units(

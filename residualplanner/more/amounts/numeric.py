@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,6 @@ from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import number_of
@@ -33,6 +32,7 @@ from residualplanner.more.amounts.declared_amounts import (
     edges_in_units,
     exact_amount,
     nearest_units,
+    word_among,
 )
 
 Outside = Literal["refuse", "clip"]
@@ -61,8 +61,6 @@ class Numeric:
     Attributes:
         unit: as a fraction.
         edges: of the bins, in units, strictly increasing; one more than there are bins.
-        outside: as given.
-        between_units: as given.
 
     Raises:
         DomainError: a limit is not below the next one or is not a multiple of the unit; amounts have 2**53 units or
@@ -104,8 +102,8 @@ class Numeric:
         edges = edges_in_units(low, high, bins, step)
         _set(self, "unit", step)
         _set(self, "edges", edges)
-        _set(self, "outside", _word("outside", outside, get_args(Outside)))
-        _set(self, "between_units", _word("between_units", between_units, get_args(BetweenUnits)))
+        _set(self, "outside", word_among("outside", outside, get_args(Outside)))
+        _set(self, "between_units", word_among("between_units", between_units, get_args(BetweenUnits)))
         if self.denominator > LARGEST_DENOMINATOR:
             raise DomainError(
                 f"the widths of the bins have the common multiple {self.denominator:,} units, more than "
@@ -277,11 +275,3 @@ def _numbers(given: ArrayLike) -> NDArray[Any]:
 
 def _set(numeric: Numeric, word: str, value: object) -> None:
     object.__setattr__(numeric, word, value)
-
-
-def _word(name: str, given: object, known: tuple[str, ...]) -> Any:
-    if not isinstance(given, str) or given not in known:
-        raise DomainError(
-            f"{name} must be {' or '.join(map(repr, known))}, got {value_text(given)}{suggestion(given, known)}"
-        )
-    return cast("Any", given)

@@ -7,7 +7,6 @@ bound is an average of planes that touch the loss, of which none can be above it
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,8 @@ from residualplanner.more.convex.loss_function import ConvexFunction, loss_expre
 _PROVED = 1e-4
 #: Variances are measured in units of this part of the largest one, or more; solvers fail on far smaller units.
 _LEAST_SIZE = 1e-6
+#: That a solver's answer is none.
+_NOT_POSITIVE = "not positive"
 
 
 def minimize_convex_loss(
@@ -64,14 +65,13 @@ def convex_problem(
 def solved_for(problem: ConvexProblem, pcost: float) -> tuple[Refined, str]:
     """The best noise of this cost: a solver's, improved and judged; and the solver's status."""
     _require_installed(problem.solver)
-    model = _model(problem, pcost)
     try:
-        status = solve(model.problem, problem.solver)
+        noise_variance, slope, likely_cost, status = _by_solver(problem, pcost)
     except SolverError as error:
+        if error.status == _NOT_POSITIVE:
+            raise
         return _without_the_solver(problem, pcost, error)
-    ways = normalized(np.nan_to_num(_numbers(model.limit.dual_value, len(problem.rows))))
-    slope = _numbers(model.link.dual_value, model.slope_unit.size) * model.slope_unit
-    solved = refine(problem, problem.spending(_noise(model), pcost), slope, ways @ problem.rows, pcost=pcost)
+    solved = refine(problem, problem.spending(noise_variance, pcost), slope, likely_cost, pcost=pcost)
     if not math.isfinite(solved.value):
         raise SolverError("the loss is not a finite number at the solver's answer", status="not finite")
     remark = "" if solved.planes else "; no bound: CVXPY has no gradient of this loss that proves one"
@@ -89,18 +89,6 @@ def _without_the_solver(problem: ConvexProblem, pcost: float, error: SolverError
     return solved, f"certified, though {problem.solver.lower()} failed ({error.status})"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Model:
-    """The problem in CVXPY's terms, in units near the optimum for good conditioning."""
-
-    scale: FloatArray  # (m,): times `unit` the noise variance
-    unit: Any
-    problem: Any
-    limit: Any  # of the cost
-    link: Any  # ties the noise to the queries' variances; its dual value times `slope_unit` is the slope of the loss
-    slope_unit: FloatArray  # (q,)
-
-
 def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
     """Noise of about this cost that gives all queries variances of like sizes."""
     p = problem.rows.max(axis=0)
@@ -108,7 +96,11 @@ def proportional_noise(problem: ConvexProblem, pcost: float) -> FloatArray:
     return np.asarray(np.sqrt(p / v) * float(np.sqrt(p * v).sum()) / pcost)
 
 
-def _model(problem: ConvexProblem, pcost: float) -> _Model:
+def _by_solver(problem: ConvexProblem, pcost: float) -> tuple[FloatArray, FloatArray, FloatArray, str]:
+    """A solver's noise (m,), slopes (q,) of the loss there, costs (m,) averaged over the ways to differ, its status.
+
+    The problem is written in units near the optimum, for good conditioning.
+    """
     import cvxpy
 
     scale = proportional_noise(problem, pcost)
@@ -123,9 +115,14 @@ def _model(problem: ConvexProblem, pcost: float) -> _Model:
     unit, variance = cvxpy.Variable(scale.size), cvxpy.Variable(size.size)
     loss = loss_expression(problem.function, cvxpy.multiply(start, variance)) / rate
     limit = (problem.rows / scale / pcost) @ cvxpy.inv_pos(unit) <= 1
-    link = relative @ unit == variance
-    slope_unit = rate / start * free ** ((degree or 1.0) - 1)
-    return _Model(scale, unit, cvxpy.Problem(cvxpy.Minimize(loss), [limit, link]), limit, link, slope_unit)
+    link = relative @ unit == variance  # its dual value, in these units, is the slope of the loss
+    status = solve(cvxpy.Problem(cvxpy.Minimize(loss), [limit, link]), problem.solver)
+    noise_variance = _numbers(unit.value, scale.size) * scale
+    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
+        raise SolverError("the solver's noise variances are not all positive and finite", status=_NOT_POSITIVE)
+    ways = normalized(np.nan_to_num(_numbers(limit.dual_value, len(problem.rows))))
+    slope = _numbers(link.dual_value, size.size) * (rate / start * free ** ((degree or 1.0) - 1))
+    return noise_variance, slope, ways @ problem.rows, status
 
 
 def _require_installed(solver: str) -> None:
@@ -139,15 +136,6 @@ def _require_installed(solver: str) -> None:
         raise SolverError(f"the solver {solver} is not installed; write one of {installed}", status="error")
 
 
-def _noise(model: _Model) -> FloatArray:
-    if model.unit.value is None:
-        raise SolverError("the solver stopped without an answer; try another solver", status="no value")
-    noise_variance: FloatArray = np.asarray(model.unit.value, dtype=np.float64) * model.scale
-    if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():
-        raise SolverError("the solver's noise variances are not all positive and finite", status="not positive")
-    return noise_variance
-
-
 def _numbers(value: Any, size: int) -> FloatArray:
-    """A solver's dual values, (size,); NaN where it gives none."""
+    """A solver's values, (size,); NaN where it gives none."""
     return np.full(size, np.nan) if value is None else np.asarray(value, dtype=np.float64).reshape(-1)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import integer_maps
-from residualplanner.method.kron.integer_maps import EXACT, exact_product
+from residualplanner.method.kron import integers
+from residualplanner.method.kron.integers import EXACT, exact_product
 
 
 def python_product(matrix, tables):
@@ -106,7 +106,7 @@ def test_the_bounds_decide_how_many_limbs_there_are_and_none_exceeds_double_prec
 
 
 def test_floats_stand_for_whole_numbers_in_one_function_only():
-    tree = ast.parse(Path(integer_maps.__file__).read_text())
+    tree = ast.parse(Path(integers.__file__).read_text())
     tree.body = [node for node in tree.body if not isinstance(node, ast.ClassDef)]  # maps have a product in floats, too
     for node in ast.walk(tree):
         assert not isinstance(node, ast.Div)
