@@ -31,7 +31,7 @@ def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
             "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
             f"{value_text(levels)}"
         )
-    return tuple(_checked_level(number, level) for number, level in enumerate(levels, 1))
+    return tuple(_checked_level(f"level {number} of the hierarchy", level) for number, level in enumerate(levels, 1))
 
 
 def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLevel, ...]:
@@ -68,43 +68,24 @@ def rows_of_levels(
     return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
 
 
-def _checked_level(number: int, level: GivenLevel) -> Level:
+def _checked_level(where: str, level: GivenLevel) -> Level:
     if not isinstance(level, Mapping):
         width = plain_label(level)
         if isinstance(width, str | bool | None) or width < 1:
-            raise WorkloadError(
-                f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
-                f"integer, the number of values in a band; got {value_text(level)}"
-            )
+            problem = "must be a mapping from names of groups to lists of members, or the number of values in a band"
+            raise WorkloadError(f"{where} {problem}; got {value_text(level)}")
         return width
     if not level:
-        raise WorkloadError(f"level {number} of the hierarchy has no groups; leave it out")
-    return tuple((_checked_name(number, name), _checked_members(name, members)) for name, members in level.items())
-
-
-def _checked_name(number: int, name: object) -> str:
-    if not is_text(name):
-        raise WorkloadError(
-            f"level {number} of the hierarchy: a group's name must be a string, got {reprlib.repr(name)}"
-        )
-    return str(name)
-
-
-def _checked_members(name: str, members: object) -> tuple[Label, ...]:
-    if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
-        raise WorkloadError(f"the members of the group {name!r} must be a list, got {value_text(members)}")
-    plain = tuple(_checked_member(name, member) for member in members)
-    if not plain:
-        raise WorkloadError(f"the group {name!r} has no members; leave it out")
-    return plain
-
-
-def _checked_member(name: str, member: object) -> Label:
-    plain = plain_label(member)
-    if plain is None:
-        message = f"the group {name!r} has the member {reprlib.repr(member)}; members are values or names of groups"
-        raise WorkloadError(message)
-    return plain
+        raise WorkloadError(f"{where} has no groups; leave it out")
+    groups = []
+    for name, members in level.items():
+        is_list = isinstance(members, Iterable) and not isinstance(members, str | bytes | Mapping)
+        plain = tuple(map(plain_label, members if is_list else ()))
+        if not is_text(name) or not plain or None in plain:
+            problem = "must have a name and a list of members, which are values or names of groups"
+            raise WorkloadError(f"{where}: the group {reprlib.repr(name)} {problem}, got {reprlib.repr(members)}")
+        groups.append((str(name), tuple(label for label in plain if label is not None)))
+    return tuple(groups)
 
 
 def _as_shown(level: NamedLevel, attribute: Attribute) -> NamedLevel:

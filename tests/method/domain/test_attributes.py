@@ -168,15 +168,6 @@ def test_meanings_stand_beside_values_and_match_no_entry():
     assert Attribute("sex", labels={"a": "same", "b": "same"}).value_meanings == ("same", "same")
 
 
-def test_words_about_an_attribute_change_none_of_its_codes():
-    about = About(title="Income", unit="dollars", source="survey", note="before tax")
-    plain, described = (Attribute("a", bins=Bins([0, 1]), about=given) for given in (None, about))
-    assert described.about == about
-    assert plain.described(about) == described != plain
-    assert plain.value_labels == described.value_labels
-    assert not plain.about
-
-
 @pytest.mark.parametrize(
     "make", [lambda: About(title=1), lambda: About(note="\ud800"), lambda: Attribute("a", 2, about="Income")]
 )

@@ -144,11 +144,3 @@ def test_years_hold_each_of_their_days_leap_days_too():
 def test_bad_dates_are_refused(make, message):
     with pytest.raises(rp.errors.DomainError, match=message):
         make()
-
-
-def test_midnights_are_dates_and_edges_are_shown_as_they_are_written():
-    midnight = dt.datetime(2020, 2, 1)
-    bins = Bins([dt.date(2020, 1, 1), midnight, np.datetime64("2020-03-01"), math.inf])
-    assert bins == Bins(["2020-01-01", "2020-02-01", "2020-03-01", math.inf])
-    assert repr(bins) == "Bins(['2020-01-01', '2020-02-01', '2020-03-01', inf])"
-    assert Bins([0, 1]) != Bins(["1970-01-01", "1970-01-02"])

@@ -87,12 +87,6 @@ def test_a_domain_behaves_like_a_sequence_of_names_and_a_mapping_to_attributes()
     assert Domain({}).positions(()) == ()
 
 
-def test_domains_differ_in_order_kind_and_rules():
-    firsts = [2, [0, 1], [False, True], ["0", "1"], Attribute("a", 2, missing="drop")]
-    variants = [*(Domain({"a": first, "b": 3}) for first in firsts), Domain({"b": 3, "a": 2})]
-    assert len(set(variants)) == len(variants)
-
-
 def test_the_text_of_a_domain_stays_short():
     assert repr(Domain({"age": 85, "sex": ["F", "M"]})) == "Domain(age: 85, sex: 2)"
     assert len(repr(Domain({f"a long name of an attribute, number {i}": 10 for i in range(200)}))) < 250

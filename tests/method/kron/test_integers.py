@@ -72,15 +72,3 @@ def test_products_become_python_integers_once_they_could_be_too_large():
     both = integer_products(tables, {1: np.full((2, 9), 2**30), 2: matrix}, total=2**32)
     assert both.dtype == object
     assert both.ravel().tolist() == [-(2**92)] * 4
-
-
-@given(order=st.permutations(SHAPES), wide=st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
-def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
-    scratch = Scratch()
-    for shape, is_wide in zip(order, wide, strict=True):
-        tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
-        before = tables.copy()
-        out = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
-        assert differences_of_tables(tables, scratch=scratch, out=out) is out
-        assert (tables == before).all()
-        assert (out == differences_of_tables(before)).all()

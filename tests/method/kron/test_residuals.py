@@ -77,12 +77,6 @@ def test_tables_of_residuals_are_the_sum_over_subsets_of_eq_10(xp, shape, rows):
     np.testing.assert_allclose(np.asarray(found), expected.reshape(4, *shape), atol=1e-12)
 
 
-def test_integers_in_double_precision_have_exact_residuals():
-    tables = np.random.default_rng(1).integers(0, 2**40, (5, 3, 4, 40)).astype(np.float64)
-    expected = apply(map(dense.subtraction, (3, 4, 40)), tables.astype(object))
-    assert (residuals_of_tables(tables) == expected).all()
-
-
 @pytest.mark.parametrize("shape", [*SHAPES, (4, 8), (31,), (10, 10), (7, 3)], ids=str)
 def test_a_table_is_the_same_to_the_last_bit_whatever_it_is_stacked_with(shape):
     tensors = random_tables(67, *shape)

@@ -1,6 +1,5 @@
 """Neighbors: what one person may change, in words and as a factor of the cost."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -17,14 +16,6 @@ def test_k_records_of_a_person_cost_k_squared_times_one_and_are_named(notion, re
     assert neighbors.cost_factor == records * records
     change = {"add-remove": "adding or removing", "replace": "replacing"}[notion]
     assert neighbors.words == f"{change} " + ("one record" if records == 1 else f"up to {records} records")
-
-
-def test_the_default_is_adding_or_removing_one_record_and_cannot_be_changed():
-    neighbors = rp.privacy.Neighbors()
-    assert neighbors == rp.privacy.Neighbors("add-remove", 1)
-    assert (neighbors.cost_factor, neighbors.words) == (1, "adding or removing one record")
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        neighbors.records_per_person = 2
 
 
 @pytest.mark.parametrize("notion", ["replace-one", "Replace", "", "add", None, 1, ("replace",)])

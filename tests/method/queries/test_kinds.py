@@ -65,12 +65,6 @@ def test_a_kind_is_read_back_from_json_just_as_it_was_and_equals_no_other(case, 
         assert size != other_size or np.array_equal(rows, other_rows)
 
 
-@given(number=st.floats(1e-300, 1e15))
-def test_a_matrix_keeps_every_digit_in_json(number):
-    kind = Custom([[number, -1 / 3], [1, 1]])
-    assert kind_from_json(json.loads(json.dumps(kind.to_json()))).matrix(2)[0, 0] == number
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_kinds_cannot_be_changed(kind):
     assert [kind == other for other in KINDS].count(True) == 1
@@ -139,7 +133,7 @@ KIND, ROWS = "a kind of query must be", r"must have rows \[columns, entries\]|ha
             ({**TREE, **change}, f"an invalid kind 'hierarchy': {message}")
             for change, message in (
                 ({"levels": [0]}, "level 1 of the hierarchy must be a mapping"),
-                ({"levels": [[["all", [["x"], "y"]]]]}, r"the group 'all' has the member \['x'\]"),
+                ({"levels": [[["all", [["x"], "y"]]]]}, "level 1 of the hierarchy: the group 'all' must have"),
                 ({"levels": [[["all", ["x"]]]]}, ".*level 1: the value 'y' is in no group"),
                 ({"levels": [1] * 2**19}, ".*too large: 524288 levels of 2 values"),
                 ({"total": ""}, "total of a hierarchy"),

@@ -53,13 +53,6 @@ def test_runs_say_which_labels_of_their_own_they_hold():
     assert Prefix().labels(MONTHS)[1] == "≤ 2020-02"
 
 
-def test_bands_are_of_values_and_labels_of_their_own_are_bands_themselves():
-    labels = Hierarchy([2]).labels(Attribute("size", 3, unknown="Other", missing="Not stated"))
-    assert labels == ("(total)", "0 – 1", "2", "Other", "Not stated", "0", "1")
-    grouped = Hierarchy([{"low": [0, "1"], "rest": [2, "Not stated"]}])
-    assert grouped.labels(Attribute("size", 3, missing="Not stated"))[:3] == ("(total)", "low", "rest")
-
-
 @given(size=st.integers(1, 6), kind=st.sampled_from([Identity(), Prefix(), Range(), Hierarchy([2]), Hierarchy([4, 2])]))
 def test_every_answer_has_one_label_and_one_meaning(size, kind):
     labels = {chr(97 + code): f"meaning {code}" for code in range(size)}

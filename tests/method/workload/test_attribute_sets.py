@@ -88,13 +88,6 @@ def test_the_closure_has_every_subset_once_without_trivial_attributes_and_finds_
                 assert position == expected(i for bit, i in enumerate(row) if j >> bit & 1) >= 0
 
 
-def test_the_empty_closure_finds_nothing():
-    closure = downward_closure(AttributeSets.of([], attribute_count=3))
-    assert len(closure) == 0
-    assert closure.positions_of(np.array([[0, 1], [0, 2]])).tolist() == [-1, -1]
-    assert closure.positions_of(np.empty((1, 0), dtype=np.int32)).tolist() == [-1]
-
-
 #: Some are equal without being the same object, some have the same size and differ.
 BASES = [
     *(basis_of(size, None) for size in (1, 2, 3, 10**12, 2**62, 3)),

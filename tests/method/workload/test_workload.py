@@ -66,11 +66,6 @@ def test_queries_may_be_written_in_every_way():
     assert list(Workload(ABC, (name for name in ("b", "a")))) == [("a",), ("b",)]
 
 
-def test_the_total_alone_is_a_workload():
-    workload = Workload(ABC, [()])
-    assert (list(workload), list(workload.closure), workload.cells.tolist()) == ([()], [()], [1.0])
-
-
 def test_a_workload_cannot_be_changed_and_weights_are_copied():
     weights = np.array([1.0, 2.0])
     workload = Workload(ABC, [("a",), ("b",)], weights=weights)

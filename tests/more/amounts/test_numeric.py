@@ -143,14 +143,6 @@ def test_whole_columns_have_the_codes_of_their_entries(numeric, values):
     assert codes_of_numbers(attribute, column).tolist() == codes_of_entries(attribute, values).tolist()
 
 
-def test_the_denominator_is_the_least_common_multiple_of_the_widths():
-    assert Numeric(0, 100).denominator == 100
-    assert Numeric(0, 100, bins=4) == Numeric(0, 100, bins=np.int64(4))
-    assert Numeric(0, 100, bins=4).denominator == 25
-    assert Numeric(0, 100, bins=[10, 25]).denominator == math.lcm(10, 15, 75)
-    assert Numeric(0, 1).denominator == 1
-
-
 @given(numeric=amounts())
 def test_amounts_are_read_back_from_json_just_as_they_were(numeric):
     domain = Domain({"pay": Attribute("pay", numeric=numeric, missing="Not stated")})

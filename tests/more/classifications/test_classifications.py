@@ -1,7 +1,6 @@
 """A hierarchy from a public file: its rows, codes and names; and what is wrong with a file, by line and column."""
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -137,16 +136,6 @@ def test_a_domain_takes_its_values_and_names_from_the_hierarchy(read):
     }
     with pytest.raises(rp.errors.WorkloadError, match=r"attribute\(\) is for a hierarchy from a file or a frame"):
         Domain({"county": Hierarchy([2])})
-
-
-def test_values_of_another_domain_are_refused(read):
-    hierarchy = read(leaf_rows())
-    with pytest.raises(rp.errors.WorkloadError, match="'02013', a member of '02', is not a value of the attribute"):
-        hierarchy.on(Attribute("county", labels=["01001", "01003"]))
-    with pytest.raises(rp.errors.WorkloadError, match=r"the value '99' is in no group"):
-        hierarchy.on(Attribute("county", labels=["01001", "01003", "02013", "99"]))
-    with pytest.raises(rp.errors.WorkloadError, match="is not a value of the attribute"):
-        hierarchy.on(Attribute("county", 3))
 
 
 def test_the_file_is_recorded_by_its_name_and_hash(read, tmp_path):
@@ -339,13 +328,6 @@ def test_levels_lengths_and_separators_that_cannot_be_are_refused(read, levels, 
         read(leaf_rows(), levels, **options)
 
 
-def test_swapped_arguments_are_told():
-    with pytest.raises(TypeError, match=r'Hierarchy.from_file\("counties.csv", levels='):
-        Hierarchy.from_file(["state"], "counties.csv")
-    with pytest.raises(FileNotFoundError):
-        Hierarchy.from_file(Path("nowhere.csv"), LEVELS)
-
-
 CROSSWALK = pd.DataFrame({"county": list(COUNTIES), "district": ["7", "1", "1"], "title": ["Seven", "One", "One"]})
 
 
@@ -383,19 +365,6 @@ def test_groups_may_be_cut_along_a_level_of_the_other_geography(read):
             rp.errors.WorkloadError, match=f"there is no level '{level}' above the leaves; the levels are"
         ):
             counties.crosswalk(CROSSWALK, leaf="county", group="district", within=level)
-
-
-def test_groups_are_cut_along_levels_that_are_not_next_to_the_leaves():
-    frame = pd.DataFrame(
-        {"state": ["a", "a", "b"], "county": ["p", "q", "r"], "tract": ["1", "2", "3"], "cd": ["x"] * 3}
-    )
-    tracts = Hierarchy.from_frame(frame, ["state", "county", "tract"])
-    found = tracts.crosswalk(frame, leaf="tract", group="cd", within="state")
-    assert found.classification.levels == ("state", "cd", "tract")
-    assert rows_of(found)["a-x"] == {"1", "2"}
-    assert tracts.crosswalk(frame, leaf="tract", group="cd", within="county").classification.levels == (
-        "state", "county", "cd", "tract",
-    )  # fmt: skip
 
 
 def test_parts_that_would_have_one_code_are_refused_and_not_put_together():

@@ -1,12 +1,10 @@
 """Queries about some of the records cost, vary and are planned as their explicit matrices say."""
 
 import math
-from functools import reduce
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
@@ -43,14 +41,6 @@ def test_cost_and_variances_are_those_of_explicit_matrices(problem):
         weights = np.arange(1.0, 1 + len(rows))
         shaped = weights.reshape(plan.variance(query).shape)
         assert plan.combination_variance(query, shaped) == pytest.approx(weights @ found @ weights, rel=1e-6)
-
-
-@given(parts=st.lists(universe_workloads(domain=DOMAIN), min_size=1, max_size=3))
-@settings(max_examples=12)
-def test_names_of_queries_are_in_the_order_of_the_workload(parts):
-    workload = reduce(rp.Workload.__add__, [part for part, _ in parts])
-    words = [workload.query_at(number).words(DOMAIN) for number in range(len(workload))]
-    assert rp.select(workload, budget=rp.pcost(1), bases="orthogonal").errors()["query"].tolist() == words
 
 
 @settings(max_examples=12)
@@ -105,16 +95,6 @@ def test_what_no_query_needs_gets_next_to_no_part_of_the_budget(loss):
     needed = plan.noise_variance_of["age", "sex", "employed"]
     assert plan.noise_variance_of["age", "sex"] > 1e8 * needed
     assert math.isfinite(plan.noise_variances.max())
-
-
-def test_many_universes_of_one_attribute_share_their_kinds():
-    domain = rp.Domain({"a": 3, "b": 2, "place": 12})
-    workload = rp.marginals(domain, up_to=1)
-    for place in range(12):
-        workload = workload + rp.marginals(domain, up_to=2, where={"place": place})
-    assert len(workload) == 4 + 12 * 4
-    assert len(workload.kinds) == 1 + 12
-    assert rp.select(workload, budget=rp.pcost(1)).pcost == pytest.approx(1)
 
 
 def test_error_tables_name_the_universe_and_count_the_axes():

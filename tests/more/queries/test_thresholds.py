@@ -16,8 +16,6 @@ from benchmarks.thresholds import RMSE
 from kinds import read_kind
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
 from residualplanner import Matching
-from residualplanner.method.strategy.variances import subtraction_numbers
-from residualplanner.more.searches.joint_choice import cell_groups
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
 
@@ -132,29 +130,6 @@ def test_the_largest_cell_beside_other_kinds_has_no_better_noise():
     problem = cp.Problem(cp.Minimize(cp.max(variances)), [cost <= 1])
     assert plan.loss_value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-4)
     assert plan.gap < 1e-5
-
-
-def test_a_search_for_bases_of_the_largest_cell_weighs_cells_by_their_variances():
-    workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b", "c"), 1), rp.Threshold(("b", "c"), 1), ("a", "b")])
-    plan = rp.select(workload, budget=rp.pcost(1))
-    every, none = np.arange(len(workload)), np.full(workload.uses.shape, -1)
-    numbers, member = subtraction_numbers(workload.domain.sizes), np.arange(len(workload.closure))
-    rest = (np.empty(0, dtype=np.int64), numbers, member, np.ones(len(workload)))
-    for group in cell_groups(workload, every, none, *rest):
-        found = group.variances(np.empty((0, 2, 0)), plan.noise_variances)
-        np.testing.assert_allclose(found, plan.average_variances[group.queries])
-
-
-@settings(max_examples=15)
-@given(problem=threshold_workloads(exchangeable=True), seed=st.integers(0, 99))
-def test_a_convex_loss_has_no_better_noise_of_the_same_cost(problem, seed):
-    workload, _ = problem
-    weights = workload.weights
-    plan = rp.select(workload, budget=rp.pcost(1), loss=rp.losses.ConvexLoss(lambda v: weights @ v))
-    moved = plan.noise_variances * np.exp(np.random.default_rng(seed).normal(scale=0.3, size=len(plan.closure)))
-    other = plan_by_hand(workload, plan.strategy, moved)
-    mine, theirs = (each.average_variances @ workload.weights * each.pcost for each in (plan, other))
-    assert mine <= theirs * (1 + 1e-6)
 
 
 def test_a_residual_on_which_no_threshold_depends_costs_next_to_nothing_and_may_be_measured():
