@@ -90,11 +90,8 @@ def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Ru
         return Into(code if isinstance(values, Codes) else values.labels[code])
     is_misspelled_word = isinstance(rule, str) and rule.casefold() in ("error", "drop")
     if not isinstance(plain, str) or not plain.strip() or not is_unicode(plain) or is_misspelled_word:
-        raise attribute_error(
-            name,
-            f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {list_text(values)}, or "
-            "another string as a label of its own",
-        )
+        problem = f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {list_text(values)}"
+        raise attribute_error(name, f"{problem}, or another string as a label of its own")
     value = _confused(values, plain, is_meant=isinstance(rule, Into))
     if value is not None:
         problem = f"has {word}={reprlib.repr(label)}, which is hard to tell from its value {value!r}; write the value"

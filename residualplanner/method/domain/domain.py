@@ -154,11 +154,8 @@ class Domain:
         """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says."""
         amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
         if amounts:
-            raise DomainError(
-                f"{what}, and the values of {names_text('attribute', amounts)} are amounts; declare Bins in place of "
-                "Numeric, or leave them out",
-                attributes=amounts,
-            )
+            problem = f"{what}, and the values of {names_text('attribute', amounts)} are amounts"
+            raise DomainError(f"{problem}; declare Bins in place of Numeric, or leave them out", attributes=amounts)
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """The positions of the named attributes, ascending; DomainError where one is not there, or is twice.
@@ -175,10 +172,8 @@ class Domain:
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         if isinstance(names, Mapping):
             kinds = ", ".join(dict.fromkeys(type(kind).__name__ for kind in names.values()))
-            raise DomainError(
-                f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}, which would "
-                "be ignored; write the names as a tuple"
-            )
+            problem = f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}"
+            raise DomainError(f"{problem}, which would be ignored; write the names as a tuple")
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):

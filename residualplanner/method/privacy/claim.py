@@ -46,10 +46,8 @@ class Neighbors:
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
-            raise BudgetError(
-                f"neighbors must be one of {list(get_args(Notion))}, got {value_text(self.notion)}"
-                f"{suggestion(self.notion, get_args(Notion))}"
-            )
+            problem = f"neighbors must be one of {list(get_args(Notion))}"
+            raise BudgetError(f"{problem}, got {value_text(self.notion)}{suggestion(self.notion, get_args(Notion))}")
         records = self.records_per_person
         if not is_integer(records, least=1) or records > 10**6:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
@@ -297,10 +295,8 @@ def budget_within(cost: Fraction, like: Budget) -> Budget:
     """
     found = _largest(cost, like, short_text_down)
     if found is None:
-        raise BudgetError(
-            f"{cost_text_down(cost, pcost(1))} is too little to be stated as (epsilon, {like.given[1]})-DP with an "
-            f'epsilon above 0; write budget=pcost("{short_text_down(cost)}")'
-        )
+        problem = f"{cost_text_down(cost, pcost(1))} is too little to be stated as (epsilon, {like.given[1]})-DP"
+        raise BudgetError(f'{problem} with an epsilon above 0; write budget=pcost("{short_text_down(cost)}")')
     return found
 
 

@@ -58,10 +58,8 @@ def is_size(value: object) -> bool:
 def _custom(value: dict[str, Any]) -> Custom:
     size, rows = value["size"], value["rows"]
     if not rows or not all(_is_row(row, size) for row in rows):
-        raise FileFormatError(
-            "a kind 'custom' must have rows [columns, entries], the columns ascending and below its size, the entries "
-            f"numbers of at most {LARGEST_ENTRY:g} in size and none of them 0"
-        )
+        problem = "a kind 'custom' must have rows [columns, entries], the columns ascending and below its size"
+        raise FileFormatError(f"{problem}, the entries numbers of at most {LARGEST_ENTRY:g} in size and none of them 0")
     bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
     columns = np.array([column for columns, _ in rows for column in columns], dtype=np.int32)
     entries = np.array([entry for _, entries in rows for entry in entries], dtype=np.float64)

@@ -184,10 +184,8 @@ def statistic_among(kinds: Sequence[Kind]) -> int | None:
 def require_size(attribute: Attribute) -> None:
     """Raise WorkloadError where an attribute has too many values for matrices of n x n."""
     if attribute.size > SIZE_LIMIT:
-        raise WorkloadError(
-            f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
-            f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
-        )
+        problem = f"{attribute.name!r} has {attribute.size:,} values; attributes with more than {SIZE_LIMIT:,} allow"
+        raise WorkloadError(f"{problem} only one count per value: use coarser values, or leave its kind of query out")
 
 
 def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
@@ -253,10 +251,8 @@ def require_joint(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> None:
     for at_least, is_joint in _groups(kinds, codes):
         counts = is_joint.sum(axis=1)
         if ((counts > 0) & (counts <= at_least)).any():
-            raise WorkloadError(
-                f"Matching({at_least}) is for more than {at_least} attributes of a query, of which at least {at_least} "
-                "must match; where all must, write Identity()"
-            )
+            problem = f"Matching({at_least}) is for more than {at_least} attributes of a query"
+            raise WorkloadError(f"{problem}, of which at least {at_least} must match; where all must, write Identity()")
 
 
 def _groups(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> Iterator[tuple[int, NDArray[np.bool_]]]:

@@ -152,9 +152,8 @@ def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
-        raise WorkloadError(
-            f"{words} gives nothing but the total of {attribute.name!r}; leave the attribute out of the query instead"
-        )
+        problem = f"{words} gives nothing but the total of {attribute.name!r}"
+        raise WorkloadError(f"{problem}; leave the attribute out of the query instead")
 
 
 def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
@@ -185,10 +184,8 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
     if not far.max() <= _TOLERANCE:
         worst = np.argsort(-far, kind="stable")[:3]
         shown = ", ".join(f"{reprlib.repr(attribute.value_labels[code])} {closest[code]:.3g}" for code in worst)
-        raise WorkloadError(
-            f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1: the closest "
-            f"one gives {shown}; add a row of ones"
-        )
+        problem = f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1"
+        raise WorkloadError(f"{problem}: the closest one gives {shown}; add a row of ones")
 
 
 def is_text(label: object) -> bool:

@@ -157,10 +157,8 @@ def by_bin(of_bins: Kind, bins: int) -> Kind:
 def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     """The limits and bins of an attribute's amounts; WorkloadError, with the purpose in words, where it has none."""
     if attribute.numeric is None:
-        raise WorkloadError(
-            f"{attribute.name!r} has no amounts {purpose}; declare Numeric(low, high) in place of "
-            f"{attribute.values.words}"
-        )
+        problem = f"{attribute.name!r} has no amounts {purpose}"
+        raise WorkloadError(f"{problem}; declare Numeric(low, high) in place of {attribute.values.words}")
     return attribute.numeric
 
 
@@ -182,9 +180,8 @@ class OfBins(Kind):
     def tied_edges(self) -> tuple[float, ...]:
         """The edges; WorkloadError where there are none yet."""
         if self.edges is None:
-            raise WorkloadError(
-                f"a kind {self.name!r} has no matrix before it is tied to an attribute of amounts or bins"
-            )
+            problem = f"a kind {self.name!r}"
+            raise WorkloadError(f"{problem} has no matrix before it is tied to an attribute of amounts or bins")
         return self.edges
 
     @property

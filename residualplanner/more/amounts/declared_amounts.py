@@ -50,10 +50,8 @@ def _equal_edges(first: int, last: int, bins: int) -> tuple[int, ...]:
         raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
     width, rest = divmod(last - first, bins)
     if rest:
-        raise DomainError(
-            f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width; choose "
-            "another number of them, or give the edges"
-        )
+        problem = f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width"
+        raise DomainError(f"{problem}; choose another number of them, or give the edges")
     return tuple(range(first, last + 1, width))
 
 

@@ -105,10 +105,8 @@ class Numeric:
         _set(self, "outside", word_among("outside", outside, get_args(Outside)))
         _set(self, "between_units", word_among("between_units", between_units, get_args(BetweenUnits)))
         if self.denominator > LARGEST_DENOMINATOR:
-            raise DomainError(
-                f"the widths of the bins have the common multiple {self.denominator:,} units, more than "
-                f"{LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths"
-            )
+            problem = f"the widths of the bins have the common multiple {self.denominator:,} units, more"
+            raise DomainError(f"{problem} than {LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths")
 
     def __len__(self) -> int:
         """How many cells the bins have: two each."""

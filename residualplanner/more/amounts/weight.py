@@ -73,10 +73,8 @@ class Weight:
             raise DomainError(f"the column of weights needs a name, got {value_text(name)}")
         largest, step = _exact("maximum", maximum), _exact("unit", unit)
         if (largest / step).denominator != 1:
-            raise DomainError(
-                f"the maximum of weights must be a multiple of their unit, got {value_text(maximum)} and "
-                f"{value_text(unit)}"
-            )
+            problem = "the maximum of weights must be a multiple of their unit"
+            raise DomainError(f"{problem}, got {value_text(maximum)} and {value_text(unit)}")
         if largest * step.denominator >= _MOST_PARTS or step.denominator >= _MOST_PARTS:
             raise DomainError("the maximum of weights must have fewer than 2**53 units; choose a larger unit")
         rule = word_among("above", above, get_args(Above))

@@ -123,9 +123,8 @@ def _origins(table: TextTable) -> tuple[TableOrigin, ...]:
 def _checked_levels(levels: object) -> tuple[str, ...]:
     names = () if isinstance(levels, str) or not isinstance(levels, Sequence | Mapping) else tuple(levels)
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise WorkloadError(
-            f'levels must be different names from coarse to fine, as ["state", "county"], got {value_text(levels)}'
-        )
+        problem = "levels must be different names from coarse to fine"
+        raise WorkloadError(f'{problem}, as ["state", "county"], got {value_text(levels)}')
     return names
 
 
@@ -200,9 +199,8 @@ def _items(
         first: dict[str, int] = {}
         row, code = next(pair for pair in zip(rows, codes, strict=True) if first.setdefault(pair[1], pair[0]) < pair[0])
         before = table.row_text(first[code])
-        raise WorkloadError(
-            f"{table.where(row, column)}: {level} {code!r} is there again, after {before}; write it once"
-        )
+        problem = f"{table.where(row, column)}: {level} {code!r} is there again, after {before}"
+        raise WorkloadError(f"{problem}; write it once")
     return tuple(Item(code, named[code] or code, parent) for code, parent in parent_of.items())
 
 

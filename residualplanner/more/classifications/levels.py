@@ -27,19 +27,16 @@ HierarchyRow = tuple[str, _Codes]
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
     """The levels as immutable values, checked as far as that goes without an attribute."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
-        raise WorkloadError(
-            "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
-            f"{value_text(levels)}"
-        )
+        problem = "the levels of a hierarchy must be a list from coarse to fine"
+        raise WorkloadError(f"{problem}; write [level] for a single one, got {value_text(levels)}")
     return tuple(_checked_level(f"level {number} of the hierarchy", level) for number, level in enumerate(levels, 1))
 
 
 def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLevel, ...]:
     """The levels with bands written out as groups of the attribute's values."""
     if (len(levels) + 2) * attribute.size > ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: {len(levels)} levels of {attribute.size:,} values, the limit is {ENTRY_LIMIT:,} in all"
-        )
+        problem = f"too large: {len(levels)} levels of {attribute.size:,} values"
+        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,} in all")
     return tuple(
         _bands(level, attribute) if isinstance(level, int) else _as_shown(level, attribute) for level in levels
     )
@@ -155,10 +152,8 @@ def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRo
         around = above[codes]
         if (around != around[0]).any():
             first, second = (coarser[number][0] for number in np.unique(around)[:2])
-            raise WorkloadError(
-                f"the group {label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
-                "group of the level above"
-            )
+            problem = f"the group {label!r} lies partly in {first!r} and partly in {second!r}"
+            raise WorkloadError(f"{problem}; it must lie inside one group of the level above")
 
 
 def _without_repetitions(rows: Sequence[HierarchyRow]) -> tuple[HierarchyRow, ...]:

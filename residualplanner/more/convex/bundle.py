@@ -195,9 +195,8 @@ def solve(problem: Any, solver: str) -> str:
         try:
             problem.solve(solver=solver)
         except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
-            raise SolverError(
-                f"{solver} failed: {error}; try another of {cvxpy.installed_solvers()}", status="error"
-            ) from error
+            problem = f'{solver} failed: {error}; try another of {cvxpy.installed_solvers()}"'
+            raise SolverError(f'{problem}, status="error', status="error") from error
     status = str(problem.status)
     if status not in ("optimal", "optimal_inaccurate"):
         raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)

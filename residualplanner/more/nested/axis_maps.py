@@ -228,10 +228,8 @@ def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray])
 
     def make_matrix() -> FloatArray:
         if columns * rows > _ENTRIES:
-            raise WorkloadError(
-                f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis; leave out what "
-                "cannot be computed group by group, or use coarser values"
-            )
+            problem = f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis"
+            raise WorkloadError(f"{problem}; leave out what cannot be computed group by group, or use coarser values")
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

@@ -93,10 +93,8 @@ class Among(Mapping[str, Kind]):
 def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
     """The labels that are selected of each attribute; WorkloadError where it is no mapping from names to labels."""
     if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
-        raise WorkloadError(
-            'where must be a mapping from attribute names to labels, such as {"employed": ["yes"]}, got '
-            f"{value_text(where)}"
-        )
+        problem = "where must be a mapping from attribute names to labels"
+        raise WorkloadError(f'{problem}, such as {{"employed": ["yes"]}}, got {value_text(where)}')
     found = {}
     for name, labels in where.items():
         try:
@@ -111,10 +109,8 @@ def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
         return query
     names = (query,) if isinstance(query, str) else query
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise WorkloadError(
-            f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}; "
-            'write Among(("age", "sex"), where={"employed": ["yes"]})'
-        )
+        problem = f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}"
+        raise WorkloadError(f'{problem}; write Among(("age", "sex"), where={{"employed": ["yes"]}})')
     return tuple(names)
 
 

@@ -147,9 +147,8 @@ class Selection(Kind):
         require_size(attribute)
         labels = attribute.value_labels
         if self.size != attribute.size or repr(tuple(labels[code] for code in self.codes)) != repr(self.where):
-            raise WorkloadError(
-                f"the selection from {attribute.name!r} is tied to other values than that attribute has"
-            )
+            problem = "the selection"
+            raise WorkloadError(f"{problem} from {attribute.name!r} is tied to other values than that attribute has")
         if self.of is not None:
             self.of.require_fit(attribute)
             _ = self._rows
@@ -227,10 +226,8 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
             (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
         )
     if of.rows(size) * size > 4 * ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected; the "
-            f"limit is {4 * ENTRY_LIMIT:,} entries in all"
-        )
+        problem = f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected"
+        raise WorkloadError(f"{problem}; the limit is {4 * ENTRY_LIMIT:,} entries in all")
     matrix, chosen = of.matrix(size), np.array(codes)
     lengths = np.count_nonzero(matrix, axis=1)
     shortest = np.argsort(lengths, kind="stable")
