@@ -57,7 +57,7 @@ def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: i
         Batches whose estimates are on the device of the reconstructor, in runs of bounded size.
     """
     scratch, factor = Scratch(), reconstructor.device.batch_factor
-    for numbers, block in workload.between(first, last):
+    for numbers, block in workload.runs(first=first, last=last):
         for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
             part = block.part(slice(before, after))
             with memory_for(A_TABLE):

@@ -173,26 +173,21 @@ class Workload:
             low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
         return sum(map(len, self.blocks[:order])) + low if low < high else -1
 
-    def runs(self, most: int | None = None) -> Iterator[tuple[slice, QueryBlock]]:
-        """All queries in order, in runs of one order: their numbers, a slice of m, and the queries.
+    def runs(
+        self, most: int | None = None, *, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[slice, QueryBlock]]:
+        """All queries in order, or those from ``first`` up to ``last``, in runs of one order: slices of m, and queries.
 
         With ``most`` given, the queries of a run have about so many subsets of attributes in all.
         """
         start = 0
         for order, block in enumerate(self.blocks):
-            step = max(1, len(block) if most is None else most >> order)  # a query has 2**order subsets
-            for first in range(0, len(block), step):
-                part = block.part(slice(first, first + step))
-                yield slice(start + first, start + first + len(part)), part
-            start += len(block)
-
-    def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
-        """The queries from one number on up to another, in runs of one order: a slice of numbers, and the queries."""
-        start = 0
-        for block in self.blocks:
-            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-            if low < high:
-                yield slice(start + low, start + high), block.part(slice(low, high))
+            ends = (first, len(self) if last is None else last)
+            low, high = (min(max(number - start, 0), len(block)) for number in ends)
+            step = max(1, high - low if most is None else most >> order)  # a query has 2**order subsets
+            for at in range(low, high, step):
+                part = block.part(slice(at, min(at + step, high)))
+                yield slice(start + at, start + at + len(part)), part
             start += len(block)
 
     @property

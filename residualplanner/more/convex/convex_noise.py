@@ -23,8 +23,14 @@ from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
-from residualplanner.more.convex.bundle import ConvexProblem, Refined
-from residualplanner.more.convex.convex import convex_problem, minimize_convex_loss, proportional_noise, solved_for
+from residualplanner.more.convex.convex import (
+    ConvexProblem,
+    Refined,
+    convex_problem,
+    minimize_convex_loss,
+    proportional_noise,
+    solved_for,
+)
 from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
