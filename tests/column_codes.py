@@ -3,7 +3,9 @@
 import numpy as np
 
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import UNKNOWN
+from residualplanner.method.domain.families import MISSING, UNKNOWN
+
+__all__ = ["MISSING", "UNKNOWN", "codes_of_days", "codes_of_entries", "codes_of_numbers"]
 
 
 def codes_of_numbers(attribute, numbers):

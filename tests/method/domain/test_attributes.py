@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from column_codes import MISSING, UNKNOWN, codes_of_entries
 from residualplanner import About, Attribute, Bins
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
 
 #: Each family, its values in words, an entry that is one of them, and the code of it.
@@ -135,7 +134,7 @@ def test_labels_of_their_own_come_after_the_values_and_no_entry_matches_them(val
     assert Attribute("a", **values, missing="Not stated", unknown="drop").value_labels == (*texts, "Not stated")
     assert Attribute("a", **values, missing="?", unknown="?").value_labels == (*texts, "?")
     assert Attribute("a", **values).size == len(texts)
-    found = codes_of_values(attribute, [entry, "Other", "Not stated", None, "none of these"])
+    found = codes_of_entries(attribute, [entry, "Other", "Not stated", None, "none of these"])
     assert found.tolist() == [code, UNKNOWN, UNKNOWN, MISSING, UNKNOWN]
     if "bins" in values or texts == ("2020-02-29",):
         assert Attribute("a", **values, missing=texts[0]).size == len(texts)
@@ -163,7 +162,7 @@ def test_meanings_stand_beside_values_and_match_no_entry():
     sex = Attribute("sex", labels={1: "female", 2: "male", 9: ""}, missing="Not stated")
     assert sex.labels == (1, 2, 9)
     assert sex.value_meanings == ("female", "male", "9", "Not stated")
-    assert codes_of_values(sex, [2, "1", "female", None]).tolist() == [1, 0, UNKNOWN, MISSING]
+    assert codes_of_entries(sex, [2, "1", "female", None]).tolist() == [1, 0, UNKNOWN, MISSING]
     assert Attribute("sex", labels={"a": "", "b": ""}) == Attribute("sex", labels=["a", "b"])
     assert Attribute("sex", labels={"a": "same", "b": "same"}).value_meanings == ("same", "same")
 

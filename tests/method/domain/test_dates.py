@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from column_codes import codes_of_days, codes_of_numbers
+from column_codes import MISSING, UNKNOWN, codes_of_days, codes_of_entries, codes_of_numbers
 from residualplanner import Attribute, Bins
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 EPOCH = dt.date(1970, 1, 1)
 dates = st.dates(dt.date(1899, 12, 1), dt.date(2101, 1, 31))
@@ -50,7 +48,7 @@ def test_every_spelling_of_a_date_is_in_its_bin_and_has_its_label(data, edges, t
         (Attribute("a", bins=bins), expected_code(bins, date)),
         (listed, edges.index(date) if date in edges else UNKNOWN),
     ):
-        assert codes_of_values(attribute, spellings(date, time)).tolist() == [code] * len(spellings(date, time))
+        assert codes_of_entries(attribute, spellings(date, time)).tolist() == [code] * len(spellings(date, time))
         assert codes_of_days(attribute, np.array([(date - EPOCH).days])).tolist() == [code]
 
 
@@ -75,13 +73,13 @@ ATTRIBUTES = [
     ],
 )
 def test_what_is_no_date_on_its_own_is_unknown(attribute, entry):
-    assert codes_of_values(attribute, [entry]).tolist() == [UNKNOWN]
+    assert codes_of_entries(attribute, [entry]).tolist() == [UNKNOWN]
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 def test_missing_dates_are_missing(attribute):
     entries = [None, pd.NaT, pd.NA, math.nan, np.datetime64("NaT")]
-    assert codes_of_values(attribute, entries).tolist() == [MISSING] * len(entries)
+    assert codes_of_entries(attribute, entries).tolist() == [MISSING] * len(entries)
 
 
 def test_no_number_is_a_date_and_no_date_a_number():
@@ -89,7 +87,7 @@ def test_no_number_is_a_date_and_no_date_a_number():
         assert codes_of_numbers(attribute, np.array([18262, 2020])).tolist() == [UNKNOWN] * 2
     assert codes_of_days(Attribute("a", 10**6), np.array([18262])).tolist() == [UNKNOWN]
     assert (
-        codes_of_values(Attribute("a", bins=Bins([0, 10**6])), ["2020-01-01", dt.date(2020, 1, 1)]).tolist()
+        codes_of_entries(Attribute("a", bins=Bins([0, 10**6])), ["2020-01-01", dt.date(2020, 1, 1)]).tolist()
         == [UNKNOWN] * 2
     )
 
@@ -106,15 +104,15 @@ def test_months_hold_each_of_their_days_and_no_other(first, count):
         assert bins.labels[code] == low.isoformat()[:7]
         ends = [low, high - dt.timedelta(1)]
         assert {day.isoformat()[:7] for day in ends} == {bins.labels[code]}
-        assert codes_of_values(attribute, ends).tolist() == [code] * 2
-    assert codes_of_values(attribute, [bins.edges[0] - dt.timedelta(1), bins.edges[-1]]).tolist() == [UNKNOWN] * 2
+        assert codes_of_entries(attribute, ends).tolist() == [code] * 2
+    assert codes_of_entries(attribute, [bins.edges[0] - dt.timedelta(1), bins.edges[-1]]).tolist() == [UNKNOWN] * 2
 
 
 def test_years_hold_each_of_their_days_leap_days_too():
     attribute = Attribute("born", bins=Bins.years(1899, 1904))
     assert attribute.value_labels == ("1899", "1900", "1901", "1902", "1903", "1904")
     days = ["1899-01-01", "1899-12-31", "1900-02-28", "1904-02-29", "1904-12-31", "1905-01-01", "1900-02-29"]
-    assert codes_of_values(attribute, days).tolist() == [0, 0, 1, 5, 5, UNKNOWN, UNKNOWN]
+    assert codes_of_entries(attribute, days).tolist() == [0, 0, 1, 5, 5, UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.parametrize(

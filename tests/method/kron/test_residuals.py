@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.method.kron import ProductMap, Scratch, rebuilding, subtracting, tables_of_residuals
-from residualplanner.method.kron.arrays import namespace
-from residualplanner.method.kron.axis_maps import DENSE_LIMIT, merged_axes
+from residualplanner.method.kron import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
 
 LIBRARIES = [np, array_api_strict]
 #: Short axes, axes that are merged, and axes beyond the limit of matrix products.
@@ -105,19 +103,6 @@ def test_results_do_not_lie_in_memory_that_is_used_again():
     first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
     tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
     assert first.tolist() == [[3.0, 1.0]]
-
-
-@given(shapes=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=8))
-def test_merged_axes_keep_their_order_and_stay_below_the_limit(shapes):
-    columns, rows = tuple(n for n, _ in shapes), tuple(m for _, m in shapes)
-    merged = merged_axes(columns, rows)
-    assert list(itertools.chain(*merged)) == list(range(len(shapes)))
-
-    def widest(axes):
-        return max(math.prod(columns[axis] for axis in axes), math.prod(rows[axis] for axis in axes))
-
-    assert all(len(axes) == 1 or widest(axes) <= DENSE_LIMIT for axes in merged)
-    assert all(widest([*left, right[0]]) > DENSE_LIMIT for left, right in itertools.pairwise(merged))
 
 
 def test_arrays_of_no_or_of_several_libraries_are_refused():

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from kinds import kinds_with_sizes
+from kinds import kinds_with_sizes, read_kind
+from kinds import tied as tied_kind
 from residualplanner import Attribute, Custom, Hierarchy, Identity, Prefix, Range
 from residualplanner.ground.archive import HEADER_LIMIT
-from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.kind import tied_kind
 
 drawn_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 KINDS = [Identity(), Prefix(), Range(), Hierarchy([2]), Custom([[1, 1, 1], [0, 1, 2]])]
@@ -54,7 +53,7 @@ def test_a_kind_is_read_back_from_json_just_as_it_was_and_equals_no_other(case, 
     (kind, size, rows), (second, other_size, other_rows) = case, other
     attribute = Attribute("a", size)
     for each in (kind, kind.on(attribute) if isinstance(kind, Hierarchy) else kind):
-        again = kind_from_json(json.loads(json.dumps(each.to_json())))
+        again = read_kind(json.loads(json.dumps(each.to_json())))
         assert again == each != "identity"
         assert hash(again) == hash(each)
         assert type(again) is type(each)
@@ -146,7 +145,7 @@ KIND, ROWS = "a kind of query must be", r"must have rows \[columns, entries\]|ha
 )
 def test_json_that_is_no_kind_is_refused(value, message):
     with pytest.raises(rp.errors.FileFormatError, match=message):
-        kind_from_json(value)
+        read_kind(value)
 
 
 @given(
@@ -157,10 +156,10 @@ def test_json_from_anyone_is_read_or_refused(value, data):
     base = data.draw(st.sampled_from([GOOD, TREE]))
     field = data.draw(st.sampled_from(sorted(base)))
     try:
-        kind = kind_from_json({**base, field: value})
+        kind = read_kind({**base, field: value})
     except rp.errors.FileFormatError:
         return
-    assert kind_from_json(kind.to_json()) == kind
+    assert read_kind(kind.to_json()) == kind
 
 
 def test_the_largest_matrix_fits_into_the_header_of_a_file():

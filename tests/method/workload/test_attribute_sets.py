@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
+from more.limits import limited
 from random_plans import basis_of
 from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.workload import closure
 from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.method.workload.closure import downward_closure, least_subsets, subset_products
 
@@ -182,8 +182,8 @@ def test_no_sets_have_fewer_subsets_than_that(family):
     assert len(dense.closure([tuple(sorted(members)) for members in family])) >= least_subsets(len(family), 3)
 
 
-def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time(monkeypatch):
+def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time():
     collection = [tuple(range(start, start + 6)) for start in (0, 1, 3, 8)] + [(0, 13), (5,)]
-    monkeypatch.setattr(closure, "_CANDIDATES", 3)
-    found = downward_closure(AttributeSets.of(collection, attribute_count=14))
+    with limited("method.workload.closure", _CANDIDATES=3):
+        found = downward_closure(AttributeSets.of(collection, attribute_count=14))
     assert list(found) == dense.closure(collection)

@@ -77,11 +77,6 @@ def test_a_workload_cannot_be_changed_and_weights_are_copied():
     assert not any(array.flags.writeable for array in [*arrays, workload.cells])
 
 
-def test_the_words_for_a_workload_say_how_large_it_is():
-    words = "<Workload of 7 queries over 3 attributes: 1 of order 0, 3 of order 1, 3 of order 2>"
-    assert repr(marginals(ABC, up_to=2)) == words
-
-
 NONE, ONE, WEIGHT = (
     "has no queries; name at least one table",
     r"must be a list of queries; write \[query\]",

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from column_codes import codes_of_entries
 from residualplanner import Domain, Numeric, Weight
-from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
-UNKNOWN, MISSING = -1, -2
+UNKNOWN, MISSING, NEGATIVE, ABOVE, BETWEEN_UNITS = -1, -2, -3, -4, -5
 few = settings(derandomize=True, deadline=None, max_examples=60)
 WEIGHTS = [
     Weight("w", maximum=60),

@@ -443,11 +443,3 @@ def test_a_classification_in_a_plan_that_cannot_be_is_refused(read, change):
         read_kind(value | {"classification": value["classification"] | change})
     with pytest.raises(rp.errors.FileFormatError, match="must have the fields"):
         read_kind(value | {"levels": []})
-
-
-def test_a_duplicate_name_finds_no_row_by_itself(read):
-    hierarchy = read(leaf_rows(counties={"01001": ("Lee", "01"), "02013": ("Lee", "02")}))
-    names = hierarchy.full_names(hierarchy.attribute("county"))
-    assert [("Lee" in each, "Lee, Alaska" in each) for each in names[3:]] == [(True, False), (True, True)]
-    with pytest.raises(rp.errors.DomainError, match="an attribute's name must be"):
-        hierarchy.attribute("")

@@ -88,12 +88,6 @@ def test_bands_of_bins_are_intervals_those_of_labels_ranges_and_groups_may_be_ma
     assert table(kind, Attribute("age", 5))["young"] == [0, 1, 2, 3]
 
 
-def test_the_same_row_under_the_same_name_is_answered_once():
-    assert list(table(Hierarchy([4, 2], total=False), Attribute("a", 3))) == ["0 – 2", "0 – 1", "2", "0", "1"]
-    groups = Hierarchy([{"TX": ["TX"], "West": ["CA", "OR", "WA"]}], total=False)
-    assert list(table(groups, STATES)) == ["TX", "West", "CA", "OR", "WA"]
-
-
 def test_tying_a_hierarchy_to_an_attribute_once_more_changes_nothing():
     kind = Hierarchy([REGIONS])
     tied = kind.on(STATES)
