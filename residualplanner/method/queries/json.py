@@ -23,7 +23,7 @@ def kind_from_json(value: object) -> Kind:
     """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one."""
     word = value.get("kind") if isinstance(value, dict) else None
     readers = _readers(word) if isinstance(word, str) else {}
-    if not isinstance(value, dict) or word not in readers:
+    if not isinstance(value, dict) or not isinstance(word, str) or word not in readers:
         raise FileFormatError(f"a kind of query must be an object such as {{'kind': 'identity'}}, got {_short(value)}")
     shapes, reader = readers[word]
     found = next((shape for shape in shapes if value.keys() == {"kind", *shape}), None)

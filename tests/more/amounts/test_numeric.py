@@ -196,9 +196,8 @@ def test_what_is_no_amount_is_not_counted_as_one(label):
 def test_amounts_in_json_that_are_wrong_are_refused_where_they_are():
     value = Domain({"pay": Numeric(0, 20, bins=2)}).to_json()
     for word, wrong, message in [
-        ("edges", [0], "numeric.edges"),
-        ("edges", [0, 1.5], "numeric.edges"),
-        ("unit", 1, "numeric.unit"),
+        *(("edges", edges, "numeric: expected two edges") for edges in ([0], [0, 1.5])),
+        ("unit", 1, "numeric: expected two edges"),
         ("unit", "x", "unit must be"),
         ("outside", None, "outside must be"),
     ]:

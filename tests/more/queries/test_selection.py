@@ -103,17 +103,17 @@ def test_json_holds_a_selection_and_an_empty_label(of):
     again.require_fit(AGE)
 
 
+FORGED = [("codes", [True, 2]), ("labels", [None, 1.5]), ("size", 10**9), ("size", True), ("of", [])]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"codes": [2, 1]}, "ascending"),
-        ({"codes": [1, 4]}, "below its size"),
-        ({"codes": []}, "codes of one value or more"),
-        ({"codes": [True, 2]}, "codes of one value or more"),
+        *(({"codes": codes}, "below its size") for codes in ([1, 4], [])),
         ({"labels": ["x"]}, "a label for each of its codes"),
-        ({"labels": [None, 1.5]}, "a label for each of its codes"),
+        *(({field: bad}, f"field '{field}'") for field, bad in FORGED),
         ({"words": ""}, "the same in words"),
-        ({"size": 10**9}, "size from 1 to"),
         ({"of": {"kind": "matching", "at_least": 1}}, "a threshold matches"),
         ({"of": {"kind": "selection"}}, "fields"),
         ({"size": 2, "codes": [0, 1]}, "selects nothing"),

@@ -209,7 +209,7 @@ def test_an_attribute_of_a_threshold_has_the_subtraction_basis_whatever_else_it_
 @pytest.mark.parametrize("at_least", [0, -1, 1.5, True, "1", None])
 def test_a_file_with_an_impossible_number_of_matches_is_refused(at_least):
     assert read_kind(Matching(2).to_json()) == Matching(2)
-    with pytest.raises(rp.errors.FileFormatError, match="an invalid kind 'matching'"):
+    with pytest.raises(rp.errors.FileFormatError, match="kind 'matching'"):
         read_kind({"kind": "matching", "at_least": at_least})
 
 
