@@ -41,7 +41,10 @@ def classification_of_table(
         items = [_of_items(table, level, names[:depth][-1:], lengths) for depth, level in enumerate(names)]
     else:
         items = _of_leaves(table, _columns_of_levels(table, levels, names), lengths)
-    return Classification(names, tuple(items), _origins(table))
+    try:
+        return Classification(names, tuple(items), _origins(table))
+    except WorkloadError as error:
+        raise WorkloadError(f"{table.name}: {error}") from None
 
 
 def crosswalk(
