@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.notebooks import ROWS, hides, html_table, rest_note
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, Values, values_of_labels
+from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, values_of_labels
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from residualplanner.more.amounts.numeric import Numeric
 
+#: The values that the entries of an attribute's column can have, in the order of their codes, of one family.
+Values: TypeAlias = "Codes | Listed | Bins | Numeric"
 #: The most letters of each.
 _LONGEST = 10_000
 

@@ -239,8 +239,9 @@ class Bins:
         known = (codes >= 0) & (codes < len(self)) & np.isfinite(positions)
         return np.where(np.isnan(positions), MISSING, np.where(known, codes, UNKNOWN))
 
-    def integer_range(self) -> None:
+    def integer_range(self) -> tuple[int, int] | None:
         """None: a bin holds several integers, and does not distinguish them."""
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """Edges and labels; dates and infinite edges become strings."""

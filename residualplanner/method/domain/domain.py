@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.errors import DomainError
@@ -14,12 +14,13 @@ from residualplanner.ground.words import COUNTS, count_text, listed, names_text,
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import SchemaColumn
 from residualplanner.method.domain.labels import Label
 
 if TYPE_CHECKING:
     from residualplanner.more.amounts.weight import Weight
 
+#: A column of the records: it has a name, and ``values`` say how its entries become codes.
+SchemaColumn: TypeAlias = "Attribute | Weight"
 #: How many attributes a notebook shows.
 _ROWS = 50
 

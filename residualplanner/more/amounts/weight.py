@@ -21,7 +21,7 @@ from residualplanner.ground.json import has_shape
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
 from residualplanner.more.amounts.declared_amounts import amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
@@ -87,7 +87,7 @@ class Weight:
         return f"Weight({self.name!r}, maximum={amount_text(self.maximum)}{unit}{above})"
 
     @property
-    def columns(self) -> tuple[SchemaColumn, ...]:
+    def columns(self) -> tuple["Weight", ...]:
         """The column itself."""
         return (self,)
 
@@ -134,8 +134,9 @@ class Weight:
         """Whether any such entries can be weights."""
         return entries == "numbers"
 
-    def integer_range(self) -> None:
+    def integer_range(self) -> tuple[int, int] | None:
         """None: floats are weights, too."""
+        return None
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that reads a whole column of numbers."""
