@@ -29,7 +29,7 @@ MEANING = "meaning"
 
 
 @hides(
-    "at_least columns_beside file_word full_names is_axis is_statistic of_codes require_fit scale to_json "
+    "at_least columns_beside file_word full_names is_axis is_statistic require_fit scale to_json "
     "universe unselected where_words written"
 )
 class Kind(Rows):

@@ -75,8 +75,8 @@ def _selection(value: dict[str, Any]) -> Selection:
         raise FileFormatError("a kind 'selection' must have a label for each of its codes, and the same in words")
     if value["of"] is None and len(codes) == size:
         raise FileFormatError("a kind 'selection' of all values selects nothing")
-    given = None if value["of"] is None else Selection(labels[:1], kind_from_json(value["of"])).of
-    return Selection.of_codes(tuple(codes), tuple(labels), words, given, size)
+    of = None if value["of"] is None else kind_from_json(value["of"])
+    return Selection(labels, of, codes=tuple(codes), size=size, where_words=words)
 
 
 def _is_level(value: Any) -> bool:

@@ -28,7 +28,7 @@ SPELLED = 4
 
 
 @hides(
-    "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name of_codes on require_fit "
+    "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name on require_fit "
     "scale to_json unit universe unselected where_words written"
 )
 @dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
@@ -47,8 +47,8 @@ class Selection(Kind):
         of: the kind of query whose answers they are; none for the number of these records.
 
     Attributes:
-        where: the labels that were given; once it is tied to an attribute, those of the values, in its order.
-        of: as given; tied to the attribute where the selection is.
+        where: the labels; once it is tied to an attribute, those of the values, in its order.
+        of: the kind of query whose answers they are; none for the number of these records.
         codes (m,): of the values, ascending; none as long as there is no attribute.
         size: how many values the attribute has; 0 as long as there is none.
         where_words: the values in words, such as "yes or part-time".
@@ -70,25 +70,21 @@ class Selection(Kind):
     size: int
     where_words: str
 
-    def __init__(self, values: Label | Iterable[Label], of: Kind | None = None) -> None:
+    def __init__(
+        self,
+        values: Label | Iterable[Label],
+        of: Kind | None = None,
+        *,
+        codes: tuple[int, ...] = (),
+        size: int = 0,
+        where_words: str = "",
+    ) -> None:
         where = checked_values(values)
         if of is not None:
             _require_selectable(of)
-        self._set(where, of, (), 0, " or ".join(map(str, where)))
-
-    def _set(self, where: tuple[Label, ...], of: Kind | None, codes: tuple[int, ...], size: int, words: str) -> None:
-        fields = {"where": where, "of": of, "codes": codes, "size": size, "where_words": words}
-        for name, value in fields.items():
+        words = where_words or " or ".join(map(str, where))
+        for name, value in (("where", where), ("of", of), ("codes", codes), ("size", size), ("where_words", words)):
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def of_codes(
-        cls, codes: tuple[int, ...], where: tuple[Label, ...], words: str, of: Kind | None, size: int
-    ) -> "Selection":
-        """A selection that is tied to values already, from its attributes."""
-        tied = cls.__new__(cls)
-        tied._set(where, of, codes, size, words)
-        return tied
 
     def on(self, attribute: Attribute) -> Kind:
         """The same, tied to the values of one attribute; ``of`` itself where all of them are selected.
@@ -105,7 +101,8 @@ class Selection(Kind):
         if of is not None and len(codes) == attribute.size:
             return of
         where = tuple(attribute.value_labels[code] for code in codes)
-        return self.of_codes(codes, where, selected_words(attribute, codes), of, attribute.size)
+        words = selected_words(attribute, codes)
+        return Selection(where, of, codes=codes, size=attribute.size, where_words=words)
 
     @property
     def name(self) -> str:
@@ -134,7 +131,9 @@ class Selection(Kind):
     @property
     def universe(self) -> "Selection":
         """The number of the selected records."""
-        return self if self.of is None else self.of_codes(self.codes, self.where, self.where_words, None, self.size)
+        if self.of is None:
+            return self
+        return Selection(self.where, codes=self.codes, size=self.size, where_words=self.where_words)
 
     def to_json(self) -> dict[str, Any]:
         """The values by code, label and in words, and the kind whose answers they are, or null."""
