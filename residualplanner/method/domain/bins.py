@@ -4,7 +4,7 @@ import datetime as dt
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -91,16 +91,6 @@ class Days:
 
 #: What the edges of bins, and the entries of a column, are positions on.
 Scale = NumberScale | Days
-
-
-def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:
-    """The scale that edges are on, and the edges as bins keep them; DomainError unless all are numbers or all dates."""
-    for scale in (NumberScale(), Days()):
-        found = [scale.edge(edge) for edge in edges]
-        kept = tuple(edge for edge in found if edge is not None)
-        if len(kept) == len(found):
-            return scale, kept
-    raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
 
 
 #: The most bins that months or years make.
@@ -265,15 +255,19 @@ class Bins:
 
 
 def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]]:
+    """The scale that edges are on, and the edges as bins keep them."""
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise DomainError(f"bins need a list of edges, such as Bins([0, 18, 65, 120]), got {value_text(edges)}")
     given = list(edges)
     if len(given) < 2:
         raise DomainError(f"bins need at least 2 edges, got {len(given)}")
-    scale, kept = scale_of(given)
-    if not all(low < high for low, high in pairwise(map(scale.position, kept))):
-        raise DomainError("bin edges must be strictly increasing, and none of them NaN")
-    return scale, kept
+    for scale in (NumberScale(), Days()):
+        kept = tuple(found for edge in given if (found := scale.edge(edge)) is not None)
+        if len(kept) == len(given):
+            if not all(low < high for low, high in pairwise(map(scale.position, kept))):
+                raise DomainError("bin edges must be strictly increasing, and none of them NaN")
+            return scale, kept
+    raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
 
 
 def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The schema of a table: its attributes in order."""
 
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -180,7 +181,7 @@ class Domain:
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
             found_twice = names_text("attribute", twice, "occurs", "occur")
-            raise DomainError(f"{found_twice} twice in {_list_text(given)}", attributes=twice)
+            raise DomainError(f"{found_twice} twice in {reprlib.repr(given)}", attributes=twice)
         return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
@@ -228,7 +229,7 @@ class Domain:
     def _positions(self, names: Sequence[str]) -> list[int]:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
-            words, known = names_text("attribute", map(_shown, unknown)), _list_text(self.names)
+            words, known = names_text("attribute", map(_shown, unknown)), reprlib.repr(list(self.names))
             message = f"unknown {words}; the domain has {known}{suggestion(unknown[0], self.names)}"
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
@@ -258,11 +259,6 @@ def _short(name: str) -> str:
 def _shown(name: object) -> str:
     """A name as a message may show it: what is no string by its type alone."""
     return _short(name) if isinstance(name, str) else f"<{type(name).__name__}>"
-
-
-def _list_text(names: Sequence[object]) -> str:
-    texts = [_shown(name) for name in names[:20]]
-    return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"
 
 
 #: How many attributes are named.
