@@ -58,16 +58,6 @@ def test_runs_say_which_labels_of_their_own_they_hold():
     assert Prefix().labels(MONTHS)[1] == "≤ 2020-02"
 
 
-@given(size=st.integers(1, 5), own=st.booleans(), kind=st.sampled_from([Identity(), Prefix(), Range()]))
-def test_the_label_of_a_run_names_its_ends_and_its_own_labels(size, own, kind):
-    names = [chr(97 + code) for code in range(size)]
-    attribute = Attribute("a", labels=names, missing="Not stated" if own else "error")
-    for label, row in zip(kind.labels(attribute), kind.matrix(attribute.size), strict=True):
-        assert ("Not stated" in label) == (own and row[-1] == 1)
-        last = max((code for code in range(size) if row[code]), default=None)
-        assert last is None or names[last] in label
-
-
 def test_meanings_follow_the_labels_of_every_kind():
     assert meanings_of(Identity(), GRADES) == ("good", "fair", "same", "Not graded")
     assert meanings_of(Prefix(), GRADES) == ("≤ good", "≤ fair", "≤ same", "≤ same or Not graded")

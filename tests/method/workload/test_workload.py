@@ -136,17 +136,6 @@ def test_kinds_are_of_their_attributes_also_where_workloads_are_joined():
     assert list(left + right) == [{"a": Prefix(), "c": Range()}, {"a": Range(), "c": Prefix()}, ("a", "c")]
 
 
-def test_hierarchies_are_tied_to_their_attribute():
-    domain = Domain({"state": ["CA", "TX", "WA"], "home": ["TX", "CA", "WA"]})
-    regions = Hierarchy([{"West": ["CA", "WA"], "South": ["TX"]}], leaves=False)
-    workload = Workload(domain, [{"state": regions}, {"home": regions}])
-    tied = [kind for query in workload for kind in query.values()]
-    assert tied == [regions.on(domain["state"]), regions.on(domain["home"])]
-    np.testing.assert_array_equal(tied[0].matrix(3), [[1, 1, 1], [1, 0, 1], [0, 1, 0]])
-    np.testing.assert_array_equal(tied[1].matrix(3), [[1, 1, 1], [0, 1, 1], [1, 0, 0]])
-    assert list(Workload(domain, list(workload))) == list(workload)
-
-
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -1,7 +1,5 @@
 """A hierarchy from a public file: its rows, codes and names; and what is wrong with a file, by line and column."""
 
-import hashlib
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -136,14 +134,6 @@ def test_a_domain_takes_its_values_and_names_from_the_hierarchy(read):
     }
     with pytest.raises(rp.errors.WorkloadError, match=r"attribute\(\) is for a hierarchy from a file or a frame"):
         Domain({"county": Hierarchy([2])})
-
-
-def test_the_file_is_recorded_by_its_name_and_hash(read, tmp_path):
-    hierarchy = read(leaf_rows())
-    content = (tmp_path / "counties.csv").read_bytes()
-    stated = hierarchy.to_json()["classification"]["files"]
-    assert stated == [{"file": "counties.csv", "sha256": hashlib.sha256(content).hexdigest()}]
-    assert hierarchy == Hierarchy.from_frame(frame_of(leaf_rows()), LEVELS)  # it asks for the same
 
 
 @pytest.mark.parametrize(

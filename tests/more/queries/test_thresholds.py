@@ -71,24 +71,6 @@ def test_variances_covariances_and_errors_are_those_of_least_squares(plan, seed)
         assert plan.errors()["expected_abs_error"][number] == pytest.approx(mean, rel=1e-7)
 
 
-@pytest.mark.slow
-def test_variances_are_those_of_least_squares_where_bases_vary_by_set_beside_a_threshold():
-    joint = {name: Matching(1) for name in "bc"}
-    queries = [
-        {"a": rp.Prefix()},
-        {"a": rp.Identity(), **joint},
-        {"a": rp.Identity(), "d": rp.Prefix()},
-        {"d": rp.Range()},
-    ]
-    workload = rp.Workload(rp.Domain({"a": 5, "b": 3, "c": 2, "d": 4}), queries, weights=[1, 3, 1, 1])
-    plan = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
-    assert plan.strategy.varying.any()
-    assert plan.loss_value < rp.select(workload, budget=rp.pcost(1)).loss_value
-    assert plan.loss_value == pytest.approx(workload.weights * workload.cells @ plan.average_variances, rel=1e-6)
-    for query in workload:
-        np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), rtol=1e-6, atol=1e-7)
-
-
 def dense_bound(workload):
     """Eq. (33) as it is written, for the average cell of each query times its number of cells."""
     rows = [rows_of(workload.domain.sizes, query) for query in workload]

@@ -210,17 +210,6 @@ def test_more_than_twenty_attributes_of_as_many_sorts_have_a_bound_of_the_cost_a
     assert "bound of the cost" in plan.status
 
 
-def test_a_convex_loss_of_many_attributes_is_solved_for_the_exact_cost():
-    workload = marginals(Domain({f"x{i}": 3 for i in range(11)}), order=1)
-    plan = select(workload, budget=pcost(1), loss=cvxpy.max, neighbors="replace")
-    assert plan.loss_value == pytest.approx(
-        select(workload, budget=pcost(1), loss="sum", neighbors="replace").max_variance, rel=1e-6
-    )
-    assert plan.gap <= 1e-6
-    back = select(workload, at_most=plan.loss_value, loss=cvxpy.max, neighbors="replace")
-    assert back.pcost == pytest.approx(1, rel=1e-6)
-
-
 @pytest.mark.parametrize("domain", [ABC, Domain({}), Domain({"k": 1})])
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domain, loss):
