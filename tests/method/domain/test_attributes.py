@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from column_codes import MISSING, UNKNOWN, codes_of_entries
+from column_codes import MISSING, UNKNOWN, Into, codes_of_entries
 from residualplanner import About, Attribute, Bins
-from residualplanner.method.domain.labels import Into
 
 #: Each family, its values in words, an entry that is one of them, and the code of it.
 FAMILIES = [

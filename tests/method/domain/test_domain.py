@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from column_codes import Into
 from residualplanner import About, Attribute, Bins, Domain
 from residualplanner.method.domain.domain import omission_of
-from residualplanner.method.domain.labels import Into
 
 reproducible = settings(derandomize=True, deadline=None)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
