@@ -8,7 +8,8 @@ so far, or for j = r at least as many; what is kept are tables, probabilities or
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial, reduce
+from operator import add, mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,8 @@ from residualplanner.method.queries.kind import Kind
 #: The least factor of a residual, relative to a query's largest.
 _LEAST = 2.0**-50
 
-#: What the recursion keeps: an array of any library, or a number.
-State = TypeVar("State")
-#: What becomes of a state, at the attribute of a number.
-Step = Callable[[int, State], State]
+#: What becomes of what the recursion keeps, an array of any library or a number, at an attribute.
+Step = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -89,16 +88,9 @@ def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None
                [2, 2]])
     """
     xp = namespace(table)
-    members = tuple(range(table.ndim)) if axes is None else tuple(axes)  # type: ignore[attr-defined]
-
-    def matched(number: int, state: Array) -> Array:
-        del number
-        return state
-
-    def summed(number: int, state: Array) -> Array:
-        return xp.sum(state, axis=members[number], keepdims=True)
-
-    found: SameArray = _at_least(at_least, len(members), table, matched, summed)
+    members = range(table.ndim) if axes is None else axes  # type: ignore[attr-defined]
+    steps = [(_same, partial(xp.sum, axis=axis, keepdims=True)) for axis in members]
+    found: SameArray = _at_least(at_least, steps, table)
     return found
 
 
@@ -108,16 +100,7 @@ def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> 
     Of each event a number, or an array that broadcasts; any real number is taken for p in the polynomial
     ``sum_T prod_T p prod_{not T} (1 - p)``.  Source: eq. (58) with p and 1 - p in place of the matrices.
     """
-
-    def matched(number: int, state: Array) -> Array:
-        return state * probabilities[number]
-
-    def either(number: int, state: Array) -> Array:
-        del number
-        return state
-
-    start: Array = 1.0
-    found: SameArray = _at_least(at_least, len(probabilities), start, matched, either)
+    found: SameArray = _at_least(at_least, [(partial(mul, p), _same) for p in probabilities], 1.0)
     return found
 
 
@@ -140,7 +123,7 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
         [7, 4, 5, 3, -2]
     """
     sums = [0 if axis in members else size for axis, size in enumerate(sizes)]
-    return _at_least(at_least, len(sums), 1, lambda _, state: state, lambda axis, state: state * sums[axis])
+    return int(_at_least(at_least, [(_same, partial(mul, each)) for each in sums], 1))
 
 
 def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_least: int) -> NDArray[np.float64]:
@@ -184,31 +167,22 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
     return 2 * (threshold_count(sizes, at_least) - cells.get((at_least, at_least), 0))
 
 
-def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:
-    """What has matched at least r of k attributes; ``matched`` gives the part of a state that does, ``either`` all."""
+def _same(state: Array) -> Array:
+    return state
+
+
+def _at_least(r: int, steps: Sequence[tuple[Step, Step]], start: Array) -> Array:
+    """What has matched at least r of k attributes; of each the part of a state that matches it, and all of the state."""
+    k = len(steps)
     require_threshold(r, k)
     states: dict[int, Array] = {0: start}
-    for number in range(k):
-        needed = range(max(0, r - (k - 1 - number)), min(r, number + 1) + 1)  # no others can still come to r
-        states = {j: _sum(_of_state(j, r, number, states, matched, either)) for j in needed}
-    found: State = states[r]
-    return found
-
-
-def _of_state(
-    j: int, r: int, number: int, states: dict[int, Array], matched: Step[Array], either: Step[Array]
-) -> list[Array]:
-    """The terms of which the state j consists after one more attribute."""
-    terms = [either(number, states[j])] if j in states else []
-    if j in states and j < r:
-        terms.append(-matched(number, states[j]))
-    if j - 1 in states:
-        terms.append(matched(number, states[j - 1]))
-    return terms
-
-
-def _sum(terms: list[Array]) -> Array:
-    first, *others = terms
-    for term in others:
-        first = first + term
-    return first
+    for number, (matched, either) in enumerate(steps):
+        found: dict[int, Array] = {}
+        for j in range(max(0, r - (k - 1 - number)), min(r, number + 1) + 1):  # no others can still come to r
+            # j stays where the attribute does not match, or r is reached; it is one more than before where it does.
+            terms = [either(states[j])] if j in states else []
+            terms += [-matched(states[j])] if j in states and j < r else []
+            terms += [matched(states[j - 1])] if j - 1 in states else []
+            found[j] = reduce(add, terms)
+        states = found
+    return states[r]
