@@ -172,7 +172,7 @@ def _same(state: Array) -> Array:
 
 
 def _at_least(r: int, steps: Sequence[tuple[Step, Step]], start: Array) -> Array:
-    """What has matched at least r of k attributes; of each the part of a state that matches it, and all of the state."""
+    """What has matched at least r of k attributes; of each, what makes of a state the part that matches, and all."""
     k = len(steps)
     require_threshold(r, k)
     states: dict[int, Array] = {0: start}
