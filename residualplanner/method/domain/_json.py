@@ -6,8 +6,8 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
+from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.json import has_shape
 from residualplanner.ground.words import names_text
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins

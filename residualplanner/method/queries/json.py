@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
-from residualplanner.ground.json import has_shape
 from residualplanner.method.queries.custom import LARGEST_ENTRY, Custom
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import SIZE_LIMIT, Kind

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import IntArray, Number, is_unicode, value_text
+from residualplanner.ground.checks import IntArray, Number, has_shape, is_unicode, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.json import has_shape
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of

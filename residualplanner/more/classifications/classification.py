@@ -5,9 +5,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
 
-from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.checks import has_shape, is_unicode
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.json import has_shape
 from residualplanner.ground.notebooks import hides
 from residualplanner.more.classifications.text_table import TableOrigin
 

@@ -4,9 +4,8 @@ import math
 from itertools import pairwise
 from typing import Any
 
-from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.checks import has_shape, is_unicode, pair_of
 from residualplanner.ground.errors import FileFormatError
-from residualplanner.ground.json import has_shape, pair_of
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.queries.identity import Matching
