@@ -134,8 +134,7 @@ class Hierarchy(Kind):
 
         Raises:
             FileFormatError: the file is not such a text, or not CSV; the message names the line and the column.
-            WorkloadError: a level is missing, a code is empty, or has two parents or two names, or may have lost its
-                zeros; a parent is missing, or an item without children; the message names the line and the column.
+            WorkloadError: it is no classification: a code has two parents, say, or two names, or may have lost zeros.
             OSError: the file cannot be opened.
         """
         require_path("Hierarchy.from_file", path, 'Hierarchy.from_file("counties.csv", levels=["state", "county"])')
@@ -187,7 +186,6 @@ class Hierarchy(Kind):
 
         Raises:
             WorkloadError: the hierarchy is not from a file or a frame, so it has no values of its own.
-            DomainError: an invalid name or rule.
         """
         labels = self._classified("attribute").leaf_names
         return Attribute(name, labels=labels, unknown=unknown, missing=missing, about=about)
@@ -222,10 +220,9 @@ class Hierarchy(Kind):
             separator: between two entries of a line of a file.
 
         Raises:
-            FileFormatError: as in `from_file`.
+            FileFormatError, OSError: as in `from_file`.
             WorkloadError: a leaf lies in two groups or in none, or is not a leaf of this hierarchy; or codes may have
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
-            OSError: the file cannot be opened.
         """
         mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
         table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
@@ -255,9 +252,7 @@ class Hierarchy(Kind):
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
 
-        Raises:
-            WorkloadError: a member is neither group nor value, the groups of a level do not hold every value exactly
-                once or do not lie inside those of the level above, two rows have one label, or there are too many.
+        WorkloadError where the groups of a level do not hold each value once, or do not lie inside those of the one above.
         """
         if self._is_of(attribute):
             return self
