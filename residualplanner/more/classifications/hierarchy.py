@@ -252,7 +252,7 @@ class Hierarchy(Kind):
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
 
-        WorkloadError where the groups of a level do not hold each value once, or do not lie inside those of the one above.
+        WorkloadError where the groups of a level do not hold each value once, or do not lie inside those above them.
         """
         if self._is_of(attribute):
             return self
