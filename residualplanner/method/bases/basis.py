@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
+from residualplanner.method.kron import AxisMap, IntegerMap, dense_integers, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows
@@ -121,7 +121,7 @@ class Basis(ABC):
     @property
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """What counts are multiplied by before there is noise: B, or nothing."""
-        return tuple(DenseIntegers(matrix) for matrix in self.multipliers)
+        return tuple(map(dense_integers, self.multipliers))
 
     @property
     def value_groups(self) -> IntArray:

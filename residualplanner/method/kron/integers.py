@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -86,62 +85,40 @@ def _int64_product(matrix: IntArray, tables: IntArray) -> IntArray:
     return product
 
 
-class IntegerMap(Protocol):
+@dataclass(frozen=True, eq=False, slots=True)
+class IntegerMap:
     """A matrix (m, n) of integers, in whatever form, that is applied along one axis of tables."""
 
-    @property
-    def largest(self) -> int:
-        """The largest entry in size, at least 1."""
-
-    @property
-    def roundings(self) -> int:
-        """How many roundings a term of an answer goes through at most in floating point."""
-
-    def modulo(self, tables: IntArray, axis: int, total: int) -> IntArray:
-        """The products modulo ``2**64``: exact where ``total``, as in `exact_product`, times the largest entry fits."""
-
-    def exact(self, tables: Array, axis: int) -> Array:
-        """The products in Python integers."""
-
-    def near(self, tables: FloatArray, axis: int) -> FloatArray:
-        """The products in floating point."""
+    largest: int  # the largest entry in size, at least 1
+    roundings: int  # how many roundings a term of an answer goes through at most in floating point
+    #: The products with tables along an axis, modulo ``2**64``: exact where the last argument, a total as in
+    #: `exact_product`, times the largest entry fits.
+    modulo: Callable[[IntArray, int, int], IntArray]
+    exact: Callable[[Array, int], Array]  # in Python integers
+    near: Callable[[FloatArray, int], FloatArray]  # in floating point
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class DenseIntegers:
-    """A matrix (m, n) of integers as it is, int64."""
+def dense_integers(matrix: IntArray) -> IntegerMap:
+    """The map of a matrix (m, n) as it is, int64."""
 
-    matrix: IntArray
-
-    @property
-    def largest(self) -> int:
-        """The largest entry in size, at least 1."""
-        return max(1, int(np.abs(self.matrix).max(initial=0)))
-
-    @property
-    def roundings(self) -> int:
-        """N: one for each term of a sum."""
-        return int(self.matrix.shape[1])
-
-    def modulo(self, tables: IntArray, axis: int, total: int) -> IntArray:
-        """As `exact_product`."""
-        products: IntArray = along_axis(partial(exact_product, total=total), self.matrix, tables, axis)
+    def modulo(tables: IntArray, axis: int, total: int) -> IntArray:
+        products: IntArray = along_axis(partial(exact_product, total=total), matrix, tables, axis)
         return products
 
-    def exact(self, tables: Array, axis: int) -> Array:
-        """In Python integers."""
-        return along_axis(np.matmul, self.matrix.astype(object), tables.astype(object), axis)
+    def exact(tables: Array, axis: int) -> Array:
+        return along_axis(np.matmul, matrix.astype(object), tables.astype(object), axis)
 
-    def near(self, tables: FloatArray, axis: int) -> FloatArray:
-        """In double precision."""
-        products: FloatArray = along_axis(float_product, self.matrix.astype(np.float64), tables, axis)
+    def near(tables: FloatArray, axis: int) -> FloatArray:
+        products: FloatArray = along_axis(float_product, matrix.astype(np.float64), tables, axis)
         return products
+
+    return IntegerMap(max(1, int(np.abs(matrix).max(initial=0))), matrix.shape[1], modulo, exact, near)
 
 
 def integer_maps(matrices: Mapping[int, IntArray | IntegerMap]) -> dict[int, IntegerMap]:
     """The matrices of axes, each as a map."""
     return {
-        axis: DenseIntegers(matrix) if isinstance(matrix, np.ndarray) else matrix for axis, matrix in matrices.items()
+        axis: dense_integers(matrix) if isinstance(matrix, np.ndarray) else matrix for axis, matrix in matrices.items()
     }
 
 

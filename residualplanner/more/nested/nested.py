@@ -25,12 +25,12 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows
 from residualplanner.more.nested.axis_maps import (
     Layer,
-    NestedIntegers,
     NestedLayer,
     NestedMaps,
     axis_map,
     float_product,
     inverted_layer,
+    nested_integers,
     parts_of_rows,
     row_factors,
 )
@@ -72,7 +72,7 @@ class NestedBasis(Basis):
     @property
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """B, layer by layer."""
-        return (NestedIntegers(self.maps, self.largest_entry),)
+        return (nested_integers(self.maps, self.largest_entry),)
 
     @property
     def column_squares(self) -> list[Fraction]:
