@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import require_path
+from residualplanner.ground.checks import frozen, require_path
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import About, Attribute
@@ -239,15 +239,14 @@ class Hierarchy(Kind):
     def to_json(self) -> dict[str, Any]:
         """The levels, or the classification that they follow from, its other rows, and the values it is tied to."""
         values = None if self.values is None else list(self.values)
-        shape: dict[str, Any] = {
-            "levels": [
-                level if isinstance(level, int) else [[name, list(members)] for name, members in level]
-                for level in self.levels
-            ]
-        }
+        rows = {"total": self.total, "leaves": self.leaves, "values": values}
         if self.classification is not None:
-            shape = {"classification": self.classification.to_json()}
-        return {"kind": self.name, **shape, "total": self.total, "leaves": self.leaves, "values": values}
+            return {"kind": self.name, "classification": self.classification.to_json(), **rows}
+        levels = [
+            level if isinstance(level, int) else [[name, list(members)] for name, members in level]
+            for level in self.levels
+        ]
+        return {"kind": self.name, "levels": levels, **rows}
 
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
@@ -300,12 +299,7 @@ class Hierarchy(Kind):
         if self.classification is None:
             return super().columns_beside(attribute)
         items = self.on(attribute)._row_items
-        return {
-            "level": tuple(item.level for item in items),
-            "code": tuple(item.code for item in items),
-            "name": tuple(item.name for item in items),
-            "parent": tuple(item.parent for item in items),
-        }
+        return {word: tuple(getattr(item, word) for item in items) for word in ("level", "code", "name", "parent")}
 
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """The names of the rows, (q,): alone, and with those that they lie in: "Autauga County, Alabama"."""
@@ -341,12 +335,10 @@ class Hierarchy(Kind):
 
     @cached_property
     def _matrix(self) -> sparse.csr_array:
-        starts = np.cumsum([0, *(len(codes) for _, codes in self._rows)], dtype=np.int32)
-        columns = np.concatenate([codes for _, codes in self._rows])
-        ones = np.ones(len(columns))
-        for array in (starts, columns, ones):
-            array.flags.writeable = False
-        return sparse.csr_array((ones, columns, starts), shape=(len(self._rows), len(self.values or ())))
+        starts = frozen(np.cumsum([0, *(len(codes) for _, codes in self._rows)], dtype=np.int32))
+        columns = frozen(np.concatenate([codes for _, codes in self._rows]))
+        shape = len(self._rows), len(self.values or ())
+        return sparse.csr_array((frozen(np.ones(len(columns))), columns, starts), shape=shape)
 
     @cached_property
     def _content(self) -> str:
