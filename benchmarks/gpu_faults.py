@@ -22,7 +22,7 @@ from benchmarks.gpu_cases import TOLERANCE, cases, estimates_of, expected_of, wo
 from benchmarks.strict_device import DEVICES
 from residualplanner.method.kron import axis_maps, tables_of_residuals
 from residualplanner.method.kron.arrays import like
-from residualplanner.method.queries import runs, sparse_kind
+from residualplanner.method.queries import rows, runs
 from residualplanner.release import batches, reference_answers, stacks
 from residualplanner.release.devices import Device
 from residualplanner.release.stacks import DeviceAnswers
@@ -179,7 +179,7 @@ FAULTS = {
     "of wide integers the low bits are sent": of(DeviceAnswers, "_new_numbers", low_words),
     "wide integers are divided twice": of(DeviceAnswers, "divisor", divisor_of_all),
     "cumulative sums leave out the last value": of(runs, "cumulative_sums", sums_of_those_before),
-    "rows of a sparse kind come backwards": of(sparse_kind, "sparse_product", rows_backwards),
+    "rows of a sparse kind come backwards": of(rows, "sparse_product", rows_backwards),
     "sums over an axis leave out its last entry": of(strict, "sum", sums_of_all_but_one),
     "bases by set are taken for the references": of(stacks, "reference_answers", lambda found, _: found.residuals),
     "bases by set add what they should subtract": of(reference_answers, "_spread", spread_with_plus),

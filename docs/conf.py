@@ -81,7 +81,7 @@ INTERNAL = [
 nitpick_ignore_regex = [
     ("py:.*", r"(ArrayLike|NDArray|Figure)"),
     ("py:.*", r"(collections|concurrent|datetime|decimal|fractions|numpy|os|pathlib|pandas|pd|pl|scipy|xr)\..*"),
-    ("py:.*", rf"(.*\.)?({'|'.join(INTERNAL)}|NumberScale|ObjectStore(\.\w+)?)"),
+    ("py:.*", rf"(.*\.)?({'|'.join(INTERNAL)}|ObjectStore(\.\w+)?)"),
 ]
 
 myst_enable_extensions = ["dollarmath"]

@@ -3,7 +3,10 @@
 import numpy as np
 
 from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import UNKNOWN
+from residualplanner.method.domain.families import MISSING, UNKNOWN
+from residualplanner.method.domain.labels import Into
+
+__all__ = ["MISSING", "UNKNOWN", "Into", "codes_of_days", "codes_of_entries", "codes_of_numbers"]
 
 
 def codes_of_numbers(attribute, numbers):

@@ -21,7 +21,8 @@ from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.queries.kind import Centered, Kind, bordered
+from residualplanner.method.queries.kind import Kind, bordered
+from residualplanner.method.queries.rows import Centered
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes

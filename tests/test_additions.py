@@ -92,7 +92,10 @@ class ShareTable(StatisticTable):
 def _lines_of_tables(monkeypatch):
     monkeypatch.setitem(FORMATS, "jsonl", TableFormat(write_lines, read_lines))
     monkeypatch.setitem(TABLES, Share, ShareTable)
-    fields = {"above", "edges"}, lambda value: Share(value["above"], value["edges"] and tuple(value["edges"]))
+    fields = (
+        ({"above": float, "edges": (None, list)},),
+        lambda value: Share(value["above"], value["edges"] and tuple(value["edges"])),
+    )
     monkeypatch.setitem(READERS, "share", fields)
 
 

@@ -9,7 +9,7 @@ import os
 import re
 import reprlib
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
@@ -191,3 +191,32 @@ def float_of(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def has_shape(value: object, shape: Any) -> bool:
+    """Whether a JSON value has a shape.
+
+    A shape is a type, None, or a test of the value; a list with the shape of every entry; a mapping from the names of
+    all fields to their shapes; or a tuple of alternatives.
+
+    Example:
+        >>> [has_shape(value, {"edges": (None, [float])}) for value in ({"edges": [0.5]}, {"edges": [1]}, {})]
+        [True, False, False]
+    """
+    if isinstance(shape, dict):
+        is_object = isinstance(value, dict) and value.keys() == shape.keys()
+        return is_object and all(has_shape(value[name], of) for name, of in shape.items())  # type: ignore[index]
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(has_shape(entry, shape[0]) for entry in value)
+    if isinstance(shape, tuple):
+        return any(has_shape(value, each) for each in shape)
+    if isinstance(shape, type):
+        return type(value) is shape
+    return value is None if shape is None else bool(shape(value))
+
+
+def pair_of(first: Any, second: Any) -> Callable[[object], bool]:
+    """The shape of a list of two values of these shapes."""
+    return lambda value: (
+        isinstance(value, list) and len(value) == 2 and has_shape(value[0], first) and has_shape(value[1], second)
+    )

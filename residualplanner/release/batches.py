@@ -47,7 +47,7 @@ class TableBatch:
 def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
     """For each run of consecutive queries its tables, as batches on the reconstructor's device, of bounded size."""
     scratch, factor = Scratch(), reconstructor.device.batch_factor
-    for numbers, block in workload.between(first, last):
+    for numbers, block in workload.runs(first=first, last=last):
         for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
             part = block.part(slice(before, after))
             with memory_for(A_TABLE):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.kron.integer_maps import IntegerMap, integer_maps
+from residualplanner.method.kron.integers import IntegerMap, integer_maps
 
 _INT64 = 2**63
 

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.domain import Domain, SchemaColumn
 from residualplanner.method.domain.entries import first_rounded_integer, is_missing
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron import AxisMap, DenseIntegers, IntegerMap, keeping, matrix_map
+from residualplanner.method.kron import AxisMap, IntegerMap, dense_integers, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 from residualplanner.method.queries.runs import Prefix, Range
 
 #: The least variance factor where the attribute is present, relative to that where it is absent, at equal cost, and the
@@ -120,7 +121,7 @@ class Basis(ABC):
     @property
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """What counts are multiplied by before there is noise: B, or nothing."""
-        return tuple(DenseIntegers(matrix) for matrix in self.multipliers)
+        return tuple(map(dense_integers, self.multipliers))
 
     @property
     def value_groups(self) -> IntArray:
@@ -217,11 +218,6 @@ class Basis(ABC):
 
         ``||W G||**2 / q`` and ``||W u||**2 / q`` for q answers: from the factors of the rows where these are few, else
         from their Gram matrix.  Source: eqs. (11) and (27).
-
-        Example:
-            >>> from residualplanner.method.bases.matrix import integer_basis
-            >>> integer_basis([[1, -1]], "given").mean_variance_factors(Identity())
-            (0.25, 0.25)
         """
         rows = kind.rows(self.size)
         # A range over n values has n(n+1)/2 rows: the Gram matrix, a closed form of n x n, replaces all of them.

@@ -11,7 +11,8 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.kron import AxisMap, keeping, rebuilding, subtracting
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 
 
 class SubtractionBasis(Basis):

@@ -1,19 +1,19 @@
 """One column of the table: its possible values, the rules for all others, and what is said about it for people."""
 
 import datetime as dt
-import difflib
 import reprlib
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.notebooks import ROWS, hides, html_table, rest_note
+from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, Values, values_of_labels
+from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, values_of_labels
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from residualplanner.more.amounts.numeric import Numeric
 
+#: The values that the entries of an attribute's column can have, in the order of their codes, of one family.
+Values: TypeAlias = "Codes | Listed | Bins | Numeric"
 #: The most letters of each.
 _LONGEST = 10_000
 
@@ -79,18 +81,8 @@ def words_of(noun: "DataclassInstance") -> dict[str, str]:
     return {word: text for word, text in every.items() if text}
 
 
-#: The similarity of a label and a value, by difflib, from which on the label counts as a misspelled value; of how many
-#: values, and of how many letters, at most they are compared.
-_SIMILAR, _COMPARED, _LETTERS = 0.85, 1_000, 100
-
-
 def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:
-    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write.
-
-    Raises:
-        DomainError: it is none of these, or a label that cannot be told from a value as tables show it; or, unless it
-            is written as Into(label), one that looks like a misspelled value.
-    """
+    """The rule of an attribute for entries that are ``word``, unknown or missing, from what users may write."""
     if isinstance(rule, str) and rule in ("error", "drop"):
         return "error" if rule == "error" else "drop"
     label = rule.label if isinstance(rule, Into) else rule
@@ -100,18 +92,12 @@ def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Ru
         return Into(code if isinstance(values, Codes) else values.labels[code])
     is_misspelled_word = isinstance(rule, str) and rule.casefold() in ("error", "drop")
     if not isinstance(plain, str) or not plain.strip() or not is_unicode(plain) or is_misspelled_word:
-        raise attribute_error(
-            name,
-            f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {list_text(values)}, or "
-            "another string as a label of its own",
-        )
-    meant = _shown_as(values, plain) or (None if isinstance(rule, Into) else _misspelled(values, plain))
-    if meant is not None:
-        raise attribute_error(
-            name,
-            f"has {word}={reprlib.repr(label)}, which is hard to tell from its value {meant!r}; write the value "
-            "as it was declared, or another label, or where this one is meant Into(label), in a spec { into = label }",
-        )
+        problem = f"has {word}={reprlib.repr(label)}; write 'error', 'drop' or one of its values {list_text(values)}"
+        raise attribute_error(name, f"{problem}, or another string as a label of its own")
+    value = _confused(values, plain, is_meant=isinstance(rule, Into))
+    if value is not None:
+        problem = f"has {word}={reprlib.repr(label)}, which is hard to tell from its value {value!r}; write the value"
+        raise attribute_error(name, f"{problem} as it was declared, or another label, or Into(label)")
     return Into(plain)
 
 
@@ -120,23 +106,19 @@ def list_text(values: Values) -> str:
     return f"0 .. {len(values) - 1}" if isinstance(values, Codes) else reprlib.repr(list(values.labels))
 
 
-def _shown_as(values: Values, label: str) -> str | None:
-    """The label, if tables would show a value under the same."""
+def _confused(values: Values, label: str, *, is_meant: bool) -> str | None:
+    """The value that is shown as a label, or where the label may not be meant, in other letters or with spaces."""
     if isinstance(values, Codes):  # of which there may be too many to list
         return label if values.code_of(label) != UNKNOWN else None
-    return label if label in map(label_text, values.labels) else None
+
+    def read(text: str) -> str:
+        return text if is_meant else text.casefold().strip()
+
+    return next((text for text in map(label_text, values.labels) if read(text) == read(label)), None)
 
 
-def _misspelled(values: Values, label: str) -> str | None:
-    """The value that a label may be a misspelling of, if there is one."""
-    if len(values) > _COMPARED or len(label) > _LETTERS:
-        return None
-    texts = [text for text in map(label_text, values.labels) if len(text) <= _LETTERS]
-    folded = {text.casefold().strip(): text for text in texts}
-    close = difflib.get_close_matches(label.casefold().strip(), folded, n=1, cutoff=_SIMILAR)
-    return folded[close[0]] if close else None
-
-
+#: To so many values a label that is none of them is compared, for the likeliest.
+_COMPARED = 1_000
 #: How amounts are matched.
 _AMOUNT = "amount"
 
@@ -163,16 +145,14 @@ class Attribute:
     one.  Values that are not strings are then shown as strings, so that all labels of a column are of one type.
 
     Attributes:
-        name: as given.
         values: the values, without labels of their own.
         unknown: "error", "drop" or Into(label).
         missing: "error", "drop" or Into(label).
         meanings (m,): of each of the m values; (0,) where none has one.
-        about: as given.
 
     Raises:
         DomainError: no name; none or several of size, labels, bins and numeric; labels that repeat or mix kinds;
-            meanings that are not strings; a rule whose label looks like a misspelled value, unless it is written as
+            meanings that are not strings; a rule whose label is a value in other letters, unless it is written as
             Into(label), or is that of a bin of amounts.
 
     Example:
@@ -294,9 +274,9 @@ class Attribute:
         if code is None and self.own_labels and isinstance(label, str) and label in self.value_labels:
             code = self.value_labels.index(label)
         if code is None:
-            raise attribute_error(
-                self.name, f"has no value {reprlib.repr(label)}; its values are {list_text(self.values)}"
-            )
+            texts = [] if isinstance(self.values, Codes) else list(map(str, self.value_labels[:_COMPARED]))
+            problem = f"has no value {reprlib.repr(label)}; its values are {list_text(self.values)}"
+            raise attribute_error(self.name, problem + suggestion(label, texts))
         return code
 
     def described(self, about: About) -> "Attribute":

@@ -4,13 +4,13 @@ import datetime as dt
 import math
 import reprlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,81 +26,65 @@ from residualplanner.method.domain.labels import plain_label
 Edge = float | dt.date
 
 
-class NumberScale:
-    """Numbers, compared as 64-bit floats."""
+class Scale(NamedTuple):
+    """What the edges of bins, and the entries of a column, are positions on."""
 
-    words = "intervals of numbers"  # for messages
-    entries: Entries = "numbers"  # of a column that are on it
-    is_last_closed = True  # the last bin holds its upper edge
-
-    def edge(self, given: Any) -> Edge | None:
-        """A float, minus zero as zero; NaN for a number too large for one."""
-        if not isinstance(given, Real | Decimal) or isinstance(given, bool | np.bool_):
-            return None
-        try:
-            return float(spelling(given) if isinstance(given, np.floating) else given) + 0.0
-        except (OverflowError, ValueError):  # a signaling NaN
-            return math.nan
-
-    def position(self, entry: object) -> float:
-        """The number itself; infinity for what is not a number."""
-        number = number_of(entry)
-        return math.inf if number is None else number
-
-    def text(self, edge: Edge) -> str:
-        """An integer without its fraction, any other number in the fewest digits."""
-        assert isinstance(edge, float)
-        return str(int(edge)) if edge.is_integer() and abs(edge) < 1e16 else repr(edge)
+    words: str  # the bins, for messages
+    entries: Entries  # of a column that are on it
+    is_last_closed: bool  # whether the last bin holds its upper edge
+    edge: Callable[[Any], Edge | None]  # an edge as bins keep it, from what users give; NaN for none
+    position: Callable[[object], float]  # of an entry or an edge; none of them is in a bin where that is no number
+    text: Callable[[Any], str]  # an edge in labels
 
 
-class Days:
-    """Days, with all times of day on them.
-
-    No day is two days, so an interval needs no closed end: February is [2021-02-01, 2021-03-01), also where it is last.
-    """
-
-    words = "intervals of dates"
-    entries: Entries = "dates"
-    is_last_closed = False
-
-    def edge(self, given: Any) -> Edge | None:
-        """A date, from a date, a date in ISO 8601, or a midnight without a time zone."""
-        if isinstance(given, float | np.floating) and math.isinf(given):
-            return float(given)
-        if isinstance(given, dt.datetime) and (given.tzinfo is not None or given.time() != dt.time()):
-            raise DomainError("bin edges that are dates have no time of day and no time zone")
-        if isinstance(given, str) and len(given) != len("2020-12-31"):
-            return None
-        day = day_of(given)
-        try:
-            return None if day is None else date_of_day(day)
-        except (ValueError, OverflowError):
-            raise DomainError("bin edges that are dates must be in the years 1 to 9999") from None
-
-    def position(self, entry: object) -> float:
-        """The day, numbered from 1970-01-01; NaN for what means no day."""
-        if isinstance(entry, float) and math.isinf(entry):
-            return entry
-        day = day_of(entry)
-        return math.nan if day is None else day
-
-    def text(self, edge: Edge) -> str:
-        """A date in ISO 8601."""
-        return str(edge) if isinstance(edge, float) else edge.isoformat()
+def _number_edge(given: Any) -> Edge | None:
+    """A float, minus zero as zero; NaN for a number too large for one."""
+    if not isinstance(given, Real | Decimal) or isinstance(given, bool | np.bool_):
+        return None
+    try:
+        return float(spelling(given) if isinstance(given, np.floating) else given) + 0.0
+    except (OverflowError, ValueError):  # a signaling NaN
+        return math.nan
 
 
-#: What the edges of bins, and the entries of a column, are positions on.
-Scale = NumberScale | Days
+def _number_position(entry: object) -> float:
+    number = number_of(entry)
+    return math.inf if number is None else number
 
 
-def scale_of(edges: Sequence[object]) -> tuple[Scale, tuple[Edge, ...]]:
-    """The scale that edges are on, and the edges as bins keep them; DomainError unless all are numbers or all dates."""
-    for scale in (NumberScale(), Days()):
-        found = [scale.edge(edge) for edge in edges]
-        kept = tuple(edge for edge in found if edge is not None)
-        if len(kept) == len(found):
-            return scale, kept
-    raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
+def _number_text(edge: float) -> str:
+    """An integer without its fraction, any other number in the fewest digits."""
+    return str(int(edge)) if edge.is_integer() and abs(edge) < 1e16 else repr(edge)
+
+
+def _day_edge(given: Any) -> Edge | None:
+    """A date, from a date, a date in ISO 8601, or a midnight without a time zone."""
+    if isinstance(given, float | np.floating) and math.isinf(given):
+        return float(given)
+    if isinstance(given, dt.datetime) and (given.tzinfo is not None or given.time() != dt.time()):
+        raise DomainError("bin edges that are dates have no time of day and no time zone")
+    if isinstance(given, str) and len(given) != len("2020-12-31"):
+        return None
+    day = day_of(given)
+    try:
+        return None if day is None else date_of_day(day)
+    except (ValueError, OverflowError):
+        raise DomainError("bin edges that are dates must be in the years 1 to 9999") from None
+
+
+def _day_position(entry: object) -> float:
+    """The day, numbered from 1970-01-01."""
+    if isinstance(entry, float) and math.isinf(entry):
+        return entry
+    day = day_of(entry)
+    return math.nan if day is None else day
+
+
+#: Numbers, compared as 64-bit floats.
+_NUMBERS = Scale("intervals of numbers", "numbers", True, _number_edge, _number_position, _number_text)
+#: Days, with all times of day on them.  No day is two days, so an interval needs no closed end: February is
+#: [2021-02-01, 2021-03-01), also where it is last.
+_DAYS = Scale("intervals of dates", "dates", False, _day_edge, _day_position, str)
 
 
 #: The most bins that months or years make.
@@ -239,8 +223,9 @@ class Bins:
         known = (codes >= 0) & (codes < len(self)) & np.isfinite(positions)
         return np.where(np.isnan(positions), MISSING, np.where(known, codes, UNKNOWN))
 
-    def integer_range(self) -> None:
+    def integer_range(self) -> tuple[int, int] | None:
         """None: a bin holds several integers, and does not distinguish them."""
+        return None
 
     def to_json(self) -> dict[str, Any]:
         """Edges and labels; dates and infinite edges become strings."""
@@ -264,15 +249,19 @@ class Bins:
 
 
 def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]]:
+    """The scale that edges are on, and the edges as bins keep them."""
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise DomainError(f"bins need a list of edges, such as Bins([0, 18, 65, 120]), got {value_text(edges)}")
     given = list(edges)
     if len(given) < 2:
         raise DomainError(f"bins need at least 2 edges, got {len(given)}")
-    scale, kept = scale_of(given)
-    if not all(low < high for low, high in pairwise(map(scale.position, kept))):
-        raise DomainError("bin edges must be strictly increasing, and none of them NaN")
-    return scale, kept
+    for scale in (_NUMBERS, _DAYS):
+        kept = tuple(found for edge in given if (found := scale.edge(edge)) is not None)
+        if len(kept) == len(given):
+            if not all(low < high for low, high in pairwise(map(scale.position, kept))):
+                raise DomainError("bin edges must be strictly increasing, and none of them NaN")
+            return scale, kept
+    raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
 
 
 def _checked_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -1,11 +1,12 @@
 """The schema of a table: its attributes in order."""
 
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.errors import DomainError
@@ -14,12 +15,13 @@ from residualplanner.ground.words import COUNTS, count_text, listed, names_text,
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.families import SchemaColumn
 from residualplanner.method.domain.labels import Label
 
 if TYPE_CHECKING:
     from residualplanner.more.amounts.weight import Weight
 
+#: A column of the records: it has a name, and ``values`` say how its entries become codes.
+SchemaColumn: TypeAlias = "Attribute | Weight"
 #: How many attributes a notebook shows.
 _ROWS = 50
 
@@ -154,23 +156,11 @@ class Domain:
         """Raise DomainError where an attribute's values are amounts; ``what`` cannot be made of these, as it says."""
         amounts = [attribute.name for attribute in self.attributes if attribute.numeric is not None]
         if amounts:
-            raise DomainError(
-                f"{what}, and the values of {names_text('attribute', amounts)} are amounts; declare Bins in place of "
-                "Numeric, or leave them out",
-                attributes=amounts,
-            )
+            problem = f"{what}, and the values of {names_text('attribute', amounts)} are amounts"
+            raise DomainError(f"{problem}; declare Bins in place of Numeric, or leave them out", attributes=amounts)
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """The positions of the named attributes, ascending.
-
-        Args:
-            names: distinct attribute names in any order.
-
-        Returns:
-            Positions in the domain, ascending.
-
-        Raises:
-            DomainError: a name is not in the domain, or occurs twice.
+        """The positions of the named attributes, ascending; DomainError where one is not there, or is twice.
 
         Example:
             >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
@@ -184,29 +174,18 @@ class Domain:
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         if isinstance(names, Mapping):
             kinds = ", ".join(dict.fromkeys(type(kind).__name__ for kind in names.values()))
-            raise DomainError(
-                f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}, which would "
-                "be ignored; write the names as a tuple"
-            )
+            problem = f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}"
+            raise DomainError(f"{problem}, which would be ignored; write the names as a tuple")
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):
             twice = sorted({name for name in given if given.count(name) > 1})
             found_twice = names_text("attribute", twice, "occurs", "occur")
-            raise DomainError(f"{found_twice} twice in {_list_text(given)}", attributes=twice)
+            raise DomainError(f"{found_twice} twice in {reprlib.repr(given)}", attributes=twice)
         return tuple(found)
 
     def cells(self, names: Iterable[str] | None = None) -> int:
-        """The exact number of cells of the table over the named attributes, however large.
-
-        Args:
-            names: attribute names in any order; all attributes when omitted.
-
-        Returns:
-            The product of their sizes; 1 for no attributes.
-
-        Raises:
-            DomainError: a name is not in the domain, or occurs twice.
+        """The exact number of cells of the table over the named attributes, or all of them, however large.
 
         Example:
             >>> Domain({f"a{i}": 10 for i in range(40)}).cells() == 10**40
@@ -250,7 +229,7 @@ class Domain:
     def _positions(self, names: Sequence[str]) -> list[int]:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
-            words, known = names_text("attribute", map(_shown, unknown)), _list_text(self.names)
+            words, known = names_text("attribute", map(_shown, unknown)), reprlib.repr(list(self.names))
             message = f"unknown {words}; the domain has {known}{suggestion(unknown[0], self.names)}"
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
@@ -280,11 +259,6 @@ def _short(name: str) -> str:
 def _shown(name: object) -> str:
     """A name as a message may show it: what is no string by its type alone."""
     return _short(name) if isinstance(name, str) else f"<{type(name).__name__}>"
-
-
-def _list_text(names: Sequence[object]) -> str:
-    texts = [_shown(name) for name in names[:20]]
-    return str(texts) if len(names) <= 20 else f"{str(texts)[:-1]}, ... {len(names)} in all]"
 
 
 #: How many attributes are named.

@@ -51,10 +51,6 @@ def bounds_in(kind: np.dtype[Any], bounds: Sequence[float], *, upper: bool = Fal
     A float of fewer than 64 bits stands for two numbers, itself and the decimal that it is written as, and is on a
     bound that is either.  Of such a type are the bounds: the least floats that are at least the given ones, or with
     ``upper``, which a float is beyond if it is larger, the largest that are at most these.
-
-    Example:
-        >>> float(np.float32(0.7)) >= 0.7, bool(np.float32(0.7) >= bounds_in(np.dtype(np.float32), [0.7])[0])
-        (False, True)
     """
     exact = np.array(bounds, dtype=np.float64)
     if not is_narrow(kind):

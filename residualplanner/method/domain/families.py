@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,61 +26,6 @@ MISSING = -2
 Entries = Literal["numbers", "truth values", "dates"]
 #: How the raw values of a column are matched.
 Matching = Literal["code", "integer", "text", "truth", "date", "bin", "amount"]
-
-
-class Coding(Protocol):
-    """How the entries of a column become codes."""
-
-    @property
-    def words(self) -> str:
-        """What its values are, for messages."""
-
-    def code_of(self, entry: object) -> int:
-        """The code of an entry that is not missing, or UNKNOWN."""
-
-    def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be values."""
-
-    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that codes a whole column of such entries, or None where that is done one by one.
-
-        Numbers come as integers or floats, dates as days from 1970-01-01; NaN is missing.
-        """
-
-    def integer_range(self) -> tuple[int, int] | None:
-        """The least and the largest integer among the values; None where single integers are not distinguished."""
-
-
-class SchemaColumn(Protocol):
-    """A column of the records: its name, and how its entries become codes."""
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-
-    @property
-    def values(self) -> Coding:
-        """How its entries become codes."""
-
-
-class Values(Coding, Protocol):
-    """The values that the entries of an attribute's column can have, in the order of their codes."""
-
-    @property
-    def matching(self) -> Matching:
-        """The word for this family."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The values as tables show them."""
-
-    def code_of_label(self, label: object) -> int | None:
-        """The code of a value as tables show it or as it was declared, or None."""
-
-    def to_json(self) -> dict[str, Any]:
-        """The values as a JSON object with one field."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +58,10 @@ class Codes:
         return entries == "numbers"
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that codes a whole column of such entries, or None."""
+        """The function that codes a whole column of such entries, or None where that is done one by one.
+
+        Numbers come as integers or floats, dates as days from 1970-01-01; NaN is missing.
+        """
         return codes_of_numbers(self._codes_of_integers) if entries == "numbers" else None
 
     def _codes_of_integers(self, numbers: NDArray[Any]) -> IntArray:
@@ -121,7 +69,7 @@ class Codes:
         return np.where(known, numbers.astype(np.int64), UNKNOWN)
 
     def integer_range(self) -> tuple[int, int] | None:
-        """The least and the largest integer among the values, or None."""
+        """The least and the largest integer among the values; None where single integers are not distinguished."""
         return 0, self.size - 1
 
     def to_json(self) -> dict[str, Any]:

@@ -23,19 +23,18 @@ from residualplanner.method.kron.axis_maps import (
     tables_of_residuals,
     tensors_of_residuals,
 )
-from residualplanner.method.kron.integer_maps import DenseIntegers, IntegerMap
-from residualplanner.method.kron.integers import differences_of_tables, integer_products
+from residualplanner.method.kron.integers import IntegerMap, dense_integers, differences_of_tables, integer_products
 
 __all__ = [
     "Array",
     "AxisMap",
-    "DenseIntegers",
     "IntegerMap",
     "ProductMap",
     "SameArray",
     "Scratch",
     "add_up_into",
     "cumulative_sums",
+    "dense_integers",
     "differences_of_tables",
     "empty_floats",
     "integer_products",

@@ -151,21 +151,13 @@ def tables_of_residuals(
 ) -> Array:
     """The tables (b, n_1, .., n_k) whose residuals are given, in double precision where there are divisors.
 
-    Args:
-        blocks (2**k,): block j (g_j, ..) holds residuals of sets of attributes of the same bases; it has an axis of
-            m_i answers for every i whose bit in j is set (bit 0 is the first attribute).
-        rows (b, 2**k): for each table, which rows of the blocks are its own.
-        maps: from a tensor, whose axes have the total and then the m_i answers, to a table; axes of one entry may be
-            added.
-        divisors (2**k,): the blocks are the residuals times these; omitted, they are the residuals.
-        scratch: memory to work in.
+    Block j (g_j, ..) of ``blocks`` (2**k,) holds residuals of sets of attributes of the same bases; it has an axis of
+    m_i answers for every i whose bit in j is set (bit 0 is the first attribute).  ``rows`` (b, 2**k) are, for each
+    table, which rows of the blocks are its own; ``maps`` go from a tensor, whose axes have the total and then the m_i
+    answers, to a table (axes of one entry may be added).  Where there are ``divisors`` (2**k,), blocks
+    are the residuals times these.
 
     Source: eqs. (10), (13) and (25).
-
-    Example:
-        >>> maps = ProductMap([rebuilding(3)])
-        >>> tables_of_residuals([np.array([9.0]), np.array([[2.0, 4.0]])], np.array([[0, 0]]), maps=maps).round(12)
-        array([[5., 3., 1.]])
     """
     scratch = scratch or Scratch()
     tensors = tensors_of_residuals(blocks, rows, divisors, scratch)
@@ -198,13 +190,7 @@ def _is_run(rows: IntArray) -> bool:
 
 @lru_cache(maxsize=4096)
 def subtracting(size: int) -> AxisMap:
-    """The subtraction matrix as the map of one axis, in O(n).  Source: eq. (5).
-
-    Example:
-        >>> subtracting(3).matrix
-        array([[ 1., -1., -0.],
-               [ 1., -0., -1.]])
-    """
+    """The subtraction matrix as the map of one axis, in O(n).  Source: eq. (5)."""
     return AxisMap(size, size - 1, lambda: np.hstack([np.ones((size - 1, 1)), -np.eye(size - 1)]), _subtract)
 
 
@@ -213,11 +199,6 @@ def rebuilding(size: int) -> AxisMap:
     """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
 
     Source: eqs. (9) and (13).
-
-    Example:
-        >>> rebuilding(2).matrix
-        array([[ 0.5,  0.5],
-               [ 0.5, -0.5]])
     """
     return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
 

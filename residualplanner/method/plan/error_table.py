@@ -60,7 +60,7 @@ class ErrorTable:
         import pandas as pd
 
         rows, accuracy, factor = slice(first, last), self.accuracy, margin_factor(self.level)
-        blocks = [block for _, block in self.workload.between(first, last)]
+        blocks = [block for _, block in self.workload.runs(first=first, last=last)]
         cells, std_err = self.workload.cells[rows], np.sqrt(accuracy.average_variances[rows])
         table = pd.DataFrame(
             {

@@ -96,21 +96,17 @@ class Budget:
         return mu_of_cost(self.pcost_exact)
 
     def epsilon(self, delta: Number, *, noise: Noise = "discrete") -> float:
-        """Return the epsilon this budget promises at ``delta``, rounded up.
+        """Return the epsilon this budget promises at ``delta``, rounded up, at least 0.
 
         Args:
             delta: strictly between 0 and 1; a float is read as the smaller of its binary value and its spelling.
             noise: "discrete" for the curve of zCDP, true of any noise this library adds; "gaussian" for the exact and
                 smaller curve of continuous Gaussian noise.
 
-        Returns:
-            An upper bound on epsilon, at least 0.
-
         Raises:
             BudgetError: ``delta`` is out of range, or ``noise`` is unknown.
 
         Guarantees: never below the exact value, and at most 1e-9 above it relative.
-        Cost: about two milliseconds for discrete noise, a few tens for continuous.
         Source: eq. (4) for "discrete", eq. (3) for "gaussian".
 
         Example:
@@ -121,20 +117,16 @@ class Budget:
         return law_of(noise).curve.epsilon(self.pcost_exact, delta)
 
     def delta(self, epsilon: Number, *, noise: Noise = "discrete") -> float:
-        """Return the delta this budget promises at ``epsilon``, rounded up.
+        """Return the delta this budget promises at ``epsilon``, rounded up, at most 1.
 
         Args:
             epsilon: at least 0; a float is read as the smaller of its binary value and its decimal spelling.
             noise: as in ``epsilon``.
 
-        Returns:
-            An upper bound on delta, at most 1.
-
         Raises:
             BudgetError: ``epsilon`` or ``noise`` is not one of these.
 
         Guarantees: never below the exact value, and at most 1e-9 above it relative.
-        Cost: about two milliseconds.
         Source: eq. (4) for "discrete", eq. (3) for "gaussian".
 
         Example:
@@ -193,13 +185,7 @@ def pcost(c: Number) -> Budget:
 
 
 def zcdp(rho: Number) -> Budget:
-    """Return the budget of rho-zCDP, ``pcost = 2 * rho``.
-
-    Args:
-        rho: > 0, read as in ``pcost``.
-
-    Raises:
-        BudgetError: ``rho`` is out of range or not a number.
+    """Return the budget of rho-zCDP, ``pcost = 2 * rho``, with rho read as in ``pcost``.
 
     Source: eq. (2).
 
@@ -212,16 +198,10 @@ def zcdp(rho: Number) -> Budget:
 
 
 def gdp(mu: Number) -> Budget:
-    """Return the budget of mu-GDP, ``pcost = mu ** 2``, for continuous noise only.
+    """Return the budget of mu-GDP, ``pcost = mu ** 2``, for continuous noise only, with mu read as in ``pcost``.
 
     Discrete noise is not mu-GDP.  A plan with this budget can be studied, and measured with ``noise="gaussian"`` for
     research; `measure` refuses it for discrete noise.  ``zcdp(mu ** 2 / 2)`` allows the same noise of either kind.
-
-    Args:
-        mu: > 0, read as in ``pcost``.
-
-    Raises:
-        BudgetError: ``mu`` is out of range or not a number.
 
     Source: eq. (2).
 

@@ -46,10 +46,8 @@ class Neighbors:
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, str) or self.notion not in get_args(Notion):
-            raise BudgetError(
-                f"neighbors must be one of {list(get_args(Notion))}, got {value_text(self.notion)}"
-                f"{suggestion(self.notion, get_args(Notion))}"
-            )
+            problem = f"neighbors must be one of {list(get_args(Notion))}"
+            raise BudgetError(f"{problem}, got {value_text(self.notion)}{suggestion(self.notion, get_args(Notion))}")
         records = self.records_per_person
         if not is_integer(records, least=1) or records > 10**6:
             raise BudgetError(f"records_per_person must be an integer from 1 to 1,000,000, got {value_text(records)}")
@@ -71,9 +69,7 @@ class Neighbors:
     @property
     def cost_factor_up(self) -> float:
         """The same as a float, rounded up."""
-        exact = self.cost_factor
-        nearest = float(exact)
-        return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+        return float_up(self.cost_factor)
 
     @property
     def words(self) -> str:
@@ -143,12 +139,7 @@ class PrivacyClaim:
 
     @property
     def promise(self) -> str:
-        """The meaning of the limit, in a sentence.
-
-        Example:
-            >>> claim_of_budget(approx_dp("1", "1e-9"), Neighbors("replace")).promise
-            'replacing one record changes the probability of any set of outcomes by at most a factor of e^1, plus 1e-9'
-        """
+        """The meaning of the limit, in a sentence."""
         most = f"a factor of e^{self._epsilon_text}, plus {self.delta}"
         return f"{self._law.condition}{self.change} changes the probability of any set of outcomes by at most {most}"
 
@@ -164,12 +155,7 @@ class PrivacyClaim:
 
     @property
     def caution(self) -> str:
-        """The sentence that a cost beyond reason gets wherever it is stated; empty for others.
-
-        Example:
-            >>> [PrivacyClaim(Fraction(cost), "adding or removing one record").caution for cost in (1, 10)]
-            ['', 'Epsilon is 24.41 at delta 1e-9: above 10, a budget hardly protects anyone.']
-        """
+        """The sentence that a cost beyond reason gets wherever it is stated; empty for others."""
         epsilon = self.epsilon(_DELTA_OF_MOST)
         if epsilon <= _MOST_EPSILON:
             return ""
@@ -306,17 +292,11 @@ def budget_within(cost: Fraction, like: Budget) -> Budget:
 
     It is stated in at most twelve digits or as a short fraction: smaller by less than 1e-10, relative; of (epsilon,
     delta) with the other's delta and noise.  BudgetError where no epsilon above 0 allows so little at this delta.
-
-    Example:
-        >>> budget_within(Fraction(2, 3), zcdp(1)), budget_within(Fraction(1, 4), gdp(1))
-        (zcdp(1/3), gdp(0.5))
     """
     found = _largest(cost, like, short_text_down)
     if found is None:
-        raise BudgetError(
-            f"{cost_text_down(cost, pcost(1))} is too little to be stated as (epsilon, {like.given[1]})-DP with an "
-            f'epsilon above 0; write budget=pcost("{short_text_down(cost)}")'
-        )
+        problem = f"{cost_text_down(cost, pcost(1))} is too little to be stated as (epsilon, {like.given[1]})-DP"
+        raise BudgetError(f'{problem} with an epsilon above 0; write budget=pcost("{short_text_down(cost)}")')
     return found
 
 

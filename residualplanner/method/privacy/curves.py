@@ -300,9 +300,8 @@ def law_of(noise: object) -> NoiseGuarantees:
     """The law of a kind of noise by its name; BudgetError where there is no such kind."""
     law = _LAWS.get(noise) if isinstance(noise, str) else None
     if law is None:
-        raise BudgetError(
-            f"noise must be 'discrete' or 'gaussian', got {value_text(noise)}{suggestion(noise, list(_LAWS))}"
-        )
+        problem = "noise must be 'discrete' or 'gaussian'"
+        raise BudgetError(f"{problem}, got {value_text(noise)}{suggestion(noise, list(_LAWS))}")
     return law
 
 

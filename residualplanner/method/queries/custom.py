@@ -13,10 +13,9 @@ from scipy import sparse
 from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import require_size
-from residualplanner.method.queries.sparse_kind import (
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.rows import (
     ENTRY_LIMIT,
-    SparseKind,
     is_text,
     require_more_than_total,
     require_total,
@@ -27,7 +26,7 @@ LARGEST_ENTRY = 1e15
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Custom(SparseKind):
+class Custom(Kind):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
     Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when
@@ -78,10 +77,8 @@ class Custom(SparseKind):
         """Raise WorkloadError unless the matrix has a column for each value and its rows give the total, and more."""
         require_size(attribute)
         if attribute.size != self.weights.shape[1]:
-            raise WorkloadError(
-                f"the matrix for {attribute.name!r} must have a column for each of its {attribute.size} values, "
-                f"it has {self.weights.shape[1]}"
-            )
+            problem = f"the matrix for {attribute.name!r} must have a column for each of its {attribute.size} values"
+            raise WorkloadError(f"{problem}, it has {self.weights.shape[1]}")
         require_more_than_total(self.weights, attribute, "the matrix")
         if not self._gives_the_total:
             require_total(self.weights, attribute, "the matrix")
@@ -123,19 +120,16 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     except ValueError:
         raise WorkloadError("a custom query needs a matrix; its rows are of different lengths") from None
     if given.dtype.kind not in "biuf" or given.ndim != 2 or not min(given.shape):
-        raise WorkloadError(
-            f"a custom query needs a matrix of numbers, a row for each answer and a column for each value, got "
-            f"{given.dtype} of shape {given.shape}"
-        )
+        problem = "a custom query needs a matrix of numbers, a row for each answer and a column for each value"
+        raise WorkloadError(f"{problem}, got {given.dtype} of shape {given.shape}")
     W = sparse.csr_array(given, dtype=np.float64, copy=True)
     W.sum_duplicates()
     W.eliminate_zeros()
     if not np.isfinite(W.data).all():
         raise WorkloadError("the matrix of a custom query must be finite in every entry")
     if W.nnz > ENTRY_LIMIT:
-        raise WorkloadError(
-            f"the matrix of a custom query has {W.nnz:,} entries other than 0, the limit is {ENTRY_LIMIT:,}"
-        )
+        problem = f"the matrix of a custom query has {W.nnz:,} entries other than 0"
+        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,}")
     empty = np.flatnonzero(np.diff(W.indptr) == 0)
     if len(empty):
         raise WorkloadError(f"row {empty[0] + 1} of the matrix of a custom query is all zeros; leave it out")
@@ -143,10 +137,8 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     outside = np.flatnonzero((largest > LARGEST_ENTRY) | (largest < 1 / LARGEST_ENTRY))
     if len(outside):
         row, entry = outside[0] + 1, float(largest[outside[0]])
-        raise WorkloadError(
-            f"row {row} of the matrix of a custom query has {entry} for its largest entry; "
-            f"it must be between {1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: scale the row"
-        )
+        problem = f"row {row} of the matrix of a custom query has {entry} for its largest entry"
+        raise WorkloadError(f"{problem}; it must be between {1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: scale the row")
     indexes = (frozen(W.indices.astype(np.int32)), frozen(W.indptr.astype(np.int32)))
     return sparse.csr_array((frozen(W.data), *indexes), shape=W.shape)
 

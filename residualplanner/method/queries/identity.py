@@ -25,15 +25,12 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
+    is_identity = True
+
     @property
     def name(self) -> str:
         """The word for this kind in error tables and files."""
         return "identity"
-
-    @property
-    def is_identity(self) -> bool:
-        """Yes."""
-        return True
 
     def matrix(self, size: int) -> FloatArray:
         """The identity matrix, (size, size)."""
@@ -113,6 +110,5 @@ class Matching(Identity):
 def require_threshold(at_least: int, order: int) -> None:
     """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
-        raise WorkloadError(
-            f"at_least must be an integer from 1 to {order}, the number of the threshold's attributes, got {at_least!r}"
-        )
+        problem = f"at_least must be an integer from 1 to {order}"
+        raise WorkloadError(f"{problem}, the number of the threshold's attributes, got {at_least!r}")

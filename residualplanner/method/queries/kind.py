@@ -6,8 +6,9 @@ permutations of each attribute's values.  On the residual of a set of attributes
 Source: eqs. (58) and (59).
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
 from residualplanner.method.kron import SameArray
+from residualplanner.method.queries.rows import Centered, Rows
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
 SIZE_LIMIT = 10_000
@@ -27,66 +29,10 @@ MEANING = "meaning"
 
 
 @hides(
-    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
-    "sparse_rows weighted_gram"
-)
-class Rows(Protocol):
-    """A matrix W (q, n) over the values of one attribute.  No method but ``matrix`` forms it densely."""
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether its rows are the values themselves, one after another."""
-
-    def rows(self, size: int) -> int:
-        """How many answers an attribute of ``size`` values gets: q."""
-
-    def matrix(self, size: int) -> FloatArray:
-        """W itself, dense, (q, n)."""
-
-    def sparse_rows(self, size: int) -> sparse.csr_array:
-        """W itself, without its entries 0, (q, n)."""
-
-    def gram(self, size: int) -> FloatArray:
-        """``W^T W``, (n, n), in closed form where W is large."""
-
-    def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
-        """``W^T diag(weights) W`` for weights (q,), (n, n)."""
-
-    def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
-        """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
-
-    def centered(self, size: int) -> "Centered":
-        """``W = c 1^T + D``: the constant parts of its rows, and the rest."""
-
-    def equal_columns(self, size: int) -> IntArray:
-        """The first value that has the same column of W as each, (n,)."""
-
-    def exchangeable_values(self, size: int) -> IntArray:
-        """Numbers (n,), equal only where values can be exchanged: some order of the rows is unchanged: eq. (113)."""
-
-    def apply(self, array: SameArray, axis: int) -> SameArray:
-        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
-
-    def row_forms(self, form: FloatArray) -> FloatArray:
-        """``w_r^T form w_r`` for every row of W and a symmetric matrix (n, n), (q,)."""
-
-
-class Centered(NamedTuple):
-    """A basic matrix as ``W = c 1^T + D``.
-
-    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
-    digits in which their entries differ in products with W.
-    """
-
-    rows: Rows  # D (q, n)
-    constant: FloatArray  # c (q,), or one 0 that stands for all
-
-
-@hides(
-    "at_least columns_beside file_word full_names is_axis is_statistic of_codes require_fit scale to_json "
+    "at_least columns_beside file_word full_names is_axis is_statistic require_fit scale to_json "
     "universe unselected where_words written"
 )
-class Kind(Rows, Protocol):
+class Kind(Rows):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
 
     Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
@@ -99,6 +45,7 @@ class Kind(Rows, Protocol):
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The word for this kind in error tables and files."""
 
@@ -166,7 +113,9 @@ class Kind(Rows, Protocol):
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError, naming the attribute, unless the kind fits it."""
+        require_size(attribute)
 
+    @abstractmethod
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The labels of the answers, in terms of the attribute's values, (q,); no two are equal."""
 
@@ -185,13 +134,8 @@ class Kind(Rows, Protocol):
         return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(self.labels(attribute))
 
 
-class PlainRows(Kind, Protocol):
+class PlainRows(Kind):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
-
-    @property
-    def is_identity(self) -> bool:
-        """No: rows are sums of values."""
-        return False
 
     def rows(self, size: int) -> int:
         """How many answers an attribute of ``size`` values gets: as many as it has values."""
@@ -200,10 +144,6 @@ class PlainRows(Kind, Protocol):
     def gram(self, size: int) -> FloatArray:
         """``W^T W``, (size, size)."""
         return self.weighted_gram(np.ones(self.rows(size)), size)
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError where the attribute has too many values."""
-        require_size(attribute)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """W without its entries 0, (q, size)."""
@@ -244,22 +184,14 @@ def statistic_among(kinds: Sequence[Kind]) -> int | None:
 def require_size(attribute: Attribute) -> None:
     """Raise WorkloadError where an attribute has too many values for matrices of n x n."""
     if attribute.size > SIZE_LIMIT:
-        raise WorkloadError(
-            f"{attribute.name!r} has {attribute.size:,} values; attributes with more than "
-            f"{SIZE_LIMIT:,} allow only one count per value: use coarser values, or leave its kind of query out"
-        )
+        problem = f"{attribute.name!r} has {attribute.size:,} values; attributes with more than {SIZE_LIMIT:,} allow"
+        raise WorkloadError(f"{problem} only one count per value: use coarser values, or leave its kind of query out")
 
 
 def tied_kind(kind: Kind, attribute: Attribute) -> Kind:
     """The kind, checked for an attribute, and tied to its values if it is written in labels, or to its bins' ends.
 
     A workload holds kinds in this form only.  WorkloadError where it does not fit the attribute.
-
-    Example:
-        >>> from residualplanner import Identity, Numeric
-        >>> tied = tied_kind(Identity(), Attribute("salary", numeric=Numeric(0, 30, bins=[10])))
-        >>> tied.matrix(4).astype(int).tolist(), tied.written
-        ([[1, 1, 0, 0], [0, 0, 1, 1]], Identity())
     """
     if attribute.numeric is not None:
         from residualplanner.more.amounts.statistics import kind_on_amounts  # a door
@@ -286,17 +218,10 @@ def labels_in_words(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
 
 
 def answered_jointly(tables: SameArray, kinds: Sequence[Kind], *, first_axis: int = 0) -> SameArray:
-    """Tables (.., q_1, .., q_k) of attributes answered one by one, with the joint ones answered together.
+    """Tables (.., q_1, .., q_k) of attributes answered one by one, with the joint ones answered together: eq. (58).
 
     ``kinds`` (k,) are of the attributes, the axis of the first of which is ``first_axis``; all before it are of stacks.
-    Where no kind is joint, it is the same array.  Cost: about 2 k r additions for each cell, for r-of-k.
-    Source: eq. (58).
-
-    Example:
-        >>> from residualplanner import Matching
-        >>> answered_jointly(np.array([[1, 1], [0, 1]]), [Matching(1), Matching(1)])
-        array([[2, 3],
-               [2, 2]])
+    Where no kind is joint, it is the same array.
     """
     for joint in dict.fromkeys(kind for kind in kinds if kind.at_least):
         from residualplanner.more.queries.thresholds import threshold_map  # a door
@@ -311,13 +236,7 @@ def joint_factors(kinds: Sequence[Kind], codes: NDArray[np.int16], sizes: IntArr
 
     Column j is for the subset that has the i-th attribute of its row iff bit i of j is set.  A factor of 0 is replaced
     by one so small that no variance changes: so every noise variance in the closure has an optimum. ``codes`` (m, k)
-    number the kinds of the attributes among ``kinds``, ``sizes`` (m, k) are how many values these have. Source: eq.
-    (59).
-
-    Example:
-        >>> from residualplanner import Matching
-        >>> joint_factors([Matching(2)], np.zeros((1, 3), dtype=np.int16), np.array([[3, 2, 4]])).round(9)
-        array([[ 7.,  4.,  5.,  2.,  3.,  0.,  1., -2.]])
+    number the kinds of the attributes among ``kinds``, ``sizes`` (m, k) how many values these have.  Source: eq. (59).
     """
     factors: FloatArray = np.ones((len(codes), 1))
     for at_least, is_joint in _groups(kinds, codes):
@@ -332,10 +251,8 @@ def require_joint(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> None:
     for at_least, is_joint in _groups(kinds, codes):
         counts = is_joint.sum(axis=1)
         if ((counts > 0) & (counts <= at_least)).any():
-            raise WorkloadError(
-                f"Matching({at_least}) is for more than {at_least} attributes of a query, of which at least {at_least} "
-                "must match; where all must, write Identity()"
-            )
+            problem = f"Matching({at_least}) is for more than {at_least} attributes of a query"
+            raise WorkloadError(f"{problem}, of which at least {at_least} must match; where all must, write Identity()")
 
 
 def _groups(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> Iterator[tuple[int, NDArray[np.bool_]]]:

@@ -96,10 +96,7 @@ class Range(PlainRows):
         return above + above.T + np.diag(np.diagonal(held))
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
-        """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries.
-
-        Cost: one addition an entry, and no memory but the result's.
-        """
+        """Sums over all ranges along an axis, which grows from n to n(n+1)/2 entries: one addition for each."""
         xp = namespace(array)
         values = xp.moveaxis(array, axis, -1)
         size = values.shape[-1]
@@ -113,10 +110,7 @@ class Range(PlainRows):
         return ranges
 
     def row_forms(self, form: FloatArray) -> FloatArray:
-        """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,).
-
-        Cost: O(n^2) in time and memory.
-        """
+        """The sum of every square block on the diagonal of a symmetric ``form`` (n, n), (n (n + 1) / 2,)."""
         # Block [a, b] is block [a, b-1] and a border: twice the entries (a, b) .. (b-1, b), and the diagonal's (b, b).
         border = 2 * np.triu(form, 1) + np.diag(np.diagonal(form))
         blocks = np.cumsum(np.cumsum(border[::-1], axis=0)[::-1], axis=1)

@@ -13,7 +13,8 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 from residualplanner.method.strategy.cells import CellTable
 
 #: How many entries of a basic matrix are formed at a time.

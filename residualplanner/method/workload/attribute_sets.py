@@ -21,13 +21,7 @@ SET_LIMIT = 20_000_000
 
 @dataclass(frozen=True, eq=False)
 class AttributeSets:
-    """Distinct sets of attributes, ordered by their order (number of members), then lexicographically.
-
-    Example:
-        >>> sets = AttributeSets.of([(1, 0), (2,), (0, 1), ()], attribute_count=3)
-        >>> list(sets), sets.offsets.tolist()
-        ([(), (2,), (0, 1)], [0, 1, 2, 3])
-    """
+    """Distinct sets of attributes, ordered by their order (number of members), then lexicographically."""
 
     blocks: tuple[PositionArray, ...]  # the sets of order k = 0, 1, .., (m_k, k): ascending in each row, rows ascending
     attribute_count: int  # how many attributes the domain has; every entry is below it
@@ -116,12 +110,7 @@ def rows_of_keys(keys: IntArray, attribute_count: int, order: int) -> PositionAr
 
 
 def row_numbers(rows: NDArray[Any]) -> IntArray:
-    """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,).
-
-    Example:
-        >>> row_numbers(np.array([[1, 0], [0, 7], [1, 0]]))
-        array([1, 0, 1])
-    """
+    """Number the distinct rows of ``rows`` (m, k), small integers, from 0 in lexicographic order, (m,)."""
     numbers = np.zeros(len(rows), dtype=np.int64)
     for column in range(rows.shape[1]):
         # Numbered anew after each column, so that the product stays below 64 bits.
@@ -180,10 +169,8 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
 def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
     """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
     if count > min(limit, SET_LIMIT):
-        raise WorkloadError(
-            f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; "
-            "choose a lower order, or only small tables with max_cells="
-        )
+        problem = f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}"
+        raise WorkloadError(f"{problem}; choose a lower order, or only small tables with max_cells=")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -28,15 +28,7 @@ _CANDIDATES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Closure(AttributeSets):
-    """A downward closed collection of attribute sets: paper section 4, the closure of a workload.
-
-    Example:
-        >>> closure = downward_closure(AttributeSets.of([(0, 2)], attribute_count=3))
-        >>> list(closure)
-        [(), (0,), (2,), (0, 2)]
-        >>> closure.subset_positions(np.array([[0, 2]]))
-        array([[0, 1, 2, 3]])
-    """
+    """A downward closed collection of attribute sets: paper section 4, the closure of a workload."""
 
     trivial: NDArray[np.bool_]  # (d,), which attributes have a single value: no set has them, as no table needs them
     _keys: IntArray = field(init=False, repr=False)
@@ -98,8 +90,6 @@ def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, s
     """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
 
     WorkloadError where there are more than ``set_limit``: the work is bounded by it, not by the size of the closure.
-
-    Cost: a sort of the sets of each order; nothing loops over sets.
     """
     count = sets.attribute_count
     dropped = frozen(np.zeros(count, dtype=np.bool_) if trivial is None else np.array(trivial, dtype=np.bool_))
@@ -138,13 +128,9 @@ def least_subsets(count: int, order: int) -> int:
 
 
 def subset_products(absent: ArrayLike, present: ArrayLike) -> FloatArray:
-    """For every subset of k members, multiply ``present`` (m, k) over it and ``absent`` (m, k) over the rest.
+    """For every subset of k members, multiply ``present`` (m, k) over it, ``absent`` (m, k) over the rest: (m, 2**k).
 
-    The columns are those of `Closure.subset_positions`, (m, 2**k).
-
-    Example:
-        >>> subset_products([[2.0, 3.0]], [[5.0, 7.0]])
-        array([[ 6., 15., 14., 35.]])
+    The columns are those of `Closure.subset_positions`.
     """
     without, within = np.asarray(absent, dtype=np.float64), np.asarray(present, dtype=np.float64)
     products = np.ones((len(without), 1 << without.shape[1]))

@@ -114,9 +114,8 @@ def _matching(
     """The kinds of query that differ from one count per value."""
     if at_least is None:
         if not isinstance(kinds, Mapping | None):
-            raise WorkloadError(
-                f"kinds must be a mapping from attribute name to kind of query, got {value_text(kinds)}"
-            )
+            problem = "kinds must be a mapping from attribute name to kind of query"
+            raise WorkloadError(f"{problem}, got {value_text(kinds)}")
         return kinds or {}
     if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")

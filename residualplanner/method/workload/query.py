@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner.ground.checks import FloatArray, is_data, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
+from residualplanner.ground.words import COUNTS, JOIN, query_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, answered_jointly, require_joint, statistic_among, tied_kind
@@ -24,19 +24,6 @@ KIND_LIMIT = 2**15 - 1
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 #: A query as this library writes it: names, or a mapping, of which `Threshold` and `Among` are two.
 QueryKey = tuple[str, ...] | Mapping[str, Kind]
-#: The name of a kind of query, and how the kind is written.
-_KINDS = {
-    "identity": "Identity()",
-    "prefix": "Prefix()",
-    "range": "Range()",
-    "hierarchy": "Hierarchy(...)",
-    "custom": "Custom(...)",
-    "threshold": "Threshold(names, at_least)",
-    "selection": "Selection(labels)",
-    "sum": "Sum()",
-    "mean": "Mean()",
-    "quantiles": "Quantiles(0.5)",
-}
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
 
@@ -121,11 +108,8 @@ def selection_text(name: str, kind: Kind) -> str:
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        word = kind.__name__ if isinstance(kind, type) else kind
-        raise WorkloadError(
-            f"the kind of query on {name!r} must be one such as Identity() or Prefix(), got {value_text(kind)}"
-            f"{suggestion(word.lower() if isinstance(word, str) else word, _KINDS)}"
-        )
+        problem = f"the kind of query on {name!r} must be one such as Identity() or Prefix()"
+        raise WorkloadError(f"{problem}, got {value_text(kind)}")
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:
@@ -139,12 +123,8 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
 def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
     """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
 
-    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.
-
-    Raises:
-        DomainError: an attribute is not in the domain, or is named twice.
-        WorkloadError: the query is neither names nor a mapping from names to kinds of query, or a kind does not fit
-            its attribute, or the others.
+    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.  DomainError or
+    WorkloadError where the query is no query, or a kind does not fit its attribute, or the others.
     """
     tied = {} if tied is None else tied
     given = kinds_by_name(domain, query)

@@ -139,12 +139,7 @@ class Workload:
         return Workload.from_blocks(self.domain, blocks, kinds)
 
     def take(self, numbers: ArrayLike) -> "Workload":
-        """The queries with the given numbers (m,), ascending, in the order of iteration.
-
-        Example:
-            >>> list(Workload(Domain({"a": 2, "b": 2}), [("a",), ("b",), ("a", "b")]).take([1, 2]))
-            [('b',), ('a', 'b')]
-        """
+        """The queries with the given numbers (m,), ascending, in the order of iteration."""
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[np.asarray(numbers)] = True
         if chosen.all():
@@ -154,15 +149,7 @@ class Workload:
         return Workload.from_blocks(self.domain, blocks, self.kinds)
 
     def query_at(self, number: int) -> WrittenQuery:
-        """The query of this number in the order of iteration, as it was written.
-
-        Raises:
-            IndexError: there is none.
-
-        Example:
-            >>> Workload(Domain({"a": 2, "b": 2}), [("a",), ("b", "a")]).query_at(1).positions
-            (1, 0)
-        """
+        """The query of this number in the order of iteration, as it was written; IndexError if there is none."""
         for block in self.blocks:
             if 0 <= number < len(block):
                 one = block.part(slice(number, number + 1))
@@ -172,10 +159,7 @@ class Workload:
         raise IndexError("the workload has no query of this number")
 
     def number_of(self, query: WrittenQuery) -> int:
-        """The number of a query in the order of iteration, in whatever order it is written; -1 if it is not there.
-
-        Cost: a binary search for each attribute; no pass over the workload.
-        """
+        """The number of a query in the order of iteration, however it is written; -1 if it is not there."""
         positions, kinds = query.in_domain_order
         order = len(positions)
         if order >= len(self.blocks) or not set(kinds) <= set(self.kinds):
@@ -189,34 +173,21 @@ class Workload:
             low, high = (low + int(np.searchsorted(part, value, side)) for side in ("left", "right"))
         return sum(map(len, self.blocks[:order])) + low if low < high else -1
 
-    def runs(self, most: int | None = None) -> Iterator[tuple[slice, QueryBlock]]:
-        """All queries in order, in runs of one order: their numbers, a slice of m, and the queries.
+    def runs(
+        self, most: int | None = None, *, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[slice, QueryBlock]]:
+        """All queries in order, or those from ``first`` up to ``last``, in runs of one order: slices of m, and queries.
 
-        Args:
-            most: about how many subsets of attributes the queries of a run have in all; with none given, a run is all
-                queries of its order.
+        With ``most`` given, the queries of a run have about so many subsets of attributes in all.
         """
         start = 0
         for order, block in enumerate(self.blocks):
-            step = max(1, len(block) if most is None else most >> order)  # a query has 2**order subsets
-            for first in range(0, len(block), step):
-                part = block.part(slice(first, first + step))
-                yield slice(start + first, start + first + len(part)), part
-            start += len(block)
-
-    def between(self, first: int, last: int) -> Iterator[tuple[slice, QueryBlock]]:
-        """The queries from one number on up to another, in runs of one order: their numbers, a slice, and the queries.
-
-        Example:
-            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [("age",), ("sex",), ("age", "sex")])
-            >>> [(numbers, block.attributes.tolist()) for numbers, block in workload.between(1, 3)]
-            [(slice(1, 2, None), [[1]]), (slice(2, 3, None), [[0, 1]])]
-        """
-        start = 0
-        for block in self.blocks:
-            low, high = (min(max(number - start, 0), len(block)) for number in (first, last))
-            if low < high:
-                yield slice(start + low, start + high), block.part(slice(low, high))
+            ends = (first, len(self) if last is None else last)
+            low, high = (min(max(number - start, 0), len(block)) for number in ends)
+            step = max(1, high - low if most is None else most >> order)  # a query has 2**order subsets
+            for at in range(low, high, step):
+                part = block.part(slice(at, min(at + step, high)))
+                yield slice(start + at, start + at + len(part)), part
             start += len(block)
 
     @property
@@ -276,12 +247,6 @@ class Workload:
 
         It is 1 unless attributes are answered together.  Bit i of a column's number says whether the subset has the
         i-th attribute.  Source: eq. (59).
-
-        Example:
-            >>> from residualplanner import Threshold
-            >>> workload = Workload(Domain({"age": 85, "sex": 2}), [Threshold(("age", "sex"), 1)])
-            >>> workload.joint_factors(workload.blocks[2]).tolist()
-            [[86.0, 1.0, 84.0, -1.0]]
         """
         return joint_factors(self.kinds, block.kinds, self._sizes[block.attributes])
 
@@ -293,10 +258,7 @@ class Workload:
     def closure(self) -> Closure:
         """Every subset of a query's attributes, each once: the sets whose residuals are measured.
 
-        Attributes of a single value are left out, as they do not change a table.
-
-        Raises:
-            WorkloadError: the closure is too large.
+        Attributes of a single value are left out, as they do not change a table.  WorkloadError where it is too large.
         """
         count = len(self.domain)
         sets = AttributeSets(tuple(unique_rows(block.attributes, count) for block in self.blocks), count)

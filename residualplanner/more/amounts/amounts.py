@@ -4,8 +4,9 @@ A record has a part at the low end of its bin and the rest at the high end: (1, 
 Source: eq. (105).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +16,18 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.labels import Label
 from residualplanner.method.kron import SameArray, namespace
-from residualplanner.method.queries.kind import Centered, Kind, Rows, require_size
-from residualplanner.method.queries.sparse_kind import SparseKind
+from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.rows import Centered, Rows
 from residualplanner.more.amounts.numeric import Numeric
 
 
 @dataclass(frozen=True, slots=True)
-class BinRows:
+class BinRows(Rows):
     """Rows over bins as rows over cells, W C: C (values, cells) adds up the two ends of each bin."""
 
     of_bins: Rows  # W, over the bins and the labels of unknown and missing entries after them
     bins: int  # how many bins there are; the first 2 ``bins`` cells are their ends
-
-    @property
-    def is_identity(self) -> bool:
-        """No: a bin is the sum of two cells."""
-        return False
 
     def rows(self, size: int) -> int:
         """As many as W has."""
@@ -73,9 +68,7 @@ class BinRows:
         first: NDArray[np.int64] = np.searchsorted(of_cell, np.arange(size - self.bins))
         return first[self.of_bins.equal_columns(size - self.bins)[of_cell]]
 
-    def exchangeable_values(self, size: int) -> NDArray[np.int64]:
-        """Cells of bins, and labels, whose columns are equal: no row is of a single end of a bin."""
-        return self.equal_columns(size)
+    exchangeable_values = equal_columns  # no row is of a single end of a bin
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
         """The two ends of each bin added up, then W."""
@@ -101,42 +94,22 @@ class BinRows:
         return spread
 
 
+#: What a kind says of an attribute.
+_SAID_OF_ATTRIBUTES = ("unit", "labels", "meanings", "columns_beside", "full_names")
+
+
 @dataclass(frozen=True, slots=True)
 class ByBin(BinRows):
     """Any kind of query on bins, of an attribute whose values are amounts; `tied_kind` makes it.
 
-    Example:
-        >>> from residualplanner import Prefix
-        >>> ByBin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
-        [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    Its rows are over cells; all else is as of the kind on the bins, about the attribute of the bins.
     """
 
     of_bins: Kind  # the kind of query on the bins; ``bins`` as in `BinRows`
 
-    @property
-    def name(self) -> str:
-        """The word for the kind on the bins."""
-        return self.of_bins.name
-
-    @property
-    def file_word(self) -> str:
-        """That of the kind on the bins."""
-        return self.of_bins.file_word
-
-    @property
-    def where(self) -> tuple[Label, ...]:
-        """The labels of the bins of which a record must have one; none where it is about all records."""
-        return self.of_bins.where
-
-    @property
-    def where_words(self) -> str:
-        """These labels in words."""
-        return self.of_bins.where_words
-
-    @property
-    def is_axis(self) -> bool:
-        """Whether the kind on the bins is one."""
-        return self.of_bins.is_axis
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.of_bins, name)
+        return (lambda attribute: found(attribute.by_bin)) if name in _SAID_OF_ATTRIBUTES else found
 
     @property
     def unselected(self) -> "ByBin":
@@ -149,21 +122,6 @@ class ByBin(BinRows):
         return ByBin(self.of_bins.universe, self.bins)
 
     @property
-    def at_least(self) -> int:
-        """0: amounts are answered for themselves."""
-        return 0
-
-    @property
-    def scale(self) -> float:
-        """That of the kind on the bins."""
-        return self.of_bins.scale
-
-    @property
-    def is_statistic(self) -> bool:
-        """No: each answer stands for itself."""
-        return False
-
-    @property
     def written(self) -> Kind:
         """The kind on the bins."""
         return self.of_bins
@@ -171,10 +129,6 @@ class ByBin(BinRows):
     def to_json(self) -> dict[str, Any]:
         """The kind on the bins, and how many bins there are."""
         return {"kind": "by bin", "of_bins": self.of_bins.to_json(), "bins": self.bins}
-
-    def unit(self, attribute: Attribute) -> str:
-        """That of the kind on the bins."""
-        return self.of_bins.unit(attribute.by_bin)
 
     def require_fit(self, attribute: Attribute) -> None:
         """Raise WorkloadError unless the attribute has amounts in as many bins, which the kind fits."""
@@ -188,36 +142,62 @@ class ByBin(BinRows):
             )
         self.of_bins.require_fit(attribute.by_bin)
 
-    def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """The labels of the answers in terms of the bins, (q,)."""
-        return self.of_bins.labels(attribute.by_bin)
 
-    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
-        """The same."""
-        return self.of_bins.meanings(attribute.by_bin)
+def by_bin(of_bins: Kind, bins: int) -> Kind:
+    """A kind of query on so many bins, of an attribute whose values are amounts.
 
-    def columns_beside(self, attribute: Attribute) -> dict[str, tuple[str, ...]]:
-        """What the kind on the bins has."""
-        return self.of_bins.columns_beside(attribute.by_bin)
-
-    def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
-        """What the kind on the bins has."""
-        return self.of_bins.full_names(attribute.by_bin)
+    Example:
+        >>> from residualplanner import Prefix
+        >>> by_bin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
+        [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
+    """
+    return cast("Kind", ByBin(of_bins, bins))
 
 
 def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     """The limits and bins of an attribute's amounts; WorkloadError, with the purpose in words, where it has none."""
     if attribute.numeric is None:
-        raise WorkloadError(
-            f"{attribute.name!r} has no amounts {purpose}; declare Numeric(low, high) in place of "
-            f"{attribute.values.words}"
-        )
+        problem = f"{attribute.name!r} has no amounts {purpose}"
+        raise WorkloadError(f"{problem}; declare Numeric(low, high) in place of {attribute.values.words}")
     return attribute.numeric
 
 
-@hides("on")
+@hides("edges_in_json on tied_edges to_json written")
+class OfBins(Kind):
+    """A kind that is tied to the ends of an attribute's bins before it has a matrix."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        #: Of the bins; None as long as there is no attribute.
+        edges: tuple[float, ...] | None
+
+    @abstractmethod
+    def on(self, attribute: Attribute) -> "OfBins":
+        """The kind tied to the amounts or bins of an attribute; WorkloadError where these do not serve."""
+
+    @property
+    def tied_edges(self) -> tuple[float, ...]:
+        """The edges; WorkloadError where there are none yet."""
+        if self.edges is None:
+            problem = f"a kind {self.name!r}"
+            raise WorkloadError(f"{problem} has no matrix before it is tied to an attribute of amounts or bins")
+        return self.edges
+
+    @property
+    def edges_in_json(self) -> list[float] | None:
+        """The edges as files have them."""
+        return None if self.edges is None else list(self.edges)
+
+    def require_fit(self, attribute: Attribute) -> None:
+        """Raise WorkloadError unless it is tied to this attribute's amounts or bins."""
+        require_size(attribute)
+        if self.on(attribute) != self:
+            raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Sum(SparseKind):
+class Sum(OfBins):
     """The sum of the amounts of an attribute, in the unit of the column: one answer, or one for each bin.
 
     Its errors are in that unit.  In a loss they are measured in units of the largest amount in size, which is the most
@@ -268,31 +248,19 @@ class Sum(SparseKind):
 
     def to_json(self) -> dict[str, Any]:
         """What it is by, and edges, or null."""
-        return {"kind": "sum", "by": self.by, "edges": None if self.edges is None else list(self.edges)}
+        return {"kind": "sum", "by": self.by, "edges": self.edges_in_json}
 
     def unit(self, attribute: Attribute) -> str:
         """The unit that is said of the attribute, or else its name."""
         return attribute.about.unit or attribute.name
 
     def on(self, attribute: Attribute) -> "Sum":
-        """The sum tied to the ends of an attribute's bins.
-
-        Raises:
-            WorkloadError: its values are not amounts.
-        """
+        """The sum tied to the ends of an attribute's bins."""
         return replace(self, edges=amounts_of(attribute, "to sum up").amounts)
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless it is tied to the ends of this attribute's bins, and is more than a count."""
-        require_size(attribute)
-        if self.on(attribute) != self:
-            raise WorkloadError(f"the sum on {attribute.name!r} is tied to other bins than that attribute has")
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The ends of the bins, (q, size), 0 for labels of unknown and missing entries."""
-        if self.edges is None:
-            raise WorkloadError("a sum has no matrix before it is tied to an attribute of amounts")
-        edges = np.array(self.edges)
+        edges = np.array(self.tied_edges)
         ends = np.column_stack([edges[:-1], edges[1:]]).ravel()
         row = np.zeros(len(ends), dtype=np.int64) if self.by is None else np.repeat(np.arange(len(edges) - 1), 2)
         entries = (ends, (row, np.arange(len(ends))))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import spelling, value_text
 from residualplanner.ground.errors import DomainError
+from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.entries import is_narrow, spelled
 
 #: An amount as users declare it; a float is read by its decimal spelling.
@@ -25,18 +26,7 @@ _MOST_BINS = 5_000
 def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
     """The edges of bins from one limit to another, in units, strictly increasing.
 
-    Args:
-        low: the first edge.
-        high: the last one.
-        bins: how many bins of equal width, or the edges between the limits, which may be among them.
-        unit: what all edges are multiples of.
-
-    Raises:
-        DomainError: they do not increase, or are no multiples of the unit; there are too many units or bins.
-
-    Example:
-        >>> edges_in_units(0, 1, ["0.25"], Fraction(1, 4)), edges_in_units(0, 9, 3, Fraction(1))
-        ((0, 1, 4), (0, 3, 6, 9))
+    ``bins`` is how many there are, of equal width, or the edges between the limits, which may be among them.
     """
     first, last = _units_of("low", low, unit), _units_of("high", high, unit)
     if not first < last:
@@ -60,10 +50,8 @@ def _equal_edges(first: int, last: int, bins: int) -> tuple[int, ...]:
         raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
     width, rest = divmod(last - first, bins)
     if rest:
-        raise DomainError(
-            f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width; choose "
-            "another number of them, or give the edges"
-        )
+        problem = f"the {last - first:,} units from low to high cannot be cut into {bins:,} bins of equal width"
+        raise DomainError(f"{problem}; choose another number of them, or give the edges")
     return tuple(range(first, last + 1, width))
 
 
@@ -88,23 +76,22 @@ def exact_amount(what: str, amount: object) -> Fraction:
     raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
 
 
+def word_among(name: str, given: object, known: tuple[str, ...]) -> Any:
+    """One of some words; DomainError for anything else."""
+    if not isinstance(given, str) or given not in known:
+        expected = " or ".join(map(repr, known))
+        raise DomainError(f"{name} must be {expected}, got {value_text(given)}{suggestion(given, known)}")
+    return given
+
+
 def nearest_units(
     amounts: NDArray[np.float64], numbers: NDArray[Any], unit: Fraction
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The nearest multiple of a unit for each amount, in units, and whether the amount is that multiple.
+    """The nearest multiple of a unit for each amount (m,), in units, and whether the amount is that multiple.
 
     As for bins, a float of fewer than 64 bits stands for itself and for the decimal that it is written as.  It is the
     multiple that it is itself; or else the one that is nearest to that decimal, where its digits leave several.
-
-    Args:
-        amounts (m,): 64-bit floats, equal to the numbers or, where these are far away, limited.
-        numbers (m,): as the column has them.
-        unit: positive.
-
-    Example:
-        >>> narrow = np.array([0.7, 500.25], dtype=np.float16)
-        >>> nearest_units(narrow.astype(float), narrow, Fraction(1, 10_000))[0]
-        array([   7000., 5002500.])
+    ``amounts`` are ``numbers``, as the column has them, in 64 bits or, where these are far away, limited.
     """
     p, q = unit.numerator, unit.denominator
     units = amounts * q / p
@@ -119,13 +106,7 @@ def nearest_units(
 
 
 def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each of the numbers (m,), in whatever type, is the amount of 64 bits (m,) to the digits of its own type.
-
-    Example:
-        >>> tenth = np.array([0.1])
-        >>> are_written_alike(tenth, tenth.astype(np.float32)), are_written_alike(tenth, np.array([0.1000001]))
-        (array([ True]), array([False]))
-    """
+    """Whether each of the numbers (m,), of any type, is the amount of 64 bits (m,) to the digits of its own type."""
     own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
     return np.asarray(amounts.astype(own) == numbers.astype(own))
 

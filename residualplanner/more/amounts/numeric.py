@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,6 @@ from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import number_of
@@ -33,6 +32,7 @@ from residualplanner.more.amounts.declared_amounts import (
     edges_in_units,
     exact_amount,
     nearest_units,
+    word_among,
 )
 
 Outside = Literal["refuse", "clip"]
@@ -61,8 +61,6 @@ class Numeric:
     Attributes:
         unit: as a fraction.
         edges: of the bins, in units, strictly increasing; one more than there are bins.
-        outside: as given.
-        between_units: as given.
 
     Raises:
         DomainError: a limit is not below the next one or is not a multiple of the unit; amounts have 2**53 units or
@@ -104,13 +102,11 @@ class Numeric:
         edges = edges_in_units(low, high, bins, step)
         _set(self, "unit", step)
         _set(self, "edges", edges)
-        _set(self, "outside", _word("outside", outside, get_args(Outside)))
-        _set(self, "between_units", _word("between_units", between_units, get_args(BetweenUnits)))
+        _set(self, "outside", word_among("outside", outside, get_args(Outside)))
+        _set(self, "between_units", word_among("between_units", between_units, get_args(BetweenUnits)))
         if self.denominator > LARGEST_DENOMINATOR:
-            raise DomainError(
-                f"the widths of the bins have the common multiple {self.denominator:,} units, more than "
-                f"{LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths"
-            )
+            problem = f"the widths of the bins have the common multiple {self.denominator:,} units, more"
+            raise DomainError(f"{problem} than {LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths")
 
     def __len__(self) -> int:
         """How many cells the bins have: two each."""
@@ -164,19 +160,10 @@ class Numeric:
         return self.codes_of_numbers if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """The cell of the low end of each bin, and the numerator of what counts at its high end, the next cell.
+        """The cell of each bin's low end, and the numerator of what counts at its high end, the next cell, (m,) each.
 
-        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end.
-
-        Args:
-            codes (m,): from `codes_of_numbers`, UNKNOWN and MISSING among them, which are kept.
-
-        Example:
-            >>> amounts = Numeric(0, 40, bins=[10])
-            >>> amounts.denominator, amounts.codes_of_column("numbers")(np.array([0, 4, 25, 41])).tolist()
-            (30, [0, 12, 46, -1])
-            >>> [found.tolist() for found in amounts.cells_of_codes(np.array([0, 12, 46, -1]))]
-            [[0, 0, 2, -1], [0, 12, 15, 0]]
+        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end; codes below 0
+        are kept.
         """
         bins, numerators = np.divmod(codes, self.denominator + 1)
         return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
@@ -227,12 +214,7 @@ class Numeric:
 
     @classmethod
     def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
-        """The inverse of `to_json`, from edges in units.
-
-        Example:
-            >>> Numeric.of_units([0, 5, 10], "1/100", outside="clip")
-            Numeric(0, 0.1, unit=0.01, bins=[0.05], outside='clip')
-        """
+        """The inverse of `to_json`, from edges in units."""
         step, given = exact_amount("unit", unit), list(edges)
         return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
 
@@ -291,11 +273,3 @@ def _numbers(given: ArrayLike) -> NDArray[Any]:
 
 def _set(numeric: Numeric, word: str, value: object) -> None:
     object.__setattr__(numeric, word, value)
-
-
-def _word(name: str, given: object, known: tuple[str, ...]) -> Any:
-    if not isinstance(given, str) or given not in known:
-        raise DomainError(
-            f"{name} must be {' or '.join(map(repr, known))}, got {value_text(given)}{suggestion(given, known)}"
-        )
-    return cast("Any", given)

@@ -4,7 +4,6 @@ A plan makes the errors of these rows small, and so those of the statistic, what
 Source: eqs. (121) and (124).
 """
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -17,24 +16,19 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind, require_size, tied_kind
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
-from residualplanner.more.amounts.amounts import ByBin, Sum, amounts_of
+from residualplanner.method.queries.kind import Kind, tied_kind
+from residualplanner.method.queries.rows import ENTRY_LIMIT
+from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, by_bin
 
 #: The label of the first row of each: how many records have a value that counts.
 COUNT = "count"
 
 
-@hides("expected", "limits", "more_axes", "on", "to_json", "written")
-class Statistic(SparseKind):
+@hides("expected limits more_axes")
+class Statistic(OfBins):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
-
-    @property
-    @abstractmethod
-    def written(self) -> "Statistic":
-        """The kind as users write it: not tied to an attribute."""
 
     @property
     def is_statistic(self) -> bool:
@@ -45,16 +39,6 @@ class Statistic(SparseKind):
     def more_axes(self) -> dict[str, tuple[float, ...]]:
         """The labels of axes of the statistic after those of the groups, by the names of their columns."""
         return {}
-
-    @abstractmethod
-    def on(self, attribute: Attribute) -> "Statistic":
-        """The kind tied to the amounts or bins of an attribute; WorkloadError where these do not serve."""
-
-    def require_fit(self, attribute: Attribute) -> None:
-        """Raise WorkloadError unless it is tied to this attribute's amounts or bins."""
-        require_size(attribute)
-        if self.on(attribute) != self:
-            raise WorkloadError(f"the {self.name} of {attribute.name!r} is tied to other bins than that attribute has")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -110,19 +94,13 @@ class Mean(Statistic):
 
     def to_json(self) -> dict[str, Any]:
         """Lists of numbers, or null."""
-        fields = {"between": self.between, "edges": self.edges}
-        return {"kind": self.name, **{name: None if given is None else list(given) for name, given in fields.items()}}
+        between = None if self.between is None else list(self.between)
+        return {"kind": self.name, "between": between, "edges": self.edges_in_json}
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the largest amount.
-
-        Raises:
-            WorkloadError: it is not tied to an attribute.
-        """
-        if self.edges is None:
-            raise WorkloadError("a mean has no matrix before it is tied to an attribute of amounts")
-        return self.edges[0], self.edges[-1]
+        """The least and the largest amount."""
+        return self.tied_edges[0], self.tied_edges[-1]
 
     @property
     def expected(self) -> tuple[float, float]:
@@ -130,26 +108,18 @@ class Mean(Statistic):
         return self.limits if self.between is None else self.between
 
     def on(self, attribute: Attribute) -> "Mean":
-        """The mean tied to the ends of an attribute's bins.
-
-        Raises:
-            WorkloadError: its values are not amounts, or ``between`` is not within their limits.
-        """
+        """The mean tied to the ends of an attribute's bins; WorkloadError where these are not around ``between``."""
         edges = amounts_of(attribute, "to average").amounts
         low, high = edges[0], edges[-1]
         if self.between is not None and not low <= self.between[0] < self.between[1] <= high:
-            raise WorkloadError(
-                f"{self!r} is not within the limits of {attribute.name!r}, which are {low:.15g} and {high:.15g}"
-            )
+            problem = f"{self!r} is not within the limits of {attribute.name!r}"
+            raise WorkloadError(f"{problem}, which are {low:.15g} and {high:.15g}")
         return replace(self, edges=edges)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The count, and what is above one amount and below the other, (3, size); 0 for other labels.
-
-        Source: eq. (121).
-        """
+        """The count, and what is above one amount and below the other, (3, size); 0 for other labels: eq. (121)."""
         (low, high), (least, most) = self.limits, self.expected
-        ends = np.ravel([*pairwise(self.edges or ())])
+        ends = np.ravel([*pairwise(self.tied_edges)])
         rows = np.zeros((3, size))
         rows[:, : len(ends)] = np.ones(len(ends)), (ends - least) / (high - low), (most - ends) / (high - low)
         return sparse.csr_array(rows)
@@ -202,10 +172,8 @@ class Quantiles(Statistic):
             given = ()
         is_list = bool(given) and all(isinstance(entry, float) for entry in given)
         if not is_list or not all(0 < entry < 1 for entry in given) or len(set(given)) < len(given):
-            raise WorkloadError(
-                "the probabilities of quantiles must be different numbers between 0 and 1, such as 0.5, got "
-                f"{value_text(wanted)}"
-            )
+            problem = "the probabilities of quantiles must be different numbers between 0 and 1"
+            raise WorkloadError(f"{problem}, such as 0.5, got {value_text(wanted)}")
         for name, value in (("probabilities", given), ("edges", edges), ("ends", ends)):
             object.__setattr__(self, name, value)
 
@@ -224,43 +192,28 @@ class Quantiles(Statistic):
 
     def to_json(self) -> dict[str, Any]:
         """The probabilities, edges or null, and the cells of a bin."""
-        edges = None if self.edges is None else list(self.edges)
-        return {"kind": self.name, "probabilities": list(self.probabilities), "edges": edges, "ends": self.ends}
+        fields = {"probabilities": list(self.probabilities), "edges": self.edges_in_json, "ends": self.ends}
+        return {"kind": self.name, **fields}
 
     def on(self, attribute: Attribute) -> "Quantiles":
-        """The quantiles tied to an attribute's bins.
-
-        Raises:
-            WorkloadError: its values are no amounts and no bins of numbers, or there is one bin, or too many.
-        """
+        """The quantiles tied to an attribute's bins of numbers; WorkloadError for one bin, or too many."""
         bins = attribute.bins if attribute.numeric is None else attribute.numeric.bins
         if bins is None or not all(isinstance(edge, int | float) for edge in bins.edges):
-            raise WorkloadError(
-                f"{attribute.name!r} has no amounts and no bins of numbers, so that it has no quantiles; declare "
-                f"Numeric(low, high, bins=...) or Bins in place of {attribute.values.words}"
-            )
-        edges, ends = (
-            tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float)),
-            1 if attribute.numeric is None else 2,
-        )
+            problem = f"{attribute.name!r} has no amounts and no bins of numbers, so that it has no quantiles; declare"
+            raise WorkloadError(f"{problem} Numeric(low, high, bins=...) or Bins in place of {attribute.values.words}")
+        edges = tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float))
+        ends = 1 if attribute.numeric is None else 2
         rows = len(self.probabilities) * (len(edges) - 2)
         if rows == 0:
             raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
         if rows * ends * len(edges) > ENTRY_LIMIT:
-            raise WorkloadError(
-                f"{attribute.name!r} has too many bins for {len(self.probabilities)} quantiles; declare fewer, or ask "
-                "for Prefix(), from which quantiles() reads them, too"
-            )
+            problem = f"{attribute.name!r} has too many bins for {len(self.probabilities)} quantiles; declare fewer"
+            raise WorkloadError(f"{problem}, or ask for Prefix(), from which quantiles() reads them, too")
         return Quantiles(self.probabilities, edges=edges, ends=ends)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The count, and the excesses, (1 + p (bins - 1), size); 0 for other labels.
-
-        Source: eq. (124).
-        """
-        if self.edges is None:
-            raise WorkloadError("quantiles have no matrix before they are tied to an attribute of amounts or bins")
-        bins = len(self.edges) - 1
+        """The count, and the excesses, (1 + p (bins - 1), size); 0 for other labels: eq. (124)."""
+        bins = len(self.tied_edges) - 1
         below = np.tri(bins - 1, bins)
         rows = np.concatenate([np.ones((1, bins)), *(below - p for p in self.probabilities)])
         cells = np.zeros((len(rows), size))
@@ -269,21 +222,19 @@ class Quantiles(Statistic):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``count``, and of each excess its probability and edge, (q,)."""
-        inner = (self.on(attribute).edges or ())[1:-1]
+        inner = self.on(attribute).tied_edges[1:-1]
         return COUNT, *(f"{p:.15g} at {edge:.15g}" for p in self.probabilities for edge in inner)
 
 
 def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
     """A kind tied to the cells of an attribute whose values are amounts; WorkloadError for that of a threshold."""
-    if isinstance(kind, Sum | Statistic):
+    if isinstance(kind, OfBins):
         return kind.on(attribute)
     if isinstance(kind, ByBin):
         return kind
-    if isinstance(of := getattr(kind, "of", None), Sum | Statistic):
-        raise WorkloadError(
-            f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only; Sum('bin') has the sum of "
-            "each bin"
-        )
+    if isinstance(of := getattr(kind, "of", None), OfBins):
+        problem = f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only"
+        raise WorkloadError(f"{problem}; Sum('bin') has the sum of each bin")
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
-    return ByBin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))
+    return by_bin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))

@@ -5,6 +5,7 @@ Weights are multiples of a declared unit p / q, so that ``q w`` is an integer an
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,13 +15,13 @@ from typing import Any, ClassVar, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import IntArray, Number, is_unicode, require_fraction, spelling, value_text
-from residualplanner.ground.errors import BudgetError, DomainError
+from residualplanner.ground.checks import IntArray, Number, has_shape, is_unicode, value_text
+from residualplanner.ground.errors import DomainError
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import fraction_text, suggestion
+from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, SchemaColumn
-from residualplanner.more.amounts.declared_amounts import amount_text, nearest_units
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
+from residualplanner.more.amounts.declared_amounts import amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
 Above = Literal["refuse", "clip"]
@@ -30,7 +31,10 @@ NEGATIVE, ABOVE, BETWEEN_UNITS = -3, -4, -5
 _MOST_PARTS = 2**53
 #: Longer spellings of a number are no weights.
 _LONGEST = 400
-_FIELDS = {"column", "maximum", "unit", "above"}
+_FRACTION = re.compile(f"[0-9]{{1,{_LONGEST}}}(/[0-9]{{1,{_LONGEST}}})?")
+_SHAPE = {"column": str, "above": str} | dict.fromkeys(
+    ("maximum", "unit"), lambda text: isinstance(text, str) and _FRACTION.fullmatch(text)
+)
 
 
 @hides("codes_of_column", "from_json", "integer_range", "to_json", "unit_name")
@@ -44,12 +48,6 @@ class Weight:
             without the data, and no larger than needed.
         unit: all weights are multiples of it; a float means its decimal spelling.
         above: "refuse": data with a weight above the maximum are refused; "clip": it counts as the maximum.
-
-    Attributes:
-        name: as given.
-        maximum: as given, exact.
-        unit: as given, exact.
-        above: as given.
 
     Raises:
         DomainError: no name; numbers that are not positive; a maximum that is not a multiple of the unit, or has too
@@ -74,18 +72,12 @@ class Weight:
             raise DomainError(f"the column of weights needs a name, got {value_text(name)}")
         largest, step = _exact("maximum", maximum), _exact("unit", unit)
         if (largest / step).denominator != 1:
-            raise DomainError(
-                f"the maximum of weights must be a multiple of their unit, got {value_text(maximum)} and "
-                f"{value_text(unit)}"
-            )
+            problem = "the maximum of weights must be a multiple of their unit"
+            raise DomainError(f"{problem}, got {value_text(maximum)} and {value_text(unit)}")
         if largest * step.denominator >= _MOST_PARTS or step.denominator >= _MOST_PARTS:
             raise DomainError("the maximum of weights must have fewer than 2**53 units; choose a larger unit")
-        if not isinstance(above, str) or above not in get_args(Above):
-            raise DomainError(
-                f"above must be one of {list(get_args(Above))}, got {value_text(above)}"
-                f"{suggestion(above, get_args(Above))}"
-            )
-        for word, value in (("name", str(name)), ("maximum", largest), ("unit", step), ("above", above)):
+        rule = word_among("above", above, get_args(Above))
+        for word, value in (("name", str(name)), ("maximum", largest), ("unit", step), ("above", rule)):
             object.__setattr__(self, word, value)
 
     def __repr__(self) -> str:
@@ -94,7 +86,7 @@ class Weight:
         return f"Weight({self.name!r}, maximum={amount_text(self.maximum)}{unit}{above})"
 
     @property
-    def columns(self) -> tuple[SchemaColumn, ...]:
+    def columns(self) -> tuple["Weight", ...]:
         """The column itself."""
         return (self,)
 
@@ -132,35 +124,27 @@ class Weight:
     @classmethod
     def from_json(cls, value: object) -> "Weight":
         """The inverse of `to_json`, of the value of its field; DomainError where that is none."""
-        if not isinstance(value, dict) or set(value) != _FIELDS:
-            raise DomainError(f"weight: expected an object with the fields {sorted(_FIELDS)}")
-        if not all(isinstance(value[word], str) and len(value[word]) <= _LONGEST for word in ("maximum", "unit")):
-            raise DomainError("weight: maximum and unit must be fractions as text, such as '1/2'")
-        return cls(value["column"], maximum=value["maximum"], unit=value["unit"], above=value["above"])
+        if not has_shape(value, _SHAPE):
+            raise DomainError("weight: expected column, maximum, unit and above, the numbers as text such as '1/2'")
+        fields = dict(cast("dict[str, Any]", value))
+        return cls(fields.pop("column"), **fields)
 
     def holds(self, entries: Entries) -> bool:
         """Whether any such entries can be weights."""
         return entries == "numbers"
 
-    def integer_range(self) -> None:
+    def integer_range(self) -> tuple[int, int] | None:
         """None: floats are weights, too."""
+        return None
 
     def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
         """The function that reads a whole column of numbers."""
         return self._parts_of_numbers if entries == "numbers" else None
 
     def code_of(self, entry: object) -> int:
-        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight.
-
-        Example:
-            >>> hours = Weight("hours", maximum=60, unit=0.5)
-            >>> [hours.code_of(entry) for entry in ("7.5", 60, "7.25", -1, 61, "seven", float("inf"))]
-            [15, 120, -5, -3, -4, -1, -1]
-        """
-        if isinstance(entry, str) and len(entry) > _LONGEST:
-            return UNKNOWN
+        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight."""
         number = number_of(entry)
-        if number is None or not math.isfinite(number):
+        if number is None or not math.isfinite(number) or (isinstance(entry, str) and len(entry) > _LONGEST):
             return UNKNOWN
         if isinstance(entry, float | np.floating):
             return int(self._parts_of_numbers(np.array([entry]))[0])
@@ -168,8 +152,8 @@ class Weight:
             return NEGATIVE
         if number > 2 * self.maximum:  # not to spell out 1e300
             return self._above
-        if number < self.unit / 2:
-            return 0 if _is_zero(entry) else BETWEEN_UNITS
+        if number < self.unit / 2:  # as a decimal, which is no 0 where the float is one by underflow
+            return BETWEEN_UNITS if Decimal(str(entry)) else 0
         parts = Fraction(cast("Decimal | str", entry)) * self.denominator  # or an integer
         if parts > self._most:
             return self._above
@@ -202,16 +186,7 @@ class Weight:
 
 def _exact(what: str, number: Number) -> Fraction:
     """A declared number as the fraction that its decimal spelling means."""
-    try:
-        return require_fraction(
-            f"the {what} of weights", spelling(number) if isinstance(number, float | np.floating) else number
-        )
-    except BudgetError as error:
-        raise DomainError(str(error)) from None
-
-
-def _is_zero(entry: object) -> bool:
-    """Whether a number is exactly 0, also where its float is 0 by underflow."""
-    if isinstance(entry, str):
-        return not set(entry.lower().partition("e")[0]) & set("123456789")
-    return entry == 0 if isinstance(entry, int | Decimal | np.integer) else False
+    exact = exact_amount(f"the {what} of weights", number)
+    if not exact > 0:
+        raise DomainError(f"the {what} of weights must be positive and finite, got {value_text(number)}")
+    return exact

@@ -1,18 +1,23 @@
 """A statistical classification: levels of items from coarse to fine, such as states and their counties."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
-from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.checks import has_shape, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.more.classifications.text_table import TableOrigin
 
 #: The level of the row for all values.
 TOTAL_LEVEL = "(total)"
+#: In JSON: names of levels, the code, name and parent of each item of each level, and files.
+_SHAPE = {
+    "levels": [str],
+    "items": [[lambda item: has_shape(item, [str]) and len(item) == 3]],
+    "files": [{"file": str, "sha256": str}],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +37,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class RowItem:
-    """What a row of a hierarchy is about, for the columns of a table.
-
-    Attributes:
-        level: the name of its level.
-        code: in its level.
-        name: what it is called.
-        parent: the label of the row that it is a part of; empty where there is none.
-        full_names: its name, with those of all that it lies in one after another: "Autauga County", "Autauga County,
-            Alabama".
-    """
+    """What a row of a hierarchy is about, for the columns of a table."""
 
     level: str
     code: str
@@ -88,8 +84,15 @@ class Classification:
                 raise WorkloadError(f"the level {level!r} must have items, each with a code of its own")
         if any(item.parent for item in self.items[0]):
             raise WorkloadError("the items of the first level must have no parent")
-        for (level, coarser), (finer_level, finer) in pairwise(zip(self.levels, self.items, strict=True)):
-            require_family(level, coarser, finer_level, finer)
+        for (level, coarser), (finer, items) in pairwise(zip(self.levels, self.items, strict=True)):
+            codes, parents = {item.code for item in coarser}, {item.parent for item in items}
+            for item in items:
+                if item.parent not in codes:
+                    problem = f"{finer} {item.code!r} has the parent {item.parent!r}, which must be the code of"
+                    raise WorkloadError(f"{problem} an item of the level {level!r}")
+            if codes - parents:
+                problem = f"{level} {min(codes - parents)!r} has no items of the level {finer!r}"
+                raise WorkloadError(f"{problem}; add one, or leave it out")
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:
@@ -115,11 +118,7 @@ class Classification:
         return [self._children(level) for level in range(len(self.levels) - 1)]
 
     def leaves_within(self, level: str) -> dict[str, str]:
-        """For the code of each leaf that of the item of a coarser level that it lies in.
-
-        Raises:
-            WorkloadError: there is no such coarser level.
-        """
+        """For the code of each leaf that of the item of a coarser level that it lies in."""
         if level not in self.levels[:-1]:
             raise WorkloadError(f"there is no level {level!r} above the leaves; the levels are {list(self.levels)}")
         found = {item.code: item.code for item in self.items[-1]}
@@ -129,11 +128,7 @@ class Classification:
         return found
 
     def row_items(self, total: str | None) -> dict[str, RowItem]:
-        """What the rows of a hierarchy are about, by their labels.
-
-        Args:
-            total: the label of the row for all values; None where there is no such row.
-        """
+        """What the rows of a hierarchy are about, by their labels; ``total`` is that of the row for all, if any."""
         found = {} if total is None else {total: RowItem(TOTAL_LEVEL, "", total, "", (total,))}
         above: dict[str, str] = {}
         for level, labels, items in zip(self.levels, self.labels, self.items, strict=True):
@@ -153,17 +148,11 @@ class Classification:
     @classmethod
     def from_json(cls, value: object) -> "Classification":
         """Undo `to_json`; WorkloadError where the value is not one of its results."""
-        if not isinstance(value, dict) or set(value) != {"levels", "items", "files"} or not _are_texts(value["levels"]):
-            raise WorkloadError("a classification must have the fields 'levels', 'items' and 'files'")
-        items, files = value["items"], value["files"]
-        if not isinstance(items, list) or not all(isinstance(each, list) for each in items):
-            raise WorkloadError("a classification must have a list of items for each level")
-        if not all(_are_texts(item) and len(item) == 3 for each in items for item in each):
-            raise WorkloadError("an item of a classification must be a code, a name and the code of a parent")
-        if not isinstance(files, list) or not all(_is_file(each) for each in files):
-            raise WorkloadError("a file of a classification must have the fields 'file' and 'sha256'")
-        origins = tuple(TableOrigin(**each) for each in files)
-        return cls(tuple(value["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
+        if not has_shape(value, _SHAPE):
+            raise WorkloadError("a classification must have levels, items as code, name and parent, and files")
+        fields = cast("dict[str, Any]", value)
+        items, origins = fields["items"], tuple(TableOrigin(**each) for each in fields["files"])
+        return cls(tuple(fields["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
 
     def _children(self, level: int) -> dict[str, tuple[str, ...]]:
         """The labels of the items of a level, with those of their children."""
@@ -172,44 +161,3 @@ class Classification:
             members[item.parent].append(label)
         pairs = zip(self.labels[level], members.values(), strict=True)
         return {label: tuple(children) for label, children in pairs}
-
-
-def require_family(
-    level: str,
-    coarser: Sequence[Item],
-    finer_level: str,
-    finer: Sequence[Item],
-    where: Mapping[tuple[str, str], str] | None = None,
-) -> None:
-    """Raise WorkloadError unless every item of a level lies in one of the level above, and each of these has some.
-
-    Args:
-        level: the name of the coarser level.
-        coarser: its items.
-        finer_level: the name of the finer level.
-        finer: its items.
-        where: for a level's name and a code, where that item was read, in messages.
-    """
-    parents, locations = {item.parent for item in finer}, where or {}
-    codes = {item.code for item in coarser}
-    for item in finer:
-        if item.parent not in codes:
-            at = locations.get((finer_level, item.code), f"the item {item.code!r} of {finer_level!r}")
-            problem = f"has the parent {item.parent!r}, which" if item.parent else "has no parent; its parent"
-            raise WorkloadError(
-                f"{at}: {finer_level} {item.code!r} {problem} must be the code of an item of the level {level!r}"
-            )
-    for item in coarser:
-        if item.code not in parents:
-            at = locations.get((level, item.code), f"the item {item.code!r} of {level!r}")
-            raise WorkloadError(
-                f"{at}: {level} {item.code!r} has no items of the level {finer_level!r}; add one, or leave it out"
-            )
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-def _is_file(value: object) -> bool:
-    return isinstance(value, dict) and set(value) == {"file", "sha256"} and _are_texts(list(value.values()))

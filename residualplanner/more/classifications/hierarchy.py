@@ -10,16 +10,15 @@ import numpy as np
 from scipy import sparse
 
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import require_path
+from residualplanner.ground.checks import frozen, require_path
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.sparse_kind import SparseKind, is_text, require_more_than_total
+from residualplanner.method.queries.rows import is_text, require_more_than_total
 from residualplanner.more.classifications.classification import Classification, RowItem
-from residualplanner.more.classifications.crosswalks import CrosswalkColumns, crosswalk
-from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table
+from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table, crosswalk
 from residualplanner.more.classifications.levels import (
     GivenLevel,
     HierarchyRow,
@@ -37,7 +36,7 @@ TOTAL = "(total)"
 
 @hides("of_classification", "on", "to_json")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(SparseKind):
+class Hierarchy(Kind):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
@@ -135,8 +134,7 @@ class Hierarchy(SparseKind):
 
         Raises:
             FileFormatError: the file is not such a text, or not CSV; the message names the line and the column.
-            WorkloadError: a level is missing, a code is empty, or has two parents or two names, or may have lost its
-                zeros; a parent is missing, or an item without children; the message names the line and the column.
+            WorkloadError: it is no classification: a code has two parents, say, or two names, or may have lost zeros.
             OSError: the file cannot be opened.
         """
         require_path("Hierarchy.from_file", path, 'Hierarchy.from_file("counties.csv", levels=["state", "county"])')
@@ -188,7 +186,6 @@ class Hierarchy(SparseKind):
 
         Raises:
             WorkloadError: the hierarchy is not from a file or a frame, so it has no values of its own.
-            DomainError: an invalid name or rule.
         """
         labels = self._classified("attribute").leaf_names
         return Attribute(name, labels=labels, unknown=unknown, missing=missing, about=about)
@@ -223,18 +220,14 @@ class Hierarchy(SparseKind):
             separator: between two entries of a line of a file.
 
         Raises:
-            FileFormatError: as in `from_file`.
+            FileFormatError, OSError: as in `from_file`.
             WorkloadError: a leaf lies in two groups or in none, or is not a leaf of this hierarchy; or codes may have
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
-            OSError: the file cannot be opened.
         """
-        mine, columns = (
-            self._classified("crosswalk"),
-            CrosswalkColumns(leaf=leaf, group=group, name=name, within=within),
-        )
-        is_path = isinstance(source, str | os.PathLike)
+        mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
         table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
-        other = crosswalk(mine, table, columns, ungrouped=ungrouped, code_lengths=code_lengths)
+        columns = {"leaf": leaf, "group": group, "name": name, "within": within}
+        other = crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
 
     def _classified(self, method: str) -> Classification:
@@ -246,22 +239,19 @@ class Hierarchy(SparseKind):
     def to_json(self) -> dict[str, Any]:
         """The levels, or the classification that they follow from, its other rows, and the values it is tied to."""
         values = None if self.values is None else list(self.values)
-        shape: dict[str, Any] = {
-            "levels": [
-                level if isinstance(level, int) else [[name, list(members)] for name, members in level]
-                for level in self.levels
-            ]
-        }
+        rows = {"total": self.total, "leaves": self.leaves, "values": values}
         if self.classification is not None:
-            shape = {"classification": self.classification.to_json()}
-        return {"kind": self.name, **shape, "total": self.total, "leaves": self.leaves, "values": values}
+            return {"kind": self.name, "classification": self.classification.to_json(), **rows}
+        levels = [
+            level if isinstance(level, int) else [[name, list(members)] for name, members in level]
+            for level in self.levels
+        ]
+        return {"kind": self.name, "levels": levels, **rows}
 
     def on(self, attribute: Attribute) -> "Hierarchy":
         """The hierarchy tied to the values of one attribute, its bands written out as named groups.
 
-        Raises:
-            WorkloadError: a member is neither group nor value, the groups of a level do not hold every value exactly
-                once or do not lie inside those of the level above, two rows have one label, or there are too many.
+        WorkloadError where the groups of a level do not hold each value once, or do not lie inside those above them.
         """
         if self._is_of(attribute):
             return self
@@ -285,11 +275,7 @@ class Hierarchy(SparseKind):
         require_more_than_total(self.on(attribute).sparse_rows(attribute.size), attribute, "the hierarchy")
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The basic matrix, (q, size); values are the codes 0 .. size-1 as long as there is no attribute.
-
-        Raises:
-            WorkloadError: the hierarchy has another number of values.
-        """
+        """The basic matrix, (q, size); values are the codes 0 .. size-1 as long as there is no attribute."""
         if self.values is None:
             return self.on(Attribute("values", size)).sparse_rows(size)
         if size != len(self.values):
@@ -313,12 +299,7 @@ class Hierarchy(SparseKind):
         if self.classification is None:
             return super().columns_beside(attribute)
         items = self.on(attribute)._row_items
-        return {
-            "level": tuple(item.level for item in items),
-            "code": tuple(item.code for item in items),
-            "name": tuple(item.name for item in items),
-            "parent": tuple(item.parent for item in items),
-        }
+        return {word: tuple(getattr(item, word) for item in items) for word in ("level", "code", "name", "parent")}
 
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """The names of the rows, (q,): alone, and with those that they lie in: "Autauga County, Alabama"."""
@@ -354,12 +335,10 @@ class Hierarchy(SparseKind):
 
     @cached_property
     def _matrix(self) -> sparse.csr_array:
-        starts = np.cumsum([0, *(len(codes) for _, codes in self._rows)], dtype=np.int32)
-        columns = np.concatenate([codes for _, codes in self._rows])
-        ones = np.ones(len(columns))
-        for array in (starts, columns, ones):
-            array.flags.writeable = False
-        return sparse.csr_array((ones, columns, starts), shape=(len(self._rows), len(self.values or ())))
+        starts = frozen(np.cumsum([0, *(len(codes) for _, codes in self._rows)], dtype=np.int32))
+        columns = frozen(np.concatenate([codes for _, codes in self._rows]))
+        shape = len(self._rows), len(self.values or ())
+        return sparse.csr_array((frozen(np.ones(len(columns))), columns, starts), shape=shape)
 
     @cached_property
     def _content(self) -> str:

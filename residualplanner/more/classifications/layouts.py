@@ -1,32 +1,32 @@
-"""The two common layouts of a classification in a table: a row for each leaf, or a row for each item.
+"""A classification in a public table, with a row for each leaf or for each item; and other groups of its leaves.
 
 Codes are text, as "01" is not 1, with the zeros in front that spreadsheets leave out.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from residualplanner.ground.checks import value_text
+from residualplanner.ground.checks import is_integer, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import listed
-from residualplanner.more.classifications.classification import Classification, Item, require_family
-from residualplanner.more.classifications.text_table import TextTable
+from residualplanner.more.classifications.classification import Classification, Item
+from residualplanner.more.classifications.text_table import TableOrigin, TextTable
 
 #: The levels from coarse to fine: their names; or each with its column of codes, or its columns of codes and names.
 GivenLevels = Sequence[str] | Mapping[str, str | tuple[str, str]]
+#: How many characters codes have, by level or column: shorter ones get zeros in front; None where they differ.
+CodeLengths = Mapping[str, int | None]
 #: The columns of a table with a row for each item; that of names may be absent.
 LEVEL, CODE, NAME, PARENT = "level", "code", "name", "parent"
-#: The items of a level, each with the row that has it.
-Entries = list[tuple[Item, int]]
-#: How many characters the codes of a level have, by the level's name; None where they differ.
-CodeLengths = dict[str, int | None]
-#: What becomes of codes of digits in a column of numbers, some of which are missing.
-_DECIMALS = re.compile(r"[0-9]+\.0+")
+#: What programs make of codes: a number with decimals where some are missing, or a formula of a spreadsheet.
+_NO_CODE = re.compile(r"[0-9]+\.0+|=.*|")
+#: How many names and leaves messages list.
+_NAMES, _LEAVES = 20, 5
 
 
 def classification_of_table(
-    table: TextTable, levels: GivenLevels, code_lengths: Mapping[str, int | None] | None = None
+    table: TextTable, levels: GivenLevels, lengths: CodeLengths | None = None
 ) -> Classification:
     """The classification in a public table.
 
@@ -34,247 +34,238 @@ def classification_of_table(
     other levels than the given ones are left out.  Any other table has a row for each leaf, and for each level, such as
     "county", a column of codes, "county_code" or "county", and perhaps one of names, "county_name", or "county" beside
     "county_code"; a mapping names other columns.
-
-    Args:
-        table: the public table.
-        levels: from coarse to fine.
-        code_lengths: how many characters the codes of a level have: shorter ones of digits get zeros in front; None
-            where they differ.
-
-    Raises:
-        WorkloadError: a column or a level is missing; a code is empty, is there twice, has two names or two parents, or
-            may have lost its leading zeros; a parent is missing, or an item has no children.
     """
     names = _checked_levels(levels)
-    lengths = checked_lengths(None if code_lengths is None else dict(code_lengths), names)
-    if not isinstance(levels, Mapping) and {LEVEL, CODE, PARENT} <= set(table.columns):
-        columns = [CODE] * len(names)
-        entries = [_of_items(table, level, names[:depth][-1:], lengths) for depth, level in enumerate(names)]
+    lengths = _checked_lengths(lengths, names)
+    if not isinstance(levels, Mapping) and {LEVEL, CODE, PARENT} <= table.columns.keys():
+        items = [_of_items(table, level, names[:depth][-1:], lengths) for depth, level in enumerate(names)]
     else:
-        of_levels = _columns_of_levels(table, levels, names)
-        columns = [code for code, _ in of_levels.values()]
-        entries = _of_leaves(table, of_levels, lengths)
-    found = [_by_code(table, *each) for each in zip(names, columns, entries, strict=True)]
-    where = {
-        (level, code): table.where(row, column)
-        for level, column, each in zip(names, columns, found, strict=True)
-        for code, (_, row) in each.items()
-    }
-    items = tuple(tuple(item for item, _ in each.values()) for each in found)
-    for (level, coarser), (finer_level, finer) in pairwise(zip(names, items, strict=True)):
-        require_family(level, coarser, finer_level, finer, where)
-    return Classification(names, items, (table.origin,) if table.origin.file else ())
+        items = _of_leaves(table, _columns_of_levels(table, levels, names), lengths)
+    try:
+        return Classification(names, tuple(items), _origins(table))
+    except WorkloadError as error:
+        raise WorkloadError(f"{table.name}: {error}") from None
+
+
+def crosswalk(
+    classification: Classification,
+    table: TextTable,
+    *,
+    leaf: str,
+    group: str,
+    name: str = "",
+    within: str = "",
+    ungrouped: str | None = None,
+    lengths: CodeLengths | None = None,
+) -> Classification:
+    """The leaves of a classification in the groups that a public table, with a row for each leaf, puts them in.
+
+    The arguments are those of `Hierarchy.crosswalk`.
+    """
+    lengths = _checked_lengths(lengths, (leaf, group))
+    rows = [row for row, text in enumerate(table.column(group)) if text]
+    codes = level_codes(table, leaf, leaf, rows, lengths)
+    groups = level_codes(table, group, group, rows, lengths)
+    leaves, last = classification.items[-1], classification.levels[-1]
+    known = {item.code for item in leaves}
+    for row, code in zip(rows, codes, strict=True):
+        if code not in known:
+            at = table.where(row, leaf)
+            raise WorkloadError(f"{at}: {code!r} is no {last} of the hierarchy; leave it out, or check leading zeros")
+    group_of = _one_each(table, group, zip(rows, codes, groups, strict=True), (leaf, "lies in"))
+    alone = sorted(known - group_of.keys())
+    if alone and ungrouped is None:
+        shown = listed(map(repr, alone), _LEAVES)
+        raise WorkloadError(f'{table.name} has no {group} for {shown}; add them, or declare a group: ungrouped="none"')
+    texts = table.column(name) if name else [""] * len(table.numbers)
+    found = zip(rows, groups, (texts[row] or code for row, code in zip(rows, groups, strict=True)), strict=True)
+    named = _one_each(table, name, found, (group, "is called"))
+    if alone:
+        named.setdefault(str(ungrouped), str(ungrouped))  # it may be a group of the table, with a name
+    of_leaf = {item.code: group_of.get(item.code, str(ungrouped)) for item in leaves}
+    origins = (*classification.origins, *_origins(table))
+    if within:
+        return _cut_along(classification, within, group, named, of_leaf, origins)
+    members = tuple(replace(item, parent=of_leaf[item.code]) for item in leaves)
+    return Classification((group, last), (tuple(Item(*pair) for pair in named.items()), members), origins)
+
+
+def _cut_along(
+    classification: Classification,
+    within: str,
+    word: str,
+    named: Mapping[str, str],
+    of_leaf: Mapping[str, str],
+    origins: tuple[TableOrigin, ...],
+) -> Classification:
+    """The levels down to the one that groups are cut along, the parts of groups in each of its items, and the leaves.
+
+    ``named`` are the names of the groups by code, ``of_leaf`` the code of each leaf's group.
+    """
+    around = classification.leaves_within(within)
+    parts: dict[tuple[str, str], Item] = {}  # codes are no keys: item 1 and group 2-3 have that of item 1-2 and group 3
+    members = []
+    for item in classification.items[-1]:
+        group, parent = of_leaf[item.code], around[item.code]
+        part = parts.setdefault((parent, group), Item(f"{parent}-{group}", named[group], parent))
+        members.append(replace(item, parent=part.code))
+    of_code: dict[str, tuple[str, str]] = {}
+    for pair, part in parts.items():
+        if of_code.setdefault(part.code, pair) != pair:
+            problem = f"two parts of a {word} in a {within} have the code {part.code!r}"
+            raise WorkloadError(f"{problem}; use codes without hyphens, or of one length")
+    depth = classification.levels.index(within) + 1
+    levels = (*classification.levels[:depth], word, classification.levels[-1])
+    return Classification(levels, (*classification.items[:depth], tuple(parts.values()), tuple(members)), origins)
+
+
+def _origins(table: TextTable) -> tuple[TableOrigin, ...]:
+    return (table.origin,) if table.origin.file else ()
 
 
 def _checked_levels(levels: object) -> tuple[str, ...]:
-    if isinstance(levels, str) or not isinstance(levels, Sequence | Mapping) or not levels:
-        raise WorkloadError(
-            f'levels must be names from coarse to fine, as ["state", "county"], got {value_text(levels)}'
-        )
-    names = tuple(levels)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        raise WorkloadError(f"levels must be different names that are not empty, got {value_text(list(names))}")
+    names = () if isinstance(levels, str) or not isinstance(levels, Sequence | Mapping) else tuple(levels)
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        problem = "levels must be different names from coarse to fine"
+        raise WorkloadError(f'{problem}, as ["state", "county"], got {value_text(levels)}')
     return names
 
 
 def _columns_of_levels(table: TextTable, levels: GivenLevels, names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """For each level its column of codes and its column of names; the latter is empty where there is none."""
-    if isinstance(levels, Mapping):
-        given = {
-            name: (columns, "") if isinstance(columns, str) else tuple(columns) for name, columns in levels.items()
-        }
-        if not all(len(pair) == 2 for pair in given.values()):
-            raise WorkloadError('for each level write its column of codes, or a pair as ("GEOID", "NAME")')
-        for column in (column for pair in given.values() for column in pair if column):
-            table.column(column)
-        return {name: (pair[0], pair[1]) for name, pair in given.items()}
-    return {name: _columns_of_level(table, name) for name in names}
+    found = {}
+    for level in names:
+        code, name, has = f"{level}_{CODE}", f"{level}_{NAME}", table.columns
+        if isinstance(levels, Mapping):
+            pair = (levels[level], "") if isinstance(levels[level], str) else tuple(levels[level])
+            if len(pair) != 2:
+                raise WorkloadError("for each level write its column of codes, or a pair of those of codes and names")
+            code, name = pair
+        elif code in has:
+            name = next((each for each in (name, level) if each in has), "")
+        elif level in has:
+            code, name = level, name if name in has else ""
+        else:
+            raise WorkloadError(
+                f"{table.name} lacks the level {level!r}: it has no column {code!r} or {level!r} of text or integers, "
+                f"nor {LEVEL!r}, {CODE!r} and {PARENT!r} with a row for each item; it has "
+                f'{listed(map(repr, has), _NAMES)}; name its columns, as levels={{"{level}": ("GEOID", "NAME")}}'
+            )
+        found[level] = code, name
+    return found
 
 
-def _columns_of_level(table: TextTable, level: str) -> tuple[str, str]:
-    code, name = f"{level}_{CODE}", f"{level}_{NAME}"
-    if code in table.columns:
-        return code, next((each for each in (name, level) if each in table.columns), "")
-    if level in table.columns:
-        return level, name if name in table.columns else ""
-    table.require_read(code, level)
-    raise WorkloadError(
-        f"{table.name} lacks the level {level!r}: it has no column {code!r} or {level!r}, nor columns "
-        f"{LEVEL!r}, {CODE!r}, {NAME!r} and {PARENT!r} with a row for each item; it has "
-        f'{listed(map(repr, table.columns), 20)}; name its columns, as levels={{"{level}": ("GEOID", "NAME")}}'
-    )
-
-
-def _of_leaves(table: TextTable, columns: Mapping[str, tuple[str, str]], lengths: CodeLengths) -> list[Entries]:
+def _of_leaves(
+    table: TextTable, columns: Mapping[str, tuple[str, str]], lengths: CodeLengths
+) -> list[tuple[Item, ...]]:
     """The items of each level in a table with a row for each leaf: those of coarse levels many times."""
     rows = list(range(len(table.numbers)))
     parents, found = [""] * len(rows), []
     for level, (code, name) in columns.items():
         codes = level_codes(table, code, level, rows, lengths)
         names = table.column(name) if name else codes
-        texts = zip(codes, names, parents, strict=True)
-        found.append([(Item(each, text or each, parent), row) for row, (each, text, parent) in enumerate(texts)])
+        is_last = len(found) == len(columns) - 1
+        found.append(_items(table, level, code, (rows, codes, names, parents), is_once=is_last))
         parents = codes
-    _require_leaves_once(table, level, code, found[-1])
     return found
 
 
-def _of_items(table: TextTable, level: str, above: Sequence[str], lengths: CodeLengths) -> Entries:
+def _of_items(table: TextTable, level: str, above: Sequence[str], lengths: CodeLengths) -> tuple[Item, ...]:
     """The items of a level in a table with a row for each item."""
     rows = [row for row, text in enumerate(table.column(LEVEL)) if text == level]
     if not rows:
-        has = listed(map(repr, dict.fromkeys(table.column(LEVEL))), 20)
+        has = listed(map(repr, dict.fromkeys(table.column(LEVEL))), _NAMES)
         raise WorkloadError(f"{table.name} lacks the level {level!r}; its column {LEVEL!r} has {has}")
     codes = level_codes(table, CODE, level, rows, lengths)
     names = [table.column(NAME)[row] for row in rows] if NAME in table.columns else codes
-    parents = [_parent(table, row, above, lengths) for row in rows]
-    texts = zip(rows, codes, names, parents, strict=True)
-    entries = [(Item(code, name or code, parent), row) for row, code, name, parent in texts]
-    _require_leaves_once(table, level, CODE, entries)
-    return entries
+    parents = [table.column(PARENT)[row] if above else "" for row in rows]
+    if above:
+        zeros = lengths.get(above[0]) or 0
+        parents = [parent.zfill(zeros) if parent.isdecimal() else parent for parent in parents]
+    return _items(table, level, CODE, (rows, codes, names, parents), is_once=True)
 
 
-def _parent(table: TextTable, row: int, above: Sequence[str], lengths: CodeLengths) -> str:
-    """The code of the parent of an item, with lost zeros put back; nothing on the first level."""
-    text = table.column(PARENT)[row]
-    if not above:
-        return ""
-    if not text:
-        raise WorkloadError(f"{table.where(row, PARENT)}: the parent is missing; write the code of its {above[0]}")
-    return text.zfill(lengths.get(above[0]) or 0) if text.isdecimal() else text
+def _items(
+    table: TextTable,
+    level: str,
+    column: str,
+    entries: tuple[Sequence[int], Sequence[str], Sequence[str], Sequence[str]],
+    *,
+    is_once: bool,
+) -> tuple[Item, ...]:
+    """The items of a level from rows with a code, a name and a parent; each in one row only, where they must be."""
+    rows, codes, names, parents = entries
+    repeat = "; where codes repeat, put the code of the parent in front; levels are named from coarse to fine"
+    parent_of = _one_each(table, column, zip(rows, codes, parents, strict=True), (level, "lies in"), repeat)
+    named = _one_each(table, column, zip(rows, codes, names, strict=True), (level, "is called"))
+    if is_once and len(parent_of) < len(rows):
+        first: dict[str, int] = {}
+        row, code = next(pair for pair in zip(rows, codes, strict=True) if first.setdefault(pair[1], pair[0]) < pair[0])
+        before = table.row_text(first[code])
+        problem = f"{table.where(row, column)}: {level} {code!r} is there again, after {before}"
+        raise WorkloadError(f"{problem}; write it once")
+    return tuple(Item(code, named[code] or code, parent) for code, parent in parent_of.items())
 
 
-def _require_leaves_once(table: TextTable, level: str, column: str, entries: Entries) -> None:
-    """Raise WorkloadError where two rows are about one item, and differ in nothing else."""
-    first: dict[Item, int] = {}
-    for item, row in entries:
-        before = first.setdefault(item, row)
-        if before != row:
-            raise WorkloadError(
-                f"{table.where(row, column)}: {level} {item.code!r} is there again, after "
-                f"{table.row_text(before)}; write it once"
-            )
+def _one_each(
+    table: TextTable, column: str, entries: Iterable[tuple[int, str, str]], words: tuple[str, str], remedy: str = ""
+) -> dict[str, str]:
+    """What each key is, from rows with a key and what it is; WorkloadError where it is two things, in words."""
+    found: dict[str, tuple[str, int]] = {}
+    for row, key, value in entries:
+        first, before = found.setdefault(key, (value, row))
+        if first != value:
+            problem = f"{words[0]} {key!r} {words[1]} {value!r}, and {first!r} in {table.row_text(before)}"
+            raise WorkloadError(f"{table.where(row, column)}: {problem}{remedy}")
+    return {key: value for key, (value, _) in found.items()}
 
 
-def _by_code(table: TextTable, level: str, column: str, entries: Entries) -> dict[str, tuple[Item, int]]:
-    """The items of a level by their codes; WorkloadError where one has two parents or two names."""
-    found: dict[str, tuple[Item, int]] = {}
-    for item, row in entries:
-        first, before = found.setdefault(item.code, (item, row))
-        if first.parent != item.parent:
-            raise WorkloadError(
-                f"{table.where(row, column)}: {level} {item.code!r} lies in {item.parent!r}, and in "
-                f"{first.parent!r} in {table.row_text(before)}; where codes repeat from one to another, put "
-                f"the code of the parent in front, as {item.parent + item.code!r}; levels are named from coarse to fine"
-            )
-        if first.name != item.name:
-            raise WorkloadError(
-                f"{table.where(row, column)}: {level} {item.code!r} is called {item.name!r}, and "
-                f"{first.name!r} in {table.row_text(before)}"
-            )
-    return found
+def _checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
+    """The declared lengths of codes, by level or column."""
+    given = {} if lengths is None else lengths
+    if not isinstance(given, Mapping) or not given.keys() <= set(levels):
+        raise WorkloadError(f"code_lengths must be a mapping from some of {list(levels)}, got {value_text(lengths)}")
+    for level, length in given.items():
+        if length is not None and not is_integer(length, least=1):
+            raise WorkloadError(f"code_lengths[{level!r}] must be a positive integer or None, got {value_text(length)}")
+    return given
 
 
-def checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
-    """The declared lengths of codes, by level.
+def level_codes(table: TextTable, column: str, level: str, rows: Sequence[int], lengths: CodeLengths) -> list[str]:
+    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared.
 
-    Raises:
-        WorkloadError: it is not a mapping from names of levels to positive integers or None.
-    """
-    if lengths is None:
-        return {}
-    if not isinstance(lengths, dict):
-        raise WorkloadError(f"code_lengths must be a mapping such as {{'county': 5}}, got {value_text(lengths)}")
-    for level, length in lengths.items():
-        if level not in levels:
-            raise WorkloadError(f"code_lengths names the level {level!r}; the levels are {list(levels)}")
-        if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
-            raise WorkloadError(
-                f"code_lengths[{level!r}] must be a positive integer, or None, got {value_text(length)}"
-            )
-    return lengths
-
-
-def level_codes(table: TextTable, column: str, level: str, rows: list[int], lengths: CodeLengths) -> list[str]:
-    """The codes of a level in some rows of a column, with lost zeros put back where a length is declared.
-
-    Args:
-        table: the public table.
-        column: the name of the column.
-        level: the name of the level.
-        rows (m,): which rows.
-        lengths: those that are declared.
-
-    Returns:
-        The codes, (m,).
-
-    Raises:
-        WorkloadError: a code is empty, a number with decimals or a formula, or of another length than declared; or
-            nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are shorter than
-            others.
+    WorkloadError where nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are
+    shorter than others.
     """
     found = table.column(column)
     for row in rows:
-        _require_code(table.where(row, column), found[row], level)
+        if _NO_CODE.fullmatch(found[row]):
+            problem = f"{found[row]!r} is no code of the level {level!r}"
+            raise WorkloadError(f"{table.where(row, column)}: {problem}; write text, no decimals, formulas or gaps")
     if level not in lengths:
         _require_zeros(table, column, level, rows)
     length = lengths.get(level)
     if length is None:
         return [found[row] for row in rows]
-    return [_of_length(table.where(row, column), found[row], level, length) for row in rows]
+    codes = [found[row].zfill(length) if found[row].isdecimal() else found[row] for row in rows]
+    for row, code in zip(rows, codes, strict=True):
+        if len(code) != length:
+            problem = f"the code {found[row]!r} is not of {length} characters, as declared for {level!r}"
+            raise WorkloadError(f"{table.where(row, column)}: {problem}")
+    return codes
 
 
-def _require_code(where: str, text: str, level: str) -> None:
-    """Raise WorkloadError where a text is not a code but what a program has made of one."""
-    if not text:
-        raise WorkloadError(f"{where}: a code of the level {level!r} is empty")
-    if _DECIMALS.fullmatch(text):
-        raise WorkloadError(
-            f"{where}: the code {text!r} of {level!r} is a number with decimals, as programs write columns of numbers "
-            "with gaps; read the codes as text where the file is made"
-        )
-    if text.startswith("="):
-        raise WorkloadError(
-            f"{where}: the code {text!r} of {level!r} is a formula of a spreadsheet; save its value as text"
-        )
-
-
-def _of_length(where: str, code: str, level: str, length: int) -> str:
-    """A code with the zeros put back that it lost."""
-    padded = code.zfill(length) if code.isdecimal() else code
-    if len(padded) != length:
-        raise WorkloadError(f"{where}: the code {code!r} is not of {length} characters, as declared for {level!r}")
-    return padded
-
-
-def _require_zeros(table: TextTable, column: str, level: str, rows: list[int]) -> None:
+def _require_zeros(table: TextTable, column: str, level: str, rows: Sequence[int]) -> None:
     """Raise WorkloadError where leading zeros may have been lost."""
     found = table.column(column)
+    remedy = f"declare code_lengths={{{level!r}: N}} for N characters with zeros put back, or None if none are lost"
     if column in table.integers:
-        raise WorkloadError(
-            f"{table.name}, column {column!r}: the codes of {level!r} are integers, which have no leading zeros, and "
-            f"'01' is not 1; read them as text, or declare how many characters they have, as code_lengths="
-            f"{{{level!r}: N}}, for the zeros to be put back, or None in place of N if there never were any"
-        )
-    longest = max((row for row in rows if _has_digit(found[row])), key=lambda row: len(found[row]), default=None)
-    if longest is None:
-        return
-    length = len(found[longest])
+        problem = f"the codes of {level!r} are integers, which have no leading zeros, and '01' is not 1"
+        raise WorkloadError(f"{table.name}, column {column!r}: {problem}; read them as text, or {remedy}")
+    with_digits = [row for row in rows if any(letter.isdecimal() for letter in found[row])]
+    longest = max(with_digits, key=lambda row: len(found[row]), default=0)
     for row in rows:
         code = found[row]
-        if code.isdecimal() and len(code) < length:
-            raise WorkloadError(
-                f"{table.where(row, column)}: the code {code!r} of {level!r} is shorter than "
-                f"{found[longest]!r} in {table.row_text(longest)}; it may have lost leading zeros, and '01' is "
-                f"not 1; {_declared(level, length)} for them to be put back, or {_declared(level, None)} if none "
-                "are lost"
-            )
-
-
-def _declared(level: str, length: int | None) -> str:
-    """What to write for the length of the codes of a level."""
-    return f"declare code_lengths={{{level!r}: {length}}}"
-
-
-def _has_digit(code: str) -> bool:
-    return any(letter.isdecimal() for letter in code)
+        if code.isdecimal() and len(code) < len(found[longest]):
+            problem = f"the code {code!r} of {level!r} is shorter than {found[longest]!r} in {table.row_text(longest)}"
+            raise WorkloadError(f"{table.where(row, column)}: {problem}; it may have lost leading zeros; {remedy}")

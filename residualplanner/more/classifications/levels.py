@@ -11,8 +11,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import names_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
+from residualplanner.method.queries.rows import ENTRY_LIMIT, is_text
 from residualplanner.method.queries.runs import span_texts
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, is_text
 
 #: A level as users write it: names of groups and their members, or the number of values in a band.
 GivenLevel = Mapping[str, Iterable[Label]] | int
@@ -25,25 +25,18 @@ HierarchyRow = tuple[str, _Codes]
 
 
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
-    """The levels as immutable values, checked as far as that goes without an attribute.
-
-    Raises:
-        WorkloadError: a level is neither groups with names and members nor a positive integer.
-    """
+    """The levels as immutable values, checked as far as that goes without an attribute."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
-        raise WorkloadError(
-            "the levels of a hierarchy must be a list from coarse to fine; write [level] for a single one, got "
-            f"{value_text(levels)}"
-        )
-    return tuple(_checked_level(number, level) for number, level in enumerate(levels, 1))
+        problem = "the levels of a hierarchy must be a list from coarse to fine"
+        raise WorkloadError(f"{problem}; write [level] for a single one, got {value_text(levels)}")
+    return tuple(_checked_level(f"level {number} of the hierarchy", level) for number, level in enumerate(levels, 1))
 
 
 def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLevel, ...]:
     """The levels with bands written out as groups of the attribute's values."""
     if (len(levels) + 2) * attribute.size > ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: {len(levels)} levels of {attribute.size:,} values, the limit is {ENTRY_LIMIT:,} in all"
-        )
+        problem = f"too large: {len(levels)} levels of {attribute.size:,} values"
+        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,} in all")
     return tuple(
         _bands(level, attribute) if isinstance(level, int) else _as_shown(level, attribute) for level in levels
     )
@@ -58,17 +51,7 @@ def with_own_labels(levels: Sequence[NamedLevel], attribute: Attribute) -> tuple
 def rows_of_levels(
     levels: Sequence[Level], values: Sequence[Label], *, total: str | None, leaves: bool
 ) -> tuple[HierarchyRow, ...]:
-    """The rows of a hierarchy: the total, the groups from coarse to fine, the values.
-
-    Args:
-        levels: from coarse to fine, bands written out.
-        values (n,): of the attribute, in the order of their codes.
-        total: the label of the row for all values, or None for no such row.
-        leaves: whether there is a row for each value.
-
-    Raises:
-        WorkloadError: as in `Hierarchy.on`.
-    """
+    """The rows of a hierarchy: the total, where it has a label, the groups from coarse to fine, the values (n,)."""
     grouped: list[list[HierarchyRow]] = []
     code_of = {_key(value): code for code, value in enumerate(values)}
     for number, level in reversed(list(enumerate(levels, 1))):
@@ -82,43 +65,24 @@ def rows_of_levels(
     return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
 
 
-def _checked_level(number: int, level: GivenLevel) -> Level:
+def _checked_level(where: str, level: GivenLevel) -> Level:
     if not isinstance(level, Mapping):
         width = plain_label(level)
         if isinstance(width, str | bool | None) or width < 1:
-            raise WorkloadError(
-                f"level {number} of the hierarchy must be a mapping from names of groups to lists of members, or an "
-                f"integer, the number of values in a band; got {value_text(level)}"
-            )
+            problem = "must be a mapping from names of groups to lists of members, or the number of values in a band"
+            raise WorkloadError(f"{where} {problem}; got {value_text(level)}")
         return width
     if not level:
-        raise WorkloadError(f"level {number} of the hierarchy has no groups; leave it out")
-    return tuple((_checked_name(number, name), _checked_members(name, members)) for name, members in level.items())
-
-
-def _checked_name(number: int, name: object) -> str:
-    if not is_text(name):
-        raise WorkloadError(
-            f"level {number} of the hierarchy: a group's name must be a string, got {reprlib.repr(name)}"
-        )
-    return str(name)
-
-
-def _checked_members(name: str, members: object) -> tuple[Label, ...]:
-    if isinstance(members, str | bytes | Mapping) or not isinstance(members, Iterable):
-        raise WorkloadError(f"the members of the group {name!r} must be a list, got {value_text(members)}")
-    plain = tuple(_checked_member(name, member) for member in members)
-    if not plain:
-        raise WorkloadError(f"the group {name!r} has no members; leave it out")
-    return plain
-
-
-def _checked_member(name: str, member: object) -> Label:
-    plain = plain_label(member)
-    if plain is None:
-        message = f"the group {name!r} has the member {reprlib.repr(member)}; members are values or names of groups"
-        raise WorkloadError(message)
-    return plain
+        raise WorkloadError(f"{where} has no groups; leave it out")
+    groups = []
+    for name, members in level.items():
+        is_list = isinstance(members, Iterable) and not isinstance(members, str | bytes | Mapping)
+        plain = tuple(map(plain_label, members if is_list else ()))
+        if not is_text(name) or not plain or None in plain:
+            problem = "must have a name and a list of members, which are values or names of groups"
+            raise WorkloadError(f"{where}: the group {reprlib.repr(name)} {problem}, got {reprlib.repr(members)}")
+        groups.append((str(name), tuple(label for label in plain if label is not None)))
+    return tuple(groups)
 
 
 def _as_shown(level: NamedLevel, attribute: Attribute) -> NamedLevel:
@@ -188,10 +152,8 @@ def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRo
         around = above[codes]
         if (around != around[0]).any():
             first, second = (coarser[number][0] for number in np.unique(around)[:2])
-            raise WorkloadError(
-                f"the group {label!r} lies partly in {first!r} and partly in {second!r}; it must lie inside one "
-                "group of the level above"
-            )
+            problem = f"the group {label!r} lies partly in {first!r} and partly in {second!r}"
+            raise WorkloadError(f"{problem}; it must lie inside one group of the level above")
 
 
 def _without_repetitions(rows: Sequence[HierarchyRow]) -> tuple[HierarchyRow, ...]:

@@ -15,14 +15,13 @@ from typing import Any
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import limited_bytes, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.ground.words import SEPARATORS, listed, separators, suggestion
+from residualplanner.ground.words import listed, suggestion
 from residualplanner.method.domain.entries import is_missing
 
 #: The largest file, in bytes; the longest entry, in letters.
 SIZE_LIMIT, LONGEST = 2**26, 1_000
 #: Kinds of character that cannot be seen: controls, and marks such as a zero-width space.
 _UNSEEN = {"Cc", "Cf"}
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class TextTable:
     numbers: Sequence[int]  # (m,): of its rows, in messages
     columns: Mapping[str, tuple[str, ...]]  # by name the entries, (m,), without spaces around them
     integers: tuple[str, ...] = ()  # the names of columns of integers, which have no leading zeros any more
-    unread: tuple[str, ...] = ()  # the names of columns that hold anything but text and integers
 
     @property
     def name(self) -> str:
@@ -62,20 +60,11 @@ class TextTable:
         """A row in messages, such as ``line 3``."""
         return f"{self.row_word} {self.numbers[row]}"
 
-    def require_read(self, *names: str) -> None:
-        """Raise WorkloadError if one of these columns is there and holds anything but text and integers."""
-        for name in names:
-            if name in self.unread:
-                raise WorkloadError(f"{self.name}, column {name!r}: codes and names are text, or integers; convert it")
-
     def column(self, name: str) -> tuple[str, ...]:
         """The entries of a column by its name, (m,); WorkloadError, which names all columns, if there is none."""
         if name not in self.columns:
-            self.require_read(name)
-            has = listed(map(repr, self.columns), 20)
-            raise WorkloadError(
-                f"{self.name} has no column {name!r}; it has {has}{suggestion(name, list(self.columns))}"
-            )
+            has = f"{listed(map(repr, self.columns), 20)}{suggestion(name, list(self.columns))}"
+            raise WorkloadError(f"{self.name} has no column {name!r} of text or integers; it has {has}")
         return self.columns[name]
 
 
@@ -83,17 +72,6 @@ def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = "
     """Read a CSV file as text; the first line names the columns.
 
     Spaces around an entry do not belong to it.  Lines without any entry are left out.
-
-    Args:
-        path: of the file.
-        encoding: of its text, as Python names it; a byte-order mark of UTF-8 is left out.
-        separator: between two entries.
-
-    Raises:
-        FileFormatError: it is too large, not text in the encoding, or not CSV; a name of a column is empty or repeated;
-            a line has more or fewer entries than names, or one with a character that cannot be seen.
-        WorkloadError: the separator is not one character that can stand between entries, or the encoding no name.
-        OSError: it cannot be opened.
     """
     if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
         raise WorkloadError(f"the separator of a file must be one character such as ';', got {value_text(separator)}")
@@ -127,16 +105,12 @@ def seen_text(where: str, text: str) -> str:
 
 def _decoded(name: str, content: bytes, encoding: str) -> str:
     """The text of a file."""
-    if encoding.lower() in ("utf-8", "utf8") and content.startswith(_UTF16):
-        raise FileFormatError(f"{name} is not UTF-8 but UTF-16; save it as UTF-8, or pass encoding='utf-16'")
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise FileFormatError(
-            f"{name}, line {line}: not text in {encoding}; save the file as UTF-8, or name its encoding, such as "
-            "encoding='cp1252'"
-        ) from None
+        problem = f"{name}, line {line}: not text in {encoding}"
+        raise FileFormatError(f"{problem}; save it as UTF-8, or name its encoding: encoding='cp1252'") from None
     except (LookupError, UnicodeError):
         raise FileFormatError(f"{name}: not text in the encoding {encoding!r}; write one such as 'cp1252'") from None
     return text.removeprefix("\ufeff")
@@ -144,18 +118,11 @@ def _decoded(name: str, content: bytes, encoding: str) -> str:
 
 def _checked_names(name: str, header: Sequence[str]) -> list[str]:
     """The names of the columns."""
-    if separators(header):
-        (mark,) = (mark for mark, word in SEPARATORS.items() if word == separators(header))
-        words = f"{name} is separated by {separators(header)}, not commas"
-        raise FileFormatError(f"{words}; save it with commas, or name the separator: separator={mark!r}")
     names = [seen_text(f"{name}, line 1, column {number}", text) for number, text in enumerate(header, 1)]
-    for number, each in enumerate(names, 1):
-        if not each:
-            raise FileFormatError(f"{name}, line 1: column {number} has no name; the first line names the columns")
-        if names.index(each) < number - 1:
-            raise FileFormatError(f"{name}, line 1: two columns are called {each!r}")
     if not names:
         raise FileFormatError(f"{name} is empty; its first line must name the columns")
+    if not all(names) or len(set(names)) < len(names):
+        raise FileFormatError(f"{name}, line 1: every column must have a name, and no two the same")
     return names
 
 
@@ -166,23 +133,14 @@ def _rows(name: str, reader: Any, names: Sequence[str]) -> Iterator[tuple[int, l
         if not any(text.strip() for text in row):
             continue
         if len(row) != len(names):
-            raise FileFormatError(
-                f"{name}, line {line}: {len(row)} entries, expected {len(names)}, one for each column; "
-                "a name that contains a comma needs quotes"
-            )
-        yield (
-            line,
-            [seen_text(f"{name}, line {line}, column {each!r}", text) for each, text in zip(names, row, strict=True)],
-        )
+            problem = f"{name}, line {line}: {len(row)} entries, expected {len(names)}, one for each column"
+            raise FileFormatError(f"{problem}; a name that contains a comma needs quotes")
+        pairs = zip(names, row, strict=True)
+        yield line, [seen_text(f"{name}, line {line}, column {each!r}", text) for each, text in pairs]
 
 
 def table_of_frame(frame: Any) -> TextTable:
-    """A data frame as a table of text: columns of strings and of integers, what is missing empty; others are left out.
-
-    Raises:
-        WorkloadError: it is not a frame, has two columns of one name, or has no rows.
-        FileFormatError: an entry has a character that cannot be seen.
-    """
+    """A data frame as a table of text: columns of strings and of integers, what is missing empty, no others."""
     import narwhals as nw
 
     try:
@@ -195,7 +153,7 @@ def table_of_frame(frame: Any) -> TextTable:
     if not len(eager):
         raise WorkloadError("the frame has no rows")
     columns: dict[str, tuple[str, ...]] = {}
-    integers, unread = [], []
+    integers = []
     for given in eager.columns:
         name, entries = str(given), eager[given].to_list()
         present = [entry for entry in entries if not is_missing(entry)]
@@ -206,9 +164,7 @@ def table_of_frame(frame: Any) -> TextTable:
         elif all(_is_integer(entry) for entry in present):
             columns[name] = tuple("" if is_missing(entry) else str(int(entry)) for entry in entries)
             integers.append(name)
-        else:
-            unread.append(name)
-    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, tuple(integers), tuple(unread))
+    return TextTable(TableOrigin(), "row", range(1, 1 + len(eager)), columns, tuple(integers))
 
 
 def _is_integer(entry: object) -> bool:

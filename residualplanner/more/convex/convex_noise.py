@@ -9,7 +9,7 @@ The two meet after a few budgets.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,8 +23,13 @@ from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
-from residualplanner.more.convex.bundle import ConvexProblem, Refined
-from residualplanner.more.convex.convex import convex_problem, minimize_convex_loss, proportional_noise, solved_for
+from residualplanner.more.convex.convex import (
+    ConvexProblem,
+    convex_problem,
+    minimize_convex_loss,
+    proportional_noise,
+    solved_for,
+)
 from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
@@ -118,81 +123,53 @@ def minimize_privacy_cost(
     at_most: float,
     solver: str = "CLARABEL",
 ) -> NoiseChoice:
-    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``.
+    """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``; else as `minimize_convex_loss`.
 
-    The arguments are those of `minimize_convex_loss`, with the largest loss allowed in place of the privacy cost.  Of
-    the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof up to rounding: an average
-    of tangents of the loss, by CVXPY's gradients; it is 0, and the gap infinite, where there are none.
-
-    Raises:
-        BudgetError: ``at_most`` is not finite, or no noise reaches it, or any noise does.
-        MissingExtraError, SolverError, WorkloadError: as `minimize_convex_loss`.
+    Of the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof as there; it is 0, and
+    the gap infinite, where there are no tangents.
 
     Source: eq. (18), the utility-constrained twin.
     """
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
-    search, budget = _BudgetSearch(), _likely_cost(problem, at_most)
+    best, cost, bound, status = None, math.inf, 0.0, ""
+    # The largest budget whose best noise did not reach the limit, as the solver has it; it guides the search only.
+    missed, gap, budget = 0.0, math.inf, _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
-            solved, status = solved_for(problem, budget)
+            solved, said = solved_for(problem, budget)
         except SolverError:
-            if search.noise_variance is None:
+            if best is None:
                 raise
             break  # what was found for other budgets, and its bound, are as good as before
-        search = search.after(problem, solved, status, budget=budget, at_most=at_most)
-        if search.bound == math.inf:
+        bound = max(bound, solved.least_cost(at_most))
+        if bound == math.inf:
             raise BudgetError(f"no noise brings the loss down to at_most={at_most!r}; allow a larger loss")
-        if search.distance <= _GAP:
-            break
-        budget = search.next_budget
-    if search.noise_variance is None:
-        raise BudgetError(f"no noise was found that brings the loss down to at_most={at_most!r}; allow a larger loss")
-    return NoiseChoice(frozen(search.noise_variance), search.cost, min(search.bound, search.cost), search.status)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _BudgetSearch:
-    """What is known after some budgets."""
-
-    noise_variance: FloatArray | None = None  # (m,): the cheapest noise that reaches the limit
-    cost: float = math.inf  # its privacy cost
-    bound: float = 0.0  # no noise of a smaller cost reaches the limit
-    missed: float = 0.0  # the largest budget whose best noise did not, as the solver has it; it guides the search only
-    budget: float = 0.0  # the last one
-    is_slow: bool = False  # whether it left more than half of the distance between the cost and the largest miss
-    status: str = ""  # of the solver
-
-    def after(
-        self, problem: ConvexProblem, solved: Refined, status: str, *, budget: float, at_most: float
-    ) -> "_BudgetSearch":
-        """What is known after one more budget."""
-        bound = max(self.bound, solved.least_cost(at_most))
-        missed = max(self.missed, budget) if solved.value > at_most else self.missed
+        if solved.value > at_most:
+            missed = max(missed, budget)
         noise_variance = _largest_within(problem, solved.noise_variance, at_most)
-        cost = math.inf if noise_variance is None else problem.cost(noise_variance)
-        if not cost < self.cost:
-            noise_variance, cost, status = self.noise_variance, self.cost, self.status or status
-        found = _BudgetSearch(noise_variance, cost, bound, missed, budget, status=status)
-        return replace(found, is_slow=found.distance > self.distance / 2)
+        if noise_variance is not None and problem.cost(noise_variance) < cost:
+            best, cost, status = noise_variance, problem.cost(noise_variance), said
+        before, gap = gap, _distance(cost, max(bound, missed))
+        if gap <= _GAP:
+            break
+        budget = _next_budget(budget, cost, max(bound, missed), bound, is_slow=gap > before / 2)
+    if best is None:
+        raise BudgetError(f"no noise was found that brings the loss down to at_most={at_most!r}; allow a larger loss")
+    return NoiseChoice(frozen(best), cost, min(bound, cost), status)
 
-    @property
-    def known(self) -> float:
-        """A cost that is not enough, as far as the solver is right."""
-        return max(self.bound, self.missed)
 
-    @property
-    def distance(self) -> float:
-        """How far the cost is above that, relative to it."""
-        return self.cost / self.known - 1 if self.known > 0 and self.cost < math.inf else math.inf
+def _distance(cost: float, known: float) -> float:
+    """How far a cost that is enough is above one that is not, relative to it."""
+    return cost / known - 1 if known > 0 and cost < math.inf else math.inf
 
-    @property
-    def next_budget(self) -> float:
-        """The cost that was enough; halfway to what was not enough, where that brings little."""
-        if self.noise_variance is None:
-            return max(_MORE * self.budget, self.bound)
-        return math.sqrt(self.cost) * math.sqrt(self.known) if self.is_slow and self.known else self.cost
+
+def _next_budget(budget: float, cost: float, known: float, bound: float, *, is_slow: bool) -> float:
+    """The cost that was enough; halfway to what was not enough, where that brings little."""
+    if cost == math.inf:
+        return max(_MORE * budget, bound)
+    return math.sqrt(cost) * math.sqrt(known) if is_slow and known else cost
 
 
 def _likely_cost(problem: ConvexProblem, at_most: float) -> float:

@@ -103,11 +103,7 @@ def _with_gradients(expression: Any) -> Any:
 
 
 def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
-    """The loss of this CVXPY vector as a convex scalar CVXPY expression.
-
-    Raises:
-        As `read_loss_function`.
-    """
+    """The loss of this CVXPY vector as a convex scalar CVXPY expression; errors as of `read_loss_function`."""
     import cvxpy
 
     expression = _applied(loss, variance)
@@ -115,9 +111,8 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
         try:
             expression = cvxpy.Expression.cast_to_const(expression)
         except (TypeError, ValueError) as error:
-            raise WorkloadError(
-                f"the loss must give one convex CVXPY expression, {_EXAMPLE}; it gave {type(expression).__name__}"
-            ) from error
+            problem = f"the loss must give one convex CVXPY expression, {_EXAMPLE}"
+            raise WorkloadError(f"{problem}; it gave {type(expression).__name__}") from error
     if not expression.is_scalar() or expression.is_complex() or not expression.is_convex():
         raise WorkloadError(
             "the loss must give one convex number by CVXPY's rules, such as cvxpy.norm(variance, 4); got "
@@ -139,10 +134,8 @@ def _applied(loss: ConvexFunction, variance: Any) -> Any:
     except Exception as error:
         reason = " ".join(str(error).split())
         message = f"the loss could not be applied to a CVXPY vector of variances: {type(error).__name__}: {reason}"
-        raise WorkloadError(
-            f"{message}; write a function of that one vector with CVXPY's own functions, {_EXAMPLE}, "
-            "not with those of NumPy or Python"
-        ) from error
+        problem = f"{message}; write a function of that one vector with CVXPY's own functions"
+        raise WorkloadError(f"{problem}, {_EXAMPLE}, not with those of NumPy or Python") from error
 
 
 def _require_closed(expression: Any, variance: Any) -> None:

@@ -18,6 +18,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.matrix import pseudo_inverse_parts
 from residualplanner.method.kron.arrays import Array, like, multiply_into, namespace
 from residualplanner.method.kron.axis_maps import AxisMap
+from residualplanner.method.kron.integers import IntegerMap
 
 #: Python integers are multiplied, some entries at a time.
 _CHUNK = 2**20
@@ -102,31 +103,17 @@ class NestedMaps:
         return np.concatenate([weights, *parts[::-1]])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class NestedIntegers:
-    """The matrix (m, n) from values to answers, of integers, as `integer_products` applies it.  Source: eq. (36)."""
+def nested_integers(maps: NestedMaps, largest: int) -> IntegerMap:
+    """The matrix (m, n) from values to answers, of int64, as `integer_products` applies it.  Source: eq. (36)."""
 
-    maps: NestedMaps  # whose rows are int64
-    largest: int  # the largest entry in size, at least 1
+    def along(product: Callable[[Layer, NDArray[Any]], NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+        return lambda tables, axis, *_: _along(tables, axis, lambda values: maps.measured(values, product))
 
-    @property
-    def roundings(self) -> int:
-        """How many roundings a term goes through at most in floating point: in sums of members, then of a row."""
-        return 2 * self.maps.size + 1
+    def exact(tables: NDArray[Any], axis: int) -> NDArray[Any]:
+        return along(_python_product)(tables.astype(object), axis)
 
-    def modulo(self, tables: IntArray, axis: int, total: int) -> IntArray:
-        """The products along an axis modulo ``2**64``."""
-        del total
-        found: IntArray = _along(tables, axis, lambda values: self.maps.measured(values, _wrapped_product))
-        return found
-
-    def exact(self, tables: NDArray[Any], axis: int) -> NDArray[Any]:
-        """The products along an axis, in Python integers."""
-        return _along(tables.astype(object), axis, lambda values: self.maps.measured(values, _python_product))
-
-    def near(self, tables: FloatArray, axis: int) -> FloatArray:
-        """The products along an axis in floating point."""
-        return _along(tables, axis, lambda values: self.maps.measured(values, float_product))
+    # Sums of members are rounded, then those of a row.
+    return IntegerMap(largest, 2 * maps.size + 1, along(_wrapped_product), exact, along(float_product))
 
 
 def _nested_rows(children: IntArray, entries: NDArray[Any]) -> sparse.csr_array:
@@ -228,10 +215,8 @@ def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray])
 
     def make_matrix() -> FloatArray:
         if columns * rows > _ENTRIES:
-            raise WorkloadError(
-                f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis; leave out what "
-                "cannot be computed group by group, or use coarser values"
-            )
+            problem = f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis"
+            raise WorkloadError(f"{problem}; leave out what cannot be computed group by group, or use coarser values")
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

@@ -21,15 +21,16 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis, first_numbers
 from residualplanner.method.kron import AxisMap, IntegerMap
-from residualplanner.method.queries.kind import Kind, Rows
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.rows import Rows
 from residualplanner.more.nested.axis_maps import (
     Layer,
-    NestedIntegers,
     NestedLayer,
     NestedMaps,
     axis_map,
     float_product,
     inverted_layer,
+    nested_integers,
     parts_of_rows,
     row_factors,
 )
@@ -71,7 +72,7 @@ class NestedBasis(Basis):
     @property
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """B, layer by layer."""
-        return (NestedIntegers(self.maps, self.largest_entry),)
+        return (nested_integers(self.maps, self.largest_entry),)
 
     @property
     def column_squares(self) -> list[Fraction]:
@@ -159,19 +160,9 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) ->
     """The basis of layers from coarse to fine: the first has one group; each member of a layer is a group of the next.
 
     ``order`` (n,) is the value that each member of the last layer is, ``family`` how it was found, see `Basis`.
-
-    Raises:
-        WorkloadError: the layers do not fit one another, or what is measured of a group's members is not independent of
-            one another and of their sum.
+    WorkloadError where the layers do not fit one another, or what is measured of a group's members is not independent.
 
     Source: eq. (110).
-
-    Example:
-        >>> pair = NestedLayer(np.array([2]), np.array([1, -1]))
-        >>> values = NestedLayer(np.array([1, 2]), np.array([2, -2]))
-        >>> basis = nested_basis([pair, values], np.array([0, 1, 2]), "given")
-        >>> basis.matrix.tolist(), basis.u.tolist()
-        ([[1, -1, -1], [0, 2, -2]], [0.5, 0.25, 0.25])
     """
     members = 1
     for layer in layers:

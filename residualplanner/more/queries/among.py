@@ -91,20 +91,10 @@ class Among(Mapping[str, Kind]):
 
 
 def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
-    """The labels that are selected of each attribute.
-
-    Raises:
-        WorkloadError: it is no mapping from names to labels, or selects no labels of an attribute.
-
-    Example:
-        >>> checked_where({"employed": "yes", "age": range(18, 20)})
-        {'employed': ('yes',), 'age': (18, 19)}
-    """
+    """The labels that are selected of each attribute; WorkloadError where it is no mapping from names to labels."""
     if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
-        raise WorkloadError(
-            'where must be a mapping from attribute names to labels, such as {"employed": ["yes"]}, got '
-            f"{value_text(where)}"
-        )
+        problem = "where must be a mapping from attribute names to labels"
+        raise WorkloadError(f'{problem}, such as {{"employed": ["yes"]}}, got {value_text(where)}')
     found = {}
     for name, labels in where.items():
         try:
@@ -119,10 +109,8 @@ def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
         return query
     names = (query,) if isinstance(query, str) else query
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise WorkloadError(
-            f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}; "
-            'write Among(("age", "sex"), where={"employed": ["yes"]})'
-        )
+        problem = f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}"
+        raise WorkloadError(f'{problem}; write Among(("age", "sex"), where={{"employed": ["yes"]}})')
     return tuple(names)
 
 
@@ -142,13 +130,7 @@ def query_as_written(domain: Domain, query: WrittenQuery) -> QueryKey:
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """Which records a family of tables is about.
-
-    Attributes:
-        rows: of each attribute in which some records are selected, by position, the selection; ascending.
-        names: their names.
-        is_counted: whether attributes of which several values are selected may be in tables.
-    """
+    """Which records a family of tables is about."""
 
     rows: Mapping[int, Kind]
     names: tuple[str, ...]
@@ -198,18 +180,7 @@ class Universe:
 def universe_of(domain: Domain, where: Where, joint: Mapping[str, Kind]) -> Universe:
     """The universe of a family of tables; attributes of which all values are selected are left out.
 
-    Args:
-        domain: the schema.
-        where: from attribute names to a label, or several.
-        joint: the joint kinds of the tables, whose attributes cannot be selected from as well.
-
-    Raises:
-        DomainError: an attribute or a label is not in the domain.
-        WorkloadError: ``where`` is no mapping to labels, or an attribute has too many values.
-
-    Example:
-        >>> universe_of(Domain({"age": 3, "employed": ["yes", "no"]}), {"employed": "yes"}, {}).rows
-        {1: Selection(['yes'])}
+    From the attributes of ``joint`` kinds, which are answered together, no values can be selected in tables.
     """
     given = checked_where(where)
     rows = {}

@@ -1,142 +1,104 @@
 """Kinds of query beyond the plain ones, from plain JSON values that may come from anyone."""
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from residualplanner.ground.checks import is_unicode
+from residualplanner.ground.checks import has_shape, is_unicode, pair_of
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.queries.identity import Matching
-from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.json import Readers, is_size, kind_from_json
 from residualplanner.method.queries.kind import SIZE_LIMIT, Kind
-from residualplanner.more.amounts.amounts import ByBin, Sum
+from residualplanner.more.amounts.amounts import ByBin, Sum, by_bin
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.selection import Selection
 
+#: The most bins of amounts.
+_MOST = SIZE_LIMIT // 2
+
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
-    total, leaves, values = (value[word] for word in ("total", "leaves", "values"))
-    if not (total is None or isinstance(total, str)):
-        raise FileFormatError("a kind 'hierarchy' must have null or a string for its total")
-    kind = _untied_hierarchy(value, total=False if total is None else total, leaves=leaves)
-    if values is None:
-        return kind
-    if not isinstance(values, list):
-        raise FileFormatError("a kind 'hierarchy' must have a list of values, or null")
-    return kind.on(_values_of(values, kind.classification))
+    """The hierarchy of levels, or else of a classification, tied to its values."""
+    total, leaves, values = value["total"] is not None and value["total"], value["leaves"], value["values"]
+    if "classification" in value:
+        classification = Classification.from_json(value["classification"])
+        kind = Hierarchy.of_classification(classification, total=total, leaves=leaves)
+    else:
+        levels = [level if isinstance(level, int) else dict(level) for level in value["levels"]]
+        kind = Hierarchy(levels, total=total, leaves=leaves)
+    return kind if values is None else kind.on(_values_of(values, kind.classification))
 
 
 def _values_of(values: list[Any], classification: Classification | None) -> Attribute:
     """The attribute of the values; the last ones, if they are no leaves, are labels of its own, two at most."""
     leaves = values if classification is None else [item.code for item in classification.items[-1]]
     own = values[len(leaves) :]
-    if not own or len(own) > 2 or not all(isinstance(label, str) for label in own):
+    if not own or len(own) > 2 or not has_shape(own, [str]):
         return Attribute("values", labels=values)
     return Attribute("values", labels=values[: len(leaves)], unknown=Into(own[0]), missing=Into(own[-1]))
 
 
-def _untied_hierarchy(value: dict[str, Any], *, total: bool | str, leaves: bool) -> Hierarchy:
-    """The hierarchy of a classification, or else of levels."""
-    if "classification" in value:
-        classification = Classification.from_json(value["classification"])
-        return Hierarchy.of_classification(classification, total=total, leaves=leaves)
-    levels = value["levels"]
-    if not isinstance(levels, list):
-        raise FileFormatError("a kind 'hierarchy' must have a list of levels")
-    return Hierarchy([_level(level) for level in levels], total=total, leaves=leaves)
-
-
-def _by_bin(value: dict[str, Any]) -> ByBin:
-    of_bins, bins = kind_from_json(value["of_bins"]), value["bins"]
+def _by_bin(value: dict[str, Any]) -> Kind:
+    of_bins = kind_from_json(value["of_bins"])
     if isinstance(of_bins, ByBin | Sum) or of_bins.is_statistic or of_bins.at_least:
         raise FileFormatError("a kind 'by bin' must be of counts of bins")
-    if type(bins) is not int or not 1 <= bins <= SIZE_LIMIT // 2:
-        raise FileFormatError(f"a kind 'by bin' must have from 1 to {SIZE_LIMIT // 2:,} bins")
-    return ByBin(of_bins, bins)
+    return by_bin(of_bins, value["bins"])
+
+
+def _are_edges(value: Any) -> bool:
+    is_list = has_shape(value, [float]) and 2 <= len(value) <= _MOST + 1
+    return is_list and all(low < high for low, high in pairwise(value)) and all(map(math.isfinite, value))
 
 
 def _edges(value: dict[str, Any]) -> tuple[float, ...] | None:
     """The edges of bins that a kind is tied to, or None."""
-    word, edges = value["kind"], value["edges"]
-    if edges is None:
-        return None
-    is_list = isinstance(edges, list) and 2 <= len(edges) <= SIZE_LIMIT // 2 + 1
-    if not is_list or not all(type(edge) is float and math.isfinite(edge) for edge in edges):
-        raise FileFormatError(f"a kind {word!r} must have null or a list of numbers for its edges")
-    if not all(low < high for low, high in pairwise(edges)):
-        raise FileFormatError(f"the edges of a kind {word!r} must increase")
-    return tuple(edges)
-
-
-def _sum(value: dict[str, Any]) -> Sum:
-    return Sum(value["by"], edges=_edges(value))
+    return None if value["edges"] is None else tuple(value["edges"])
 
 
 def _mean(value: dict[str, Any]) -> Mean:
-    between, edges = value["between"], _edges(value)
-    is_pair = isinstance(between, list) and len(between) == 2 and all(type(end) is float for end in between)
-    if between is not None and not is_pair:
-        raise FileFormatError("a kind 'mean' must have null or two numbers for what it is between")
-    kind = Mean(None if between is None else (between[0], between[1]), edges=edges)
-    if edges is not None and not edges[0] <= kind.expected[0] < kind.expected[1] <= edges[-1]:
+    kind = Mean(value["between"] and tuple(value["between"]), edges=_edges(value))
+    if kind.edges is not None and not kind.edges[0] <= kind.expected[0] < kind.expected[1] <= kind.edges[-1]:
         raise FileFormatError("a kind 'mean' must be between amounts within its edges")
     return kind
 
 
-def _quantiles(value: dict[str, Any]) -> Quantiles:
-    given, ends = value["probabilities"], value["ends"]
-    if not isinstance(given, list) or not all(type(entry) is float for entry in given):
-        raise FileFormatError("a kind 'quantiles' must have a list of numbers for its probabilities")
-    if type(ends) is not int or ends not in (1, 2):
-        raise FileFormatError("a kind 'quantiles' must have 1 or 2 cells for each bin")
-    return Quantiles(tuple(given), edges=_edges(value), ends=ends)
-
-
-def _level(level: object) -> Any:
-    if isinstance(level, int):
-        return level
-    if not isinstance(level, list) or not all(_is_group(group) for group in level):
-        raise FileFormatError("a level of a kind 'hierarchy' must be a number, or a list of [name, members]")
-    groups = dict(level)
-    if len(groups) < len(level):
-        raise FileFormatError("a level of a kind 'hierarchy' has two groups of one name")
-    return groups
-
-
-def _is_group(group: object) -> bool:
-    return isinstance(group, list) and len(group) == 2 and isinstance(group[0], str) and isinstance(group[1], list)
-
-
 def _selection(value: dict[str, Any]) -> Selection:
     size, codes, labels, words = (value[word] for word in ("size", "codes", "labels", "words"))
-    if type(size) is not int or not 1 <= size <= SIZE_LIMIT:
-        raise FileFormatError(f"a kind 'selection' must have a size from 1 to {SIZE_LIMIT:,}")
-    if not isinstance(codes, list) or not codes or not all(type(code) is int for code in codes):
-        raise FileFormatError("a kind 'selection' must have the codes of one value or more")
-    if codes[0] < 0 or codes[-1] >= size or any(a >= b for a, b in pairwise(codes)):
+    if not codes or codes[0] < 0 or codes[-1] >= size or any(a >= b for a, b in pairwise(codes)):
         raise FileFormatError("the codes of a kind 'selection' must be ascending, and below its size")
-    is_listed = isinstance(labels, list) and all(type(label) in (str, int, bool) for label in labels)
-    has_words = isinstance(words, str) and is_unicode(words) and (bool(words) or labels == [""])
-    if not is_listed or len(labels) != len(codes) or not has_words:
+    if len(labels) != len(codes) or not is_unicode(words) or not (words or labels == [""]):
         raise FileFormatError("a kind 'selection' must have a label for each of its codes, and the same in words")
     if value["of"] is None and len(codes) == size:
         raise FileFormatError("a kind 'selection' of all values selects nothing")
-    given = None if value["of"] is None else Selection(labels[:1], kind_from_json(value["of"])).of
-    return Selection.of_codes(tuple(codes), tuple(labels), words, given, size)
+    of = None if value["of"] is None else kind_from_json(value["of"])
+    return Selection(labels, of, codes=tuple(codes), size=size, where_words=words)
 
 
-#: Of each kind, by its word in files, the fields of its object, and what reads them.
-READERS: dict[str, tuple[set[str], Callable[[dict[str, Any]], Kind]]] = {
-    "hierarchy": ({"levels", "total", "leaves", "values"}, _hierarchy),
-    "matching": ({"at_least"}, lambda value: Matching(value["at_least"])),
-    "by bin": ({"of_bins", "bins"}, _by_bin),
-    "sum": ({"by", "edges"}, _sum),
-    "mean": ({"between", "edges"}, _mean),
-    "quantiles": ({"probabilities", "edges", "ends"}, _quantiles),
-    "selection": ({"size", "codes", "labels", "words", "of"}, _selection),
+def _is_level(value: Any) -> bool:
+    """Whether it is a number of values, or pairs of a name and members; no two groups have one name."""
+    return type(value) is int or (has_shape(value, [pair_of(str, list)]) and len(dict(value)) == len(value))
+
+
+_ROWS = {"total": (None, str), "leaves": bool, "values": (None, list)}
+_EDGES = (None, _are_edges)
+
+#: As those of the plain kinds.
+READERS: Readers = {
+    "hierarchy": (({"levels": [_is_level], **_ROWS}, {"classification": dict, **_ROWS}), _hierarchy),
+    "matching": (({"at_least": int},), lambda value: Matching(value["at_least"])),
+    "by bin": (({"of_bins": dict, "bins": lambda bins: is_size(bins) and bins <= _MOST},), _by_bin),
+    "sum": (({"by": (None, str), "edges": _EDGES},), lambda value: Sum(value["by"], edges=_edges(value))),
+    "mean": (({"between": (None, pair_of(float, float)), "edges": _EDGES},), _mean),
+    "quantiles": (
+        ({"probabilities": [float], "edges": _EDGES, "ends": lambda ends: type(ends) is int and ends in (1, 2)},),
+        lambda value: Quantiles(tuple(value["probabilities"]), edges=_edges(value), ends=value["ends"]),
+    ),
+    "selection": (
+        ({"size": is_size, "codes": [int], "labels": [(str, int, bool)], "words": str, "of": (None, dict)},),
+        _selection,
+    ),
 }

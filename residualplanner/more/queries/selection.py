@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,11 @@ from scipy import sparse
 from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
+from residualplanner.method.queries.rows import ENTRY_LIMIT
 from residualplanner.method.queries.runs import Range, span_texts
-from residualplanner.method.queries.sparse_kind import ENTRY_LIMIT, SparseKind
 
 #: How many letters of a selection stand in the name of a file.
 _LETTERS = 40
@@ -29,28 +28,11 @@ SPELLED = 4
 
 
 @hides(
-    "at_least",
-    "columns_beside",
-    "file_word",
-    "full_names",
-    "is_axis",
-    "is_statistic",
-    "labels",
-    "meanings",
-    "name",
-    "of_codes",
-    "on",
-    "require_fit",
-    "scale",
-    "to_json",
-    "unit",
-    "universe",
-    "unselected",
-    "where_words",
-    "written",
+    "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name on require_fit "
+    "scale to_json unit universe unselected where_words written"
 )
 @dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
-class Selection(SparseKind):
+class Selection(Kind):
     """How many records have one of some values, or the answers of another kind about these records.
 
     A query in which an attribute has ``Selection(values)`` is about these records only, its universe, and its table has
@@ -65,8 +47,8 @@ class Selection(SparseKind):
         of: the kind of query whose answers they are; none for the number of these records.
 
     Attributes:
-        where: the labels that were given; once it is tied to an attribute, those of the values, in its order.
-        of: as given; tied to the attribute where the selection is.
+        where: the labels; once it is tied to an attribute, those of the values, in its order.
+        of: the kind of query whose answers they are; none for the number of these records.
         codes (m,): of the values, ascending; none as long as there is no attribute.
         size: how many values the attribute has; 0 as long as there is none.
         where_words: the values in words, such as "yes or part-time".
@@ -88,25 +70,21 @@ class Selection(SparseKind):
     size: int
     where_words: str
 
-    def __init__(self, values: Label | Iterable[Label], of: Kind | None = None) -> None:
+    def __init__(
+        self,
+        values: Label | Iterable[Label],
+        of: Kind | None = None,
+        *,
+        codes: tuple[int, ...] = (),
+        size: int = 0,
+        where_words: str = "",
+    ) -> None:
         where = checked_values(values)
         if of is not None:
             _require_selectable(of)
-        self._set(where, of, (), 0, " or ".join(map(str, where)))
-
-    def _set(self, where: tuple[Label, ...], of: Kind | None, codes: tuple[int, ...], size: int, words: str) -> None:
-        fields = {"where": where, "of": of, "codes": codes, "size": size, "where_words": words}
-        for name, value in fields.items():
+        words = where_words or " or ".join(map(str, where))
+        for name, value in (("where", where), ("of", of), ("codes", codes), ("size", size), ("where_words", words)):
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def of_codes(
-        cls, codes: tuple[int, ...], where: tuple[Label, ...], words: str, of: Kind | None, size: int
-    ) -> "Selection":
-        """A selection that is tied to values already, from its attributes."""
-        tied = cls.__new__(cls)
-        tied._set(where, of, codes, size, words)
-        return tied
 
     def on(self, attribute: Attribute) -> Kind:
         """The same, tied to the values of one attribute; ``of`` itself where all of them are selected.
@@ -123,7 +101,8 @@ class Selection(SparseKind):
         if of is not None and len(codes) == attribute.size:
             return of
         where = tuple(attribute.value_labels[code] for code in codes)
-        return self.of_codes(codes, where, selected_words(attribute, codes), of, attribute.size)
+        words = selected_words(attribute, codes)
+        return Selection(where, of, codes=codes, size=attribute.size, where_words=words)
 
     @property
     def name(self) -> str:
@@ -152,7 +131,9 @@ class Selection(SparseKind):
     @property
     def universe(self) -> "Selection":
         """The number of the selected records."""
-        return self if self.of is None else self.of_codes(self.codes, self.where, self.where_words, None, self.size)
+        if self.of is None:
+            return self
+        return Selection(self.where, codes=self.codes, size=self.size, where_words=self.where_words)
 
     def to_json(self) -> dict[str, Any]:
         """The values by code, label and in words, and the kind whose answers they are, or null."""
@@ -165,19 +146,14 @@ class Selection(SparseKind):
         require_size(attribute)
         labels = attribute.value_labels
         if self.size != attribute.size or repr(tuple(labels[code] for code in self.codes)) != repr(self.where):
-            raise WorkloadError(
-                f"the selection from {attribute.name!r} is tied to other values than that attribute has"
-            )
+            problem = "the selection"
+            raise WorkloadError(f"{problem} from {attribute.name!r} is tied to other values than that attribute has")
         if self.of is not None:
             self.of.require_fit(attribute)
             _ = self._rows
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
-        """The basic matrix, (q, size), without a column that is not 0 but those of the values.
-
-        Raises:
-            WorkloadError: it is not tied to an attribute of so many values.
-        """
+        """The basic matrix, (q, size), without a column that is not 0 but those of the values."""
         if size != self.size:
             raise WorkloadError(f"the selection is from {self.size} values, not from {size}")
         return self._rows[1]
@@ -249,10 +225,8 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
             (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
         )
     if of.rows(size) * size > 4 * ENTRY_LIMIT:
-        raise WorkloadError(
-            f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected; the "
-            f"limit is {4 * ENTRY_LIMIT:,} entries in all"
-        )
+        problem = f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected"
+        raise WorkloadError(f"{problem}; the limit is {4 * ENTRY_LIMIT:,} entries in all")
     matrix, chosen = of.matrix(size), np.array(codes)
     lengths = np.count_nonzero(matrix, axis=1)
     shortest = np.argsort(lengths, kind="stable")
@@ -267,15 +241,7 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
 
 
 def checked_values(values: object) -> tuple[Label, ...]:
-    """The labels of a selection, each once; a single one may stand by itself.
-
-    Raises:
-        WorkloadError: there are none, or one is no label.
-
-    Example:
-        >>> checked_values("yes"), checked_values(["yes", "no", "yes"])
-        (('yes',), ('yes', 'no'))
-    """
+    """The labels of a selection, each once; a single one may stand by itself."""
     several = values if isinstance(values, Iterable) and not isinstance(values, str | bytes) else [values]
     given = list(several)
     plain = [label.isoformat() if isinstance(label, dt.date) else plain_label(label) for label in given]
@@ -288,27 +254,24 @@ def checked_values(values: object) -> tuple[Label, ...]:
 
 
 def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, ...]:
-    """The codes of the values with these labels, or in runs with these labels, ascending.
-
-    Raises:
-        DomainError: the attribute has neither such a value nor such a run; the nearest label is named.
+    """The codes of the values with these labels, or in runs with these labels, ascending; DomainError for others.
 
     Example:
         >>> from residualplanner import Bins
         >>> selected_codes(Attribute("age", bins=Bins([0, 18, 65, 80, 120])), ["[18, 80)"])
         (1, 2)
-        >>> selected_codes(Attribute("state", labels=["CA", "OR", "WA"]), ["WA", "CA"])
-        (0, 2)
     """
-    given = list(labels)
-    codes = [_code(attribute, label) for label in given]
-    runs = _runs_with_labels(attribute) if None in codes else {}
-    found = {code for code in codes if code is not None}
-    for label in (label for label, code in zip(given, codes, strict=True) if code is None):
-        if not isinstance(label, str) or label not in runs:
-            raise _unknown(attribute, label)
-        first, last = runs[label]
-        found.update(range(first, last + 1))
+    found: set[int] = set()
+    runs: dict[str, tuple[int, int]] | None = None
+    for label in labels:
+        try:
+            found.add(attribute.code_of_label(label))
+        except DomainError:
+            runs = _runs_with_labels(attribute) if runs is None else runs
+            if not isinstance(label, str) or label not in runs:
+                raise
+            first, last = runs[label]
+            found.update(range(first, last + 1))
     return tuple(sorted(found))
 
 
@@ -318,8 +281,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
     Example:
         >>> selected_words(Attribute("age", 100), (*range(18, 65), 70))
         '18 – 64 or 70'
-        >>> selected_words(Attribute("state", labels=["CA", "OR", "WA"]), (0, 1))
-        'CA or OR'
     """
     is_ordered = attribute.bins is not None or type(attribute.value_labels[0]) is int
     runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
@@ -330,23 +291,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
         for first, last in shown
     ]
     return " or ".join([*texts, *([f"{len(runs) - len(shown)} more"] if len(runs) > len(shown) else [])])
-
-
-def _code(attribute: Attribute, label: Label) -> int | None:
-    try:
-        return attribute.code_of_label(label)
-    except DomainError:
-        return None
-
-
-def _unknown(attribute: Attribute, label: Label) -> DomainError:
-    """The error for a label that is neither a value's nor a run's."""
-    texts = [label_text(each) for each in attribute.value_labels]
-    return DomainError(
-        f"{attribute.name!r} has no value {value_text(label)} to select; its labels are "
-        f"{_listed(texts)}{suggestion(label_text(label), texts)}",
-        attributes=[attribute.name],
-    )
 
 
 def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
@@ -363,8 +307,3 @@ def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
     """Consecutive codes as runs, by the first and last of each."""
     cuts = np.flatnonzero(np.diff(codes) > 1) + 1
     return [(int(run[0]), int(run[-1])) for run in np.split(np.array(codes), cuts)]
-
-
-def _listed(texts: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, texts[:SPELLED]))
-    return shown if len(texts) <= SPELLED else f"{shown}, ..."

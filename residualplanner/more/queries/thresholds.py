@@ -8,7 +8,8 @@ so far, or for j = r at least as many; what is kept are tables, probabilities or
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial, reduce
+from operator import add, mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,8 @@ from residualplanner.method.queries.kind import Kind
 #: The least factor of a residual, relative to a query's largest.
 _LEAST = 2.0**-50
 
-#: What the recursion keeps: an array of any library, or a number.
-State = TypeVar("State")
-#: What becomes of a state, at the attribute of a number.
-Step = Callable[[int, State], State]
+#: What becomes of what the recursion keeps, an array of any library or a number, at an attribute.
+Step = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -58,10 +57,8 @@ class Threshold(Mapping[str, Kind]):
     def __init__(self, attributes: Sequence[str], at_least: int) -> None:
         is_listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
         if not is_listed or not all(isinstance(name, str) for name in attributes):
-            raise WorkloadError(
-                f"the attributes of a threshold must be names in order, got {value_text(attributes)}; write "
-                'Threshold(("age", "sex", "race"), 2)'
-            )
+            problem = f"the attributes of a threshold must be names in order, got {value_text(attributes)}"
+            raise WorkloadError(f'{problem}; write Threshold(("age", "sex", "race"), 2)')
         require_threshold(at_least, len(attributes))
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "at_least", at_least)
@@ -79,15 +76,7 @@ class Threshold(Mapping[str, Kind]):
 
 
 def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None = None) -> SameArray:
-    """The table of an r-of-k threshold from that of its marginal, of the same shape.
-
-    Args:
-        table (..., t_1, .., t_k): the marginal; counts, fractions, or any other linear function of these.
-        at_least: r, how many attributes must match, from 1 to k; k leaves the table as it is.
-        axes (k,): the axes of the threshold's attributes, where the table has others; omitted, all are.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
+    """The table (..) of an r-of-k threshold from that of its marginal, along all axes or some: of counts or fractions.
 
     Guarantees: integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.
     Cost: about 2 k r additions for each cell.  The map is symmetric: it is its own adjoint.
@@ -99,67 +88,26 @@ def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None
                [2, 2]])
     """
     xp = namespace(table)
-    members = tuple(range(table.ndim)) if axes is None else tuple(axes)  # type: ignore[attr-defined]
-
-    def matched(number: int, state: Array) -> Array:
-        del number
-        return state
-
-    def summed(number: int, state: Array) -> Array:
-        return xp.sum(state, axis=members[number], keepdims=True)
-
-    found: SameArray = _at_least(at_least, len(members), table, matched, summed)
+    members = range(table.ndim) if axes is None else axes  # type: ignore[attr-defined]
+    steps = [(_same, partial(xp.sum, axis=axis, keepdims=True)) for axis in members]
+    found: SameArray = _at_least(at_least, steps, table)
     return found
 
 
 def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> SameArray:
     """The probability that at least r of k independent events happen: the tail of a Poisson-binomial law.
 
-    Args:
-        probabilities (k,): of each event, numbers, or arrays that broadcast; any real number is taken for p in the
-            polynomial ``sum_T prod_T p prod_{not T} (1 - p)``.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Cost: about 2 k r multiplications for each entry.
-    Source: eq. (58) with p and 1 - p in place of the matrices.
-
-    Example:
-        >>> threshold_probability([0.5, 0.5, 0.5], 2)
-        0.5
+    Of each event a number, or an array that broadcasts; any real number is taken for p in the polynomial
+    ``sum_T prod_T p prod_{not T} (1 - p)``.  Source: eq. (58) with p and 1 - p in place of the matrices.
     """
-
-    def matched(number: int, state: Array) -> Array:
-        return state * probabilities[number]
-
-    def either(number: int, state: Array) -> Array:
-        del number
-        return state
-
-    start: Array = 1.0
-    found: SameArray = _at_least(at_least, len(probabilities), start, matched, either)
+    found: SameArray = _at_least(at_least, [(partial(mul, p), _same) for p in probabilities], 1.0)
     return found
 
 
 def threshold_count(sizes: Sequence[int], at_least: int) -> int:
-    """How many cells of a threshold's table a record counts in.
+    """How many cells of a threshold's table a record counts in, for attributes of some sizes (k,).
 
-    It is the squared L2 sensitivity of the table where a record is added or removed.
-
-    Args:
-        sizes (k,): how many values each attribute has.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: eq. (59), of no attribute.
-
-    Example:
-        >>> [threshold_count([3, 2, 4], r) for r in (1, 2, 3)]
-        [18, 7, 1]
+    It is the squared L2 sensitivity of the table where a record is added or removed.  Source: eq. (59), of none.
     """
     return threshold_factor(sizes, (), at_least)
 
@@ -168,24 +116,14 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
     """What a threshold's map multiplies the residual of some of its attributes by.
 
     `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
-    attributes, repeated along all others, it is a number.
-
-    Args:
-        sizes (k,): how many values each attribute has.
-        members: the axes of the residual's attributes.
-        at_least: r, from 1 to k.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: eq. (59).
+    attributes, repeated along all others, it is a number.  Source: eq. (59).
 
     Example:
         >>> [threshold_factor([3, 2, 4], members, 2) for members in ([], [0], [1], [2], [0, 1, 2])]
         [7, 4, 5, 3, -2]
     """
     sums = [0 if axis in members else size for axis, size in enumerate(sizes)]
-    return _at_least(at_least, len(sums), 1, lambda _, state: state, lambda axis, state: state * sums[axis])
+    return int(_at_least(at_least, [(_same, partial(mul, each)) for each in sums], 1))
 
 
 def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_least: int) -> NDArray[np.float64]:
@@ -211,24 +149,10 @@ def threshold_factors(is_joint: NDArray[np.bool_], sizes: NDArray[np.int64], at_
 
 
 def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequence[int] = ()) -> int:
-    """In how many cells of a threshold's table two records differ.
+    """In how many cells of a threshold's table two records differ that agree in some axes, and no others.
 
     It is the squared L2 distance of their tables, and where a record is replaced, the largest of these over all
-    ``agreeing`` is the squared L2 sensitivity.
-
-    Args:
-        sizes (k,): how many values each attribute has, at least 2 unless the records agree there.
-        at_least: r, from 1 to k.
-        agreeing: the axes of the attributes in which the records have the same value; they differ in all others.
-
-    Raises:
-        WorkloadError: r is not from 1 to k.
-
-    Source: docs/adaptive-projection.md eq. (b).
-
-    Example:
-        >>> [threshold_distance([3, 2, 4], r) for r in (1, 2, 3)]
-        [12, 14, 2]
+    ``agreeing`` is the squared L2 sensitivity.  Source: docs/adaptive-projection.md eq. (b).
     """
     require_threshold(at_least, len(sizes))
     cells = {(0, 0): 1}  # by how many attributes match the first record, and the second, up to r
@@ -243,39 +167,22 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
     return 2 * (threshold_count(sizes, at_least) - cells.get((at_least, at_least), 0))
 
 
-def _at_least(r: int, k: int, start: State, matched: Step[State], either: Step[State]) -> State:
-    """What has matched at least r of k attributes.
+def _same(state: Array) -> Array:
+    return state
 
-    Args:
-        r: how many must match.
-        k: how many there are.
-        start: what is there before the first attribute.
-        matched: the part of a state that matches an attribute.
-        either: the whole of it, whether it matches the attribute or not.
-    """
+
+def _at_least(r: int, steps: Sequence[tuple[Step, Step]], start: Array) -> Array:
+    """What has matched at least r of k attributes; of each, what makes of a state the part that matches, and all."""
+    k = len(steps)
     require_threshold(r, k)
     states: dict[int, Array] = {0: start}
-    for number in range(k):
-        needed = range(max(0, r - (k - 1 - number)), min(r, number + 1) + 1)  # no others can still come to r
-        states = {j: _sum(_of_state(j, r, number, states, matched, either)) for j in needed}
-    found: State = states[r]
-    return found
-
-
-def _of_state(
-    j: int, r: int, number: int, states: dict[int, Array], matched: Step[Array], either: Step[Array]
-) -> list[Array]:
-    """The terms of which the state j consists after one more attribute."""
-    terms = [either(number, states[j])] if j in states else []
-    if j in states and j < r:
-        terms.append(-matched(number, states[j]))
-    if j - 1 in states:
-        terms.append(matched(number, states[j - 1]))
-    return terms
-
-
-def _sum(terms: list[Array]) -> Array:
-    first, *others = terms
-    for term in others:
-        first = first + term
-    return first
+    for number, (matched, either) in enumerate(steps):
+        found: dict[int, Array] = {}
+        for j in range(max(0, r - (k - 1 - number)), min(r, number + 1) + 1):  # no others can still come to r
+            # j stays where the attribute does not match, or r is reached; it is one more than before where it does.
+            terms = [either(states[j])] if j in states else []
+            terms += [-matched(states[j])] if j in states and j < r else []
+            terms += [matched(states[j - 1])] if j - 1 in states else []
+            found[j] = reduce(add, terms)
+        states = found
+    return states[r]

@@ -210,7 +210,7 @@ def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last:
 
     workload, numbers = plan.workload, np.arange(first, last)
     errors = pa.Table.from_pandas(error_table.frame(first, last), preserve_index=False)
-    blocks = [block for _, block in workload.between(first, last)]
+    blocks = [block for _, block in workload.runs(first=first, last=last)]
     parts = np.searchsorted(layout.parts, numbers, side="right") - 1
     answers = workload.answers.astype(np.int64)  # of each attribute in each kind of query
     names, kinds = pa.array(plan.domain.names), pa.array([kind.name for kind in workload.kinds])

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from column_codes import codes_of_days, codes_of_numbers
+from column_codes import MISSING, UNKNOWN, codes_of_days, codes_of_entries, codes_of_numbers
 from residualplanner import Attribute, Bins
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 EPOCH = dt.date(1970, 1, 1)
 dates = st.dates(dt.date(1899, 12, 1), dt.date(2101, 1, 31))
@@ -50,7 +48,7 @@ def test_every_spelling_of_a_date_is_in_its_bin_and_has_its_label(data, edges, t
         (Attribute("a", bins=bins), expected_code(bins, date)),
         (listed, edges.index(date) if date in edges else UNKNOWN),
     ):
-        assert codes_of_values(attribute, spellings(date, time)).tolist() == [code] * len(spellings(date, time))
+        assert codes_of_entries(attribute, spellings(date, time)).tolist() == [code] * len(spellings(date, time))
         assert codes_of_days(attribute, np.array([(date - EPOCH).days])).tolist() == [code]
 
 
@@ -75,13 +73,13 @@ ATTRIBUTES = [
     ],
 )
 def test_what_is_no_date_on_its_own_is_unknown(attribute, entry):
-    assert codes_of_values(attribute, [entry]).tolist() == [UNKNOWN]
+    assert codes_of_entries(attribute, [entry]).tolist() == [UNKNOWN]
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 def test_missing_dates_are_missing(attribute):
     entries = [None, pd.NaT, pd.NA, math.nan, np.datetime64("NaT")]
-    assert codes_of_values(attribute, entries).tolist() == [MISSING] * len(entries)
+    assert codes_of_entries(attribute, entries).tolist() == [MISSING] * len(entries)
 
 
 def test_no_number_is_a_date_and_no_date_a_number():
@@ -89,7 +87,7 @@ def test_no_number_is_a_date_and_no_date_a_number():
         assert codes_of_numbers(attribute, np.array([18262, 2020])).tolist() == [UNKNOWN] * 2
     assert codes_of_days(Attribute("a", 10**6), np.array([18262])).tolist() == [UNKNOWN]
     assert (
-        codes_of_values(Attribute("a", bins=Bins([0, 10**6])), ["2020-01-01", dt.date(2020, 1, 1)]).tolist()
+        codes_of_entries(Attribute("a", bins=Bins([0, 10**6])), ["2020-01-01", dt.date(2020, 1, 1)]).tolist()
         == [UNKNOWN] * 2
     )
 
@@ -106,34 +104,35 @@ def test_months_hold_each_of_their_days_and_no_other(first, count):
         assert bins.labels[code] == low.isoformat()[:7]
         ends = [low, high - dt.timedelta(1)]
         assert {day.isoformat()[:7] for day in ends} == {bins.labels[code]}
-        assert codes_of_values(attribute, ends).tolist() == [code] * 2
-    assert codes_of_values(attribute, [bins.edges[0] - dt.timedelta(1), bins.edges[-1]]).tolist() == [UNKNOWN] * 2
+        assert codes_of_entries(attribute, ends).tolist() == [code] * 2
+    assert codes_of_entries(attribute, [bins.edges[0] - dt.timedelta(1), bins.edges[-1]]).tolist() == [UNKNOWN] * 2
 
 
 def test_years_hold_each_of_their_days_leap_days_too():
     attribute = Attribute("born", bins=Bins.years(1899, 1904))
     assert attribute.value_labels == ("1899", "1900", "1901", "1902", "1903", "1904")
     days = ["1899-01-01", "1899-12-31", "1900-02-28", "1904-02-29", "1904-12-31", "1905-01-01", "1900-02-29"]
-    assert codes_of_values(attribute, days).tolist() == [0, 0, 1, 5, 5, UNKNOWN, UNKNOWN]
+    assert codes_of_entries(attribute, days).tolist() == [0, 0, 1, 5, 5, UNKNOWN, UNKNOWN]
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Bins(["2020-01-01", 5]), "must be numbers, or else all of them dates"),
-        (lambda: Bins(["2020-01-01", "2020-13-01"]), "must be numbers, or else all of them dates"),
-        (lambda: Bins(["2020-01-01", "2020-02-01 00:00"]), "must be numbers, or else all of them dates"),
-        (lambda: Bins(["2020-01-01", dt.datetime(2020, 2, 1, 12)]), "no time of day and no time zone"),
-        (lambda: Bins(["2020-01-01", dt.datetime(2020, 2, 1, tzinfo=dt.UTC)]), "no time of day and no time zone"),
+        *(
+            (lambda edge=edge: Bins(["2020-01-01", edge]), "must be numbers, or else all of them dates")
+            for edge in (5, "2020-13-01", "2020-02-01 00:00")
+        ),
+        *(
+            (lambda edge=edge: Bins(["2020-01-01", edge]), "no time of day and no time zone")
+            for edge in (dt.datetime(2020, 2, 1, 12), dt.datetime(2020, 2, 1, tzinfo=dt.UTC))
+        ),
         (lambda: Bins(["2020-02-01", np.datetime64("12020-01-01")]), "in the years 1 to 9999"),
         (lambda: Bins(["2020-02-01", "2020-01-01"]), "strictly increasing"),
         (lambda: Bins.months("2020-02", "2020-01"), "first and a last of them, in this order"),
-        (lambda: Bins.months("2020", "2021"), 'a month is written as "2020-12"'),
-        (lambda: Bins.months("2020-00", "2020-01"), 'a month is written as "2020-12"'),
+        *((lambda first=first: Bins.months(first, "2021"), "a month is written as") for first in ("2020", "2020-00")),
         (lambda: Bins.months("9999-11", "9999-12"), "the calendar ends"),
         (lambda: Bins.months("0001-01", "9999-01"), "at most 10,000"),
-        (lambda: Bins.years("2020", 2021), "years are integers"),
-        (lambda: Bins.years(True, 2021), "years are integers"),
+        *((lambda first=first: Bins.years(first, 2021), "years are integers") for first in ("2020", True)),
         (lambda: Bins.years(2021, 2020), "in this order"),
         (lambda: Bins.years(2020, 9999), "years are integers from 1 to 9998"),
         (lambda: Attribute("a", labels=[dt.date(2020, 1, 1), "x"]), "labels are strings, integers or truth values"),
@@ -144,11 +143,3 @@ def test_years_hold_each_of_their_days_leap_days_too():
 def test_bad_dates_are_refused(make, message):
     with pytest.raises(rp.errors.DomainError, match=message):
         make()
-
-
-def test_midnights_are_dates_and_edges_are_shown_as_they_are_written():
-    midnight = dt.datetime(2020, 2, 1)
-    bins = Bins([dt.date(2020, 1, 1), midnight, np.datetime64("2020-03-01"), math.inf])
-    assert bins == Bins(["2020-01-01", "2020-02-01", "2020-03-01", math.inf])
-    assert repr(bins) == "Bins(['2020-01-01', '2020-02-01', '2020-03-01', inf])"
-    assert Bins([0, 1]) != Bins(["1970-01-01", "1970-01-02"])

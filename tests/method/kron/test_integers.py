@@ -1,10 +1,16 @@
 """Integer maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
 
+import ast
+import inspect
+from typing import ClassVar
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from residualplanner.method.kron import Scratch, differences_of_tables, integer_products
+from residualplanner.method.kron.integers import EXACT, exact_product
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
@@ -74,13 +80,113 @@ def test_products_become_python_integers_once_they_could_be_too_large():
     assert both.ravel().tolist() == [-(2**92)] * 4
 
 
-@given(order=st.permutations(SHAPES), wide=st.lists(st.booleans(), min_size=len(SHAPES), max_size=len(SHAPES)))
-def test_memory_used_before_changes_nothing_and_what_is_read_stays(order, wide):
-    scratch = Scratch()
-    for shape, is_wide in zip(order, wide, strict=True):
-        tables = whole_tables(7, 3, *shape).astype(object if is_wide else np.int64)
-        before = tables.copy()
-        out = np.empty((3, *(size - 1 for size in shape)), dtype=tables.dtype)
-        assert differences_of_tables(tables, scratch=scratch, out=out) is out
-        assert (tables == before).all()
-        assert (out == differences_of_tables(before)).all()
+def python_product(matrix, tables):
+    return np.matmul(matrix.astype(object), tables.astype(object))
+
+
+def largest_tables(chance, shape, total):
+    """Tables whose entries along the middle axis add up, in absolute value, to exactly ``total``."""
+    a, n, r = shape
+    cuts = np.sort(chance.integers(0, total, (a, r, n - 1), endpoint=True))
+    edges = np.concatenate([np.zeros((a, r, 1), np.int64), cuts, np.full((a, r, 1), total)], axis=2)
+    return np.swapaxes(np.diff(edges), 1, 2) * chance.choice([-1, 1], shape)
+
+
+@given(
+    n=st.integers(1, 70),
+    m=st.integers(1, 5),
+    rest=st.integers(1, 4),
+    bits=st.integers(0, 62),
+    share=st.integers(0, 62),
+    seed=st.integers(0, 999),
+)
+def test_products_are_those_of_python_integers(n, m, rest, bits, share, seed):
+    """The largest entry and the total together have up to 63 bits, split between them in every way."""
+    chance = np.random.default_rng(seed)
+    share = min(share, bits)
+    entry, total = 2**share, 2 ** (bits - share)
+    matrix = chance.integers(-entry, entry, (m, n), endpoint=True)
+    matrix[0, 0] = entry
+    tables = largest_tables(chance, (3, n, rest), total)
+    found = exact_product(matrix, tables, total)
+    assert found.dtype == np.int64
+    assert (found == python_product(matrix, tables)).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("bits", [0, 1, 20, 40, 52, 53, 54, 61])
+@pytest.mark.parametrize("n", [2, 8, 33, 64, 200])
+def test_the_largest_sums_there_can_be_are_exact(n, bits, sign):
+    """All of the total in one cell, or spread evenly; entries of one sign, so that nothing cancels; odd, not round."""
+    total = 2**62 - 2 ** (62 - bits) + 1 if bits > 53 else 2**bits + 1
+    for entry in (1, 3, 2**20 + 1):
+        if entry * total >= 2**63:
+            continue
+        matrix = np.full((2, n), entry)
+        matrix[1] -= np.arange(n) % 2
+        tables = np.zeros((2, n, 2), dtype=np.int64)
+        tables[0, n // 2] = sign * total
+        tables[1] = sign * (total // n)
+        assert (exact_product(matrix, tables, total) == python_product(matrix, tables)).all()
+
+
+class Watched(np.ndarray):
+    """Tables of which every matrix product says whether it was in floating point, where none may exceed `EXACT`."""
+
+    made: ClassVar[list[str]] = []
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **how):
+        plain = [np.asarray(each) for each in inputs]
+        how |= {} if out is None else {"out": tuple(map(np.asarray, out))}
+        if ufunc is np.matmul:
+            self.made.append(plain[0].dtype.name)
+            largest = np.abs(plain[0]).astype(object) @ np.abs(plain[1]).astype(object)
+            assert plain[0].dtype == np.int64 or largest.max() <= EXACT
+        found = getattr(ufunc, method)(*plain, **how)
+        return found.view(Watched) if isinstance(found, np.ndarray) else found
+
+
+@pytest.mark.parametrize(
+    ("n", "entry", "total", "expected"),
+    [
+        (7, 5, 2**33, ["int64"]),
+        (8, 2**20, 2**33, ["float64"]),
+        (100, 2**20, 2**33, ["float64"]),
+        (100, 2**20, 2**33 + 1, ["float64"] * 2),
+        (100, 2**12, 2**50, ["float64"] * 2),
+        (16, 2**12, 2**50, ["int64"]),
+        (100, 2**36, 2**26, ["float64"] * 3),
+        (100, 2**45, 2**17, ["int64"]),
+        (100, 2**50, 2**12, ["int64"]),
+    ],
+)
+def test_the_bounds_decide_how_many_limbs_there_are_and_none_exceeds_double_precision(n, entry, total, expected):
+    """Empty tables go the same way as full ones: the time tells nothing about the counts."""
+    matrix = np.full((2, n), entry)
+    matrix[1, ::2] *= -1
+    full = largest_tables(np.random.default_rng(1), (2, n, 3), total)
+    for tables in (full, np.zeros_like(full), -np.abs(full)):
+        Watched.made.clear()
+        found = exact_product(matrix, tables.view(Watched), total)
+        assert Watched.made == expected
+        assert (np.asarray(found) == python_product(matrix, tables)).all()
+
+
+def test_floats_stand_for_whole_numbers_in_one_function_only():
+    tree = ast.parse(inspect.getsource(inspect.getmodule(exact_product)))
+    # Maps have a product in floats, too.
+    tree.body = [node for node in tree.body if getattr(node, "name", "") != "dense_integers"]
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Div)
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+    into = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype"
+    ]
+    assert sorted(into) == [
+        "matrix.astype(np.float64)",
+        "matrix.astype(np.float64)",
+        "products.astype(np.int64)",
+        "tables.astype(np.float64)",
+    ]

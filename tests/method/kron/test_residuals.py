@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from residualplanner.method.kron import ProductMap, Scratch, rebuilding, subtracting, tables_of_residuals
-from residualplanner.method.kron.arrays import namespace
-from residualplanner.method.kron.axis_maps import DENSE_LIMIT, merged_axes
+from residualplanner.method.kron import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
 
 LIBRARIES = [np, array_api_strict]
 #: Short axes, axes that are merged, and axes beyond the limit of matrix products.
@@ -77,12 +75,6 @@ def test_tables_of_residuals_are_the_sum_over_subsets_of_eq_10(xp, shape, rows):
     np.testing.assert_allclose(np.asarray(found), expected.reshape(4, *shape), atol=1e-12)
 
 
-def test_integers_in_double_precision_have_exact_residuals():
-    tables = np.random.default_rng(1).integers(0, 2**40, (5, 3, 4, 40)).astype(np.float64)
-    expected = apply(map(dense.subtraction, (3, 4, 40)), tables.astype(object))
-    assert (residuals_of_tables(tables) == expected).all()
-
-
 @pytest.mark.parametrize("shape", [*SHAPES, (4, 8), (31,), (10, 10), (7, 3)], ids=str)
 def test_a_table_is_the_same_to_the_last_bit_whatever_it_is_stacked_with(shape):
     tensors = random_tables(67, *shape)
@@ -111,19 +103,6 @@ def test_results_do_not_lie_in_memory_that_is_used_again():
     first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
     tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
     assert first.tolist() == [[3.0, 1.0]]
-
-
-@given(shapes=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), max_size=8))
-def test_merged_axes_keep_their_order_and_stay_below_the_limit(shapes):
-    columns, rows = tuple(n for n, _ in shapes), tuple(m for _, m in shapes)
-    merged = merged_axes(columns, rows)
-    assert list(itertools.chain(*merged)) == list(range(len(shapes)))
-
-    def widest(axes):
-        return max(math.prod(columns[axis] for axis in axes), math.prod(rows[axis] for axis in axes))
-
-    assert all(len(axes) == 1 or widest(axes) <= DENSE_LIMIT for axes in merged)
-    assert all(widest([*left, right[0]]) > DENSE_LIMIT for left, right in itertools.pairwise(merged))
 
 
 def test_arrays_of_no_or_of_several_libraries_are_refused():

@@ -46,13 +46,6 @@ def test_a_float_of_any_precision_never_buys_more_than_it_is_or_looks_like_and_s
 
 
 @checked
-@given(value=st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
-def test_an_exact_number_is_kept_exactly(value):
-    assume(value > 0)
-    assert (pcost(value).pcost_exact, zcdp(value).pcost_exact, gdp(value).pcost_exact) == (value, 2 * value, value**2)
-
-
-@checked
 @given(value=positive)
 def test_floats_are_the_smallest_that_are_not_below_the_exact_numbers(value):
     budget = zcdp(Fraction(value) * Fraction(10**20 + 7, 10**20))
@@ -75,16 +68,6 @@ def test_a_budget_from_epsilon_and_delta_gives_no_more_than_epsilon_and_hardly_l
         assert epsilon * (1 - 1e-9) <= budget.epsilon(delta, noise=noise) <= epsilon
     assert budgets["gaussian"].delta(epsilon, noise="gaussian") <= delta
     assert budgets["gaussian"].pcost_exact > budgets["discrete"].pcost_exact
-
-
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-def test_promises_are_those_of_the_curves_and_for_gaussian_noise_those_of_mu(budget):
-    cost, mu_squared = budget.pcost_exact, Fraction(budget.mu) ** 2
-    assert budget.epsilon(1e-6) == rp.privacy.ZCDP.epsilon(cost, 1e-6)
-    assert budget.delta(0.3) == rp.privacy.ZCDP.delta(cost, 0.3) >= budget.delta(0.3, noise="gaussian")
-    exact = budget.epsilon(1e-6, noise="gaussian")
-    assert exact <= rp.privacy.GDP.epsilon(mu_squared, 1e-6) <= exact * (1 + 1e-12)
-    assert budget.delta(0.3, noise="gaussian") <= rp.privacy.GDP.delta(mu_squared, 0.3)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -205,29 +188,23 @@ def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"pcost": "3/1"}, "not what its statement"),
-        ({"pcost": "1000000000000000001/1000000000000000000"}, "not what its statement"),
-        ({"pcost": "1/2"}, "not what its statement"),
-        ({"given": ["0.4"]}, "not what its statement"),
-        ({"notion": "gdp"}, "not what its statement"),
-        ({"pcost": 1.0}, "positive rational"),
-        ({"pcost": "1"}, "positive rational"),
-        ({"pcost": "-1/1"}, "positive rational"),
-        ({"pcost": "0/1"}, "positive rational"),
-        ({"pcost": "1/0"}, "positive rational"),
-        ({"pcost": "1/1\n"}, "positive rational"),
-        ({"pcost": "١/1"}, "positive rational"),
-        ({"pcost": "1/" + "1" * 4000}, "positive rational"),
+        *(
+            ({"pcost": cost}, "not what its statement")
+            for cost in ("3/1", "1000000000000000001/1000000000000000000", "1/2")
+        ),
+        *((change, "not what its statement") for change in ({"given": ["0.4"]}, {"notion": "gdp"})),
+        *(
+            ({"pcost": cost}, "positive rational")
+            for cost in (1.0, "1", "-1/1", "0/1", "1/0", "1/1\n", "١/1", "1/" + "1" * 4000)
+        ),
         ({"pcost": "1/" + "1" * 2900}, "too many digits"),
         ({"notion": None}, "notion must be a string"),
         ({"notion": "renyi"}, "notion must be one of"),
         ({"given": "0.5"}, "list of strings"),
-        ({"given": [0.5]}, "given by 1 numbers"),
-        ({"given": []}, "given by 1 numbers"),
+        *(({"given": given}, "given by 1 numbers") for given in ([0.5], [])),
         ({"given": ["nan"]}, "positive and finite"),
         ({"given": ["1e-999999999"]}, "too many digits"),
-        ({"noise": "gaussian"}, "noise belongs to"),
-        ({"noise": ["gaussian"]}, "noise belongs to"),
+        *(({"noise": noise}, "noise belongs to") for noise in ("gaussian", ["gaussian"])),
         ({"extra": 1}, "no others"),
     ],
 )

@@ -113,10 +113,6 @@ def test_a_matrix_that_does_not_fit_says_why(attribute, matrix, message):
         Custom(matrix).require_fit(attribute)
 
 
-def test_an_attribute_of_one_value_may_be_queried():
-    Custom([[3]]).require_fit(Attribute("a", 1))
-
-
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [

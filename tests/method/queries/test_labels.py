@@ -4,8 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kinds import tied as tied_kind
 from residualplanner import Attribute, Bins, Hierarchy, Identity, Prefix, Range
-from residualplanner.method.queries.kind import labels_in_words, meanings_of, tied_kind
+
+
+def meanings_of(kind, attribute):
+    return kind.columns_beside(attribute).get("meaning")
+
 
 AGES = Attribute("age", bins=Bins([0, 18, 65]), unknown="Other", missing="Not stated")
 GRADES = Attribute("grade", labels={"a": "good", "b": "fair", "c": "same"}, missing="Not graded")
@@ -53,37 +58,10 @@ def test_runs_say_which_labels_of_their_own_they_hold():
     assert Prefix().labels(MONTHS)[1] == "≤ 2020-02"
 
 
-def test_bands_are_of_values_and_labels_of_their_own_are_bands_themselves():
-    labels = Hierarchy([2]).labels(Attribute("size", 3, unknown="Other", missing="Not stated"))
-    assert labels == ("(total)", "0 – 1", "2", "Other", "Not stated", "0", "1")
-    grouped = Hierarchy([{"low": [0, "1"], "rest": [2, "Not stated"]}])
-    assert grouped.labels(Attribute("size", 3, missing="Not stated"))[:3] == ("(total)", "low", "rest")
-
-
-@given(size=st.integers(1, 6), kind=st.sampled_from([Identity(), Prefix(), Range(), Hierarchy([2]), Hierarchy([4, 2])]))
-def test_every_answer_has_one_label_and_one_meaning(size, kind):
-    labels = {chr(97 + code): f"meaning {code}" for code in range(size)}
-    attribute = Attribute("a", labels=labels, unknown="Other", missing="Not stated")
-    tied = tied_kind(kind, attribute)
-    found = tied.labels(attribute)
-    assert len(found) == len(set(found)) == len(tied.matrix(size + 2)) == len(meanings_of(tied, attribute))
-
-
-@given(size=st.integers(1, 5), own=st.booleans(), kind=st.sampled_from([Identity(), Prefix(), Range()]))
-def test_the_label_of_a_run_names_its_ends_and_its_own_labels(size, own, kind):
-    names = [chr(97 + code) for code in range(size)]
-    attribute = Attribute("a", labels=names, missing="Not stated" if own else "error")
-    for label, row in zip(kind.labels(attribute), kind.matrix(attribute.size), strict=True):
-        assert ("Not stated" in label) == (own and row[-1] == 1)
-        last = max((code for code in range(size) if row[code]), default=None)
-        assert last is None or names[last] in label
-
-
 def test_meanings_follow_the_labels_of_every_kind():
     assert meanings_of(Identity(), GRADES) == ("good", "fair", "same", "Not graded")
     assert meanings_of(Prefix(), GRADES) == ("≤ good", "≤ fair", "≤ same", "≤ same or Not graded")
     assert meanings_of(Range(), GRADES)[1] == "good – fair"
     tied = tied_kind(Hierarchy([{"passed": ["a", "b"], "rest": ["c", "Not graded"]}]), GRADES)
     assert meanings_of(tied, GRADES) == ("(total)", "passed", "rest", "good", "fair", "same", "Not graded")
-    assert labels_in_words(tied, GRADES)[2:5] == ("rest", "a (good)", "b (fair)")
     assert meanings_of(Identity(), AGES) is None

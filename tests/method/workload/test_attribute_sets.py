@@ -6,14 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from random_plans import basis_of
-from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.method.workload import closure
+from more.limits import limited
 from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.method.workload.closure import downward_closure, least_subsets, subset_products
 
@@ -88,51 +86,6 @@ def test_the_closure_has_every_subset_once_without_trivial_attributes_and_finds_
                 assert position == expected(i for bit, i in enumerate(row) if j >> bit & 1) >= 0
 
 
-def test_the_empty_closure_finds_nothing():
-    closure = downward_closure(AttributeSets.of([], attribute_count=3))
-    assert len(closure) == 0
-    assert closure.positions_of(np.array([[0, 1], [0, 2]])).tolist() == [-1, -1]
-    assert closure.positions_of(np.empty((1, 0), dtype=np.int32)).tolist() == [-1]
-
-
-#: Some are equal without being the same object, some have the same size and differ.
-BASES = [
-    *(basis_of(size, None) for size in (1, 2, 3, 10**12, 2**62, 3)),
-    *(basis_of(len(B[0]), B) for B in ([[1, 0, 0]], [[1, 0, 0], [0, 1, 0]], [[1, 0, 0]], [[2, 0]])),
-]
-
-
-def key_of(basis):
-    return basis.size, None if basis.matrix is None else basis.matrix.tolist()
-
-
-@settings(max_examples=20)
-@given(collections(), st.data())
-def test_basis_groups_are_the_sets_with_the_same_bases_in_order(collection, data):
-    count, given_sets = collection
-    pool = data.draw(st.lists(st.sampled_from(BASES), min_size=1, max_size=7))
-    bases = [pool[i % len(pool)] for i in range(count)]
-    sets = AttributeSets.of(given_sets, attribute_count=count)
-    groups = basis_groups(rp.strategies.constant_strategy(sets, bases))
-    keys = [[key_of(bases[i]) for i in members] for members in sets]
-    assert [[key_of(basis) for basis in groups.bases[group]] for group in groups.group.tolist()] == keys
-    assert len(groups.bases) == len({str(key) for key in keys})
-    assert list(groups.shapes) == [tuple(basis.size for basis in found) for found in groups.bases]
-    orders = [len(shape) for shape in groups.shapes]
-    assert orders == sorted(orders)
-    if all(basis.matrix is None for basis in bases):
-        assert list(groups.shapes) == sorted(groups.shapes, key=lambda shape: (len(shape), shape))
-    for group, (found, members) in enumerate(zip(groups.bases, groups.members, strict=True)):
-        assert members.tolist() == [number for number, other in enumerate(groups.group.tolist()) if other == group]
-        assert groups.row[members].tolist() == list(range(len(members)))
-        assert groups.answer_shapes[group] == tuple(basis.answers for basis in found)
-        without = [basis.size for basis in found if basis.matrix is None]
-        assert groups.divisor(group) == math.prod(without)
-        assert groups.noise_shape(group) == tuple(
-            len(basis.matrix) if basis.matrix is not None else basis.size for basis in found
-        )
-
-
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30_000), st.integers(0, 2)), max_size=12))
 def test_row_numbers_are_ranks_in_lexicographic_order(rows):
     ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
@@ -189,8 +142,8 @@ def test_no_sets_have_fewer_subsets_than_that(family):
     assert len(dense.closure([tuple(sorted(members)) for members in family])) >= least_subsets(len(family), 3)
 
 
-def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time(monkeypatch):
+def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time():
     collection = [tuple(range(start, start + 6)) for start in (0, 1, 3, 8)] + [(0, 13), (5,)]
-    monkeypatch.setattr(closure, "_CANDIDATES", 3)
-    found = downward_closure(AttributeSets.of(collection, attribute_count=14))
+    with limited("method.workload.closure", _CANDIDATES=3):
+        found = downward_closure(AttributeSets.of(collection, attribute_count=14))
     assert list(found) == dense.closure(collection)

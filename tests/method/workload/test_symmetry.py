@@ -77,22 +77,6 @@ def test_sets_in_one_orbit_are_exchanged_by_a_symmetry_of_the_workload(problem):
     assert orbits.query[orbits.representative].tolist() == list(range(len(orbits.query_size)))
 
 
-@pytest.mark.parametrize("up_to", [1, 2, 3])
-def test_equal_attributes_have_one_orbit_per_order(up_to):
-    workload = marginals(Domain({f"x{i}": 4 for i in range(9)}), up_to=up_to)
-    orbits = workload_orbits(workload, workload.domain.sizes, workload.weights)
-    np.testing.assert_array_equal(orbits.query, workload.orders)
-    np.testing.assert_array_equal(orbits.member, workload.closure.orders)
-
-
-def test_two_classes_of_attributes_are_told_apart():
-    sizes = (2, 3, 2, 3, 2, 3)
-    workload = marginals(Domain(dict(zip(NAMES, sizes, strict=False))), order=2)
-    orbits = workload_orbits(workload, sizes, workload.weights)
-    assert sorted(orbits.query_size.tolist()) == [3, 3, 9]
-    assert sorted(orbits.member_size.tolist()) == [1, 3, 3, 3, 3, 9]
-
-
 def test_classes_of_one_size_that_occur_differently_are_told_apart():
     left, right = range(4), range(4, 8)
     weights = {pair: 1.0 for side in (left, right) for pair in itertools.combinations(side, 2)}

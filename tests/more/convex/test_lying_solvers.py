@@ -68,7 +68,7 @@ def liar(answer: str, dual: str, status: str | None = "optimal"):
 def test_a_wrong_answer_never_overspends_nor_understates_its_gap(solver, answer, dual):
     solver(liar(answer, dual))
     if answer in NO_NOISE:
-        with pytest.raises(rp.errors.SolverError, match=r"stopped without an answer|not all positive and finite"):
+        with pytest.raises(rp.errors.SolverError, match="not all positive and finite"):
             rp.select(WORKLOAD, budget=rp.pcost(1), loss=weighted_cells)
         return
     plan = rp.select(WORKLOAD, budget=rp.pcost(1), loss=weighted_cells)
@@ -125,5 +125,5 @@ def test_a_solver_that_fails_or_leaves_no_answer_is_named_with_its_own_words(sol
     with pytest.raises(rp.errors.SolverError, match=f"ECOS failed: {error}; try another of .*CLARABEL"):
         rp.select(WORKLOAD, budget=rp.pcost(1), loss=rp.losses.ConvexLoss(cvxpy.max, "ECOS"))
     solver(leave)
-    with pytest.raises(rp.errors.SolverError, match="the solver stopped without an answer; try another solver"):
+    with pytest.raises(rp.errors.SolverError, match="not all positive and finite"):
         rp.select(WORKLOAD, budget=rp.pcost(1), loss=cvxpy.max)

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import array_api_strict
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -16,8 +17,13 @@ from benchmarks.thresholds import RMSE
 from kinds import read_kind
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
 from residualplanner import Matching
-from residualplanner.method.strategy.variances import subtraction_numbers
-from residualplanner.more.searches.joint_choice import cell_groups
+from residualplanner.more.queries.thresholds import (
+    threshold_count,
+    threshold_distance,
+    threshold_factor,
+    threshold_map,
+    threshold_probability,
+)
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
 
@@ -63,24 +69,6 @@ def test_variances_covariances_and_errors_are_those_of_least_squares(plan, seed)
         assert plan.max_variances[number] == pytest.approx(variances.max(), rel=1e-8)
         mean = math.sqrt(2 / math.pi) * np.sqrt(variances).mean()
         assert plan.errors()["expected_abs_error"][number] == pytest.approx(mean, rel=1e-7)
-
-
-@pytest.mark.slow
-def test_variances_are_those_of_least_squares_where_bases_vary_by_set_beside_a_threshold():
-    joint = {name: Matching(1) for name in "bc"}
-    queries = [
-        {"a": rp.Prefix()},
-        {"a": rp.Identity(), **joint},
-        {"a": rp.Identity(), "d": rp.Prefix()},
-        {"d": rp.Range()},
-    ]
-    workload = rp.Workload(rp.Domain({"a": 5, "b": 3, "c": 2, "d": 4}), queries, weights=[1, 3, 1, 1])
-    plan = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
-    assert plan.strategy.varying.any()
-    assert plan.loss_value < rp.select(workload, budget=rp.pcost(1)).loss_value
-    assert plan.loss_value == pytest.approx(workload.weights * workload.cells @ plan.average_variances, rel=1e-6)
-    for query in workload:
-        np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), rtol=1e-6, atol=1e-7)
 
 
 def dense_bound(workload):
@@ -132,29 +120,6 @@ def test_the_largest_cell_beside_other_kinds_has_no_better_noise():
     problem = cp.Problem(cp.Minimize(cp.max(variances)), [cost <= 1])
     assert plan.loss_value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-4)
     assert plan.gap < 1e-5
-
-
-def test_a_search_for_bases_of_the_largest_cell_weighs_cells_by_their_variances():
-    workload = rp.Workload(TRIPLE, [rp.Threshold(("a", "b", "c"), 1), rp.Threshold(("b", "c"), 1), ("a", "b")])
-    plan = rp.select(workload, budget=rp.pcost(1))
-    every, none = np.arange(len(workload)), np.full(workload.uses.shape, -1)
-    numbers, member = subtraction_numbers(workload.domain.sizes), np.arange(len(workload.closure))
-    rest = (np.empty(0, dtype=np.int64), numbers, member, np.ones(len(workload)))
-    for group in cell_groups(workload, every, none, *rest):
-        found = group.variances(np.empty((0, 2, 0)), plan.noise_variances)
-        np.testing.assert_allclose(found, plan.average_variances[group.queries])
-
-
-@settings(max_examples=15)
-@given(problem=threshold_workloads(exchangeable=True), seed=st.integers(0, 99))
-def test_a_convex_loss_has_no_better_noise_of_the_same_cost(problem, seed):
-    workload, _ = problem
-    weights = workload.weights
-    plan = rp.select(workload, budget=rp.pcost(1), loss=rp.losses.ConvexLoss(lambda v: weights @ v))
-    moved = plan.noise_variances * np.exp(np.random.default_rng(seed).normal(scale=0.3, size=len(plan.closure)))
-    other = plan_by_hand(workload, plan.strategy, moved)
-    mine, theirs = (each.average_variances @ workload.weights * each.pcost for each in (plan, other))
-    assert mine <= theirs * (1 + 1e-6)
 
 
 def test_a_residual_on_which_no_threshold_depends_costs_next_to_nothing_and_may_be_measured():
@@ -234,7 +199,7 @@ def test_an_attribute_of_a_threshold_has_the_subtraction_basis_whatever_else_it_
 @pytest.mark.parametrize("at_least", [0, -1, 1.5, True, "1", None])
 def test_a_file_with_an_impossible_number_of_matches_is_refused(at_least):
     assert read_kind(Matching(2).to_json()) == Matching(2)
-    with pytest.raises(rp.errors.FileFormatError, match="an invalid kind 'matching'"):
+    with pytest.raises(rp.errors.FileFormatError, match="kind 'matching'"):
         read_kind({"kind": "matching", "at_least": at_least})
 
 
@@ -247,3 +212,80 @@ def test_a_threshold_that_every_record_meets_is_as_accurate_as_the_total_however
     assert plan.errors().set_index("query")["std_err"].iloc[-1] ** 2 == pytest.approx(
         float(plan.variance(())), rel=1e-9
     )
+
+
+@st.composite
+def thresholds(draw, *, least=1, orders=4):
+    sizes = draw(st.lists(st.integers(least, 4), min_size=1, max_size=orders))
+    return tuple(sizes), draw(st.integers(1, len(sizes)))
+
+
+def matrix(sizes, at_least):
+    return dense.threshold(sizes, tuple(range(len(sizes))), at_least)
+
+
+def integers(*shape):
+    return np.random.default_rng(math.prod(shape)).integers(0, 9, shape)
+
+
+@pytest.mark.parametrize("xp", [np, array_api_strict], ids=lambda xp: xp.__name__)
+@given(threshold=thresholds())
+def test_the_map_counts_the_records_that_match_often_enough(xp, threshold):
+    sizes, at_least = threshold
+    table = integers(*sizes)
+    found = threshold_map(xp.asarray(table), at_least)
+    assert type(found) is type(xp.asarray(table))
+    np.testing.assert_array_equal(np.asarray(found).ravel(), matrix(sizes, at_least) @ table.ravel())
+
+
+def test_tables_of_a_stack_and_other_axes_are_mapped_each_for_itself():
+    stack = integers(2, 3, 5, 4)
+    found = threshold_map(stack, 1, axes=(1, 3))
+    for first, other in itertools.product(range(2), range(5)):
+        np.testing.assert_array_equal(found[first, :, other], threshold_map(stack[first, :, other], 1))
+
+
+@given(threshold=thresholds(), seed=st.integers(0, 9))
+def test_the_tail_is_the_sum_over_all_outcomes(threshold, seed):
+    sizes, at_least = threshold
+    p = np.random.default_rng(seed).random((len(sizes), 3))
+    expected = sum(
+        np.prod([q if hit else 1 - q for q, hit in zip(p, outcome, strict=True)], axis=0)
+        for outcome in itertools.product([False, True], repeat=len(sizes))
+        if sum(outcome) >= at_least
+    )
+    np.testing.assert_allclose(threshold_probability(list(p), at_least), expected, rtol=1e-13)
+
+
+@given(threshold=thresholds(least=2), data=st.data())
+def test_two_records_differ_in_as_many_cells_as_counting_says(threshold, data):
+    sizes, at_least = threshold
+    agreeing = data.draw(st.sets(st.sampled_from(range(len(sizes)))))
+    answers = matrix(sizes, at_least).reshape(-1, *sizes)
+    first, other = np.zeros(len(sizes), dtype=int), np.array([int(i not in agreeing) for i in range(len(sizes))])
+    expected = np.abs(answers[(..., *first)] - answers[(..., *other)]).sum()
+    assert threshold_distance(sizes, at_least, agreeing=tuple(agreeing)) == expected
+
+
+@given(threshold=thresholds())
+def test_a_residual_is_an_eigenvector_of_the_map_and_every_record_counts_as_often_as_counting_says(threshold):
+    sizes, at_least = threshold
+    columns = matrix(sizes, at_least).sum(axis=0)
+    np.testing.assert_array_equal(columns, threshold_count(sizes, at_least))
+    answers, whole = matrix(sizes, at_least), tuple(range(len(sizes)))
+    for part in dense.subsets(whole):
+        vectors = dense.residual(sizes, part)
+        np.testing.assert_array_equal(vectors @ answers, threshold_factor(sizes, part, at_least) * vectors)
+
+
+@pytest.mark.parametrize("at_least", [0, 3, -1, True, 1.5])
+def test_a_threshold_that_no_record_or_every_record_meets_is_refused(at_least):
+    message = f"from 1 to 2, the number of the threshold's attributes, got {at_least}"
+    for function, first in (
+        (threshold_map, np.ones((2, 2))),
+        (threshold_probability, [0.5, 0.5]),
+        (threshold_count, (2, 2)),
+        (threshold_distance, (2, 2)),
+    ):
+        with pytest.raises(rp.errors.WorkloadError, match=message):
+            function(first, at_least)

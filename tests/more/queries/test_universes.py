@@ -1,13 +1,17 @@
 """Queries about some of the records are written, ordered and collected into families."""
 
 import itertools
+import math
 
+import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dense
 import residualplanner as rp
-from universes import DOMAIN, universes
+from random_plans import mechanism
+from universes import DOMAIN, universe_workloads, universes
 
 WIDE = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2, "one": 1})
 
@@ -92,3 +96,106 @@ def test_something_else_than_a_query_is_refused_and_a_name_that_is_written_twice
         rp.Among(query, where={"employed": "yes"})
     with pytest.raises(rp.errors.DomainError, match="occurs twice"):
         rp.Workload(DOMAIN, [rp.Among(("age", "age"), where={"employed": "yes"})])
+
+
+EMPLOYED = {"employed": "yes"}
+
+
+@settings(max_examples=12)
+@given(problem=universe_workloads())
+def test_cost_and_variances_are_those_of_explicit_matrices(problem):
+    workload, queries = problem
+    plan = rp.select(workload, budget=rp.pcost(1))
+    answers, covariance = mechanism(plan)
+    assert dense.privacy_cost(answers, covariance) == pytest.approx(plan.pcost, rel=1e-9)
+    for query, rows in queries:
+        found = dense.least_squares_covariance(answers, covariance, rows)
+        np.testing.assert_allclose(plan.covariance(query), found, rtol=1e-6, atol=1e-6 * found.max())
+        np.testing.assert_allclose(plan.variance(query).ravel(), np.diag(found), rtol=1e-6)
+        weights = np.arange(1.0, 1 + len(rows))
+        shaped = weights.reshape(plan.variance(query).shape)
+        assert plan.combination_variance(query, shaped) == pytest.approx(weights @ found @ weights, rel=1e-6)
+
+
+@settings(max_examples=12)
+@given(problem=universe_workloads())
+def test_the_singular_value_bound_is_that_of_all_rows_or_above_and_below_every_plan(problem):
+    workload, queries = problem
+    numbers = [list(workload).index(next(iter(rp.Workload(workload.domain, [query])))) for query, _ in queries]
+    rows = np.vstack([*{number: rows for number, (_, rows) in zip(numbers, queries, strict=True)}.values()])
+    expected = np.linalg.svd(rows, compute_uv=False).sum() ** 2 / rows.shape[1]
+    assert rp.losses.svd_bound(workload) >= expected * (1 - 1e-6)
+    assert rp.losses.svd_bound(workload) <= rp.select(workload, budget=rp.pcost(1)).loss_value * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.25, 9.0])
+@pytest.mark.parametrize("labels", ["yes", ["yes", "part time"]])
+def test_the_same_tables_of_everybody_and_of_some_have_the_least_sum_of_all_mechanisms(weight, labels):
+    tables = [(), ("age",), ("sex",), ("age", "sex")]
+    among = [rp.Among(table, where={"employed": labels}) for table in tables]
+    weights = [1.0] * len(tables) + [weight] * len(tables)
+    both = rp.select(rp.Workload(DOMAIN, tables + among, weights=weights), budget=rp.pcost(1))
+    everybody = rp.select(rp.Workload(DOMAIN, tables), budget=rp.pcost(1))
+    factor = 1 + weight / 2 + math.sqrt(weight + weight**2 / 4)
+    assert both.loss_value == pytest.approx(factor * everybody.loss_value, rel=1e-5)  # (109)
+
+
+def test_tables_of_the_employed_alone_cost_nothing_for_all_others():
+    tables = [("age",), ("sex",), ("age", "sex")]
+    others = rp.Domain({name: DOMAIN[name] for name in ("age", "sex")})
+    alone = rp.select(rp.Workload(others, tables), budget=rp.pcost(1))
+    among = rp.Workload(DOMAIN, [rp.Among(table, where=EMPLOYED) for table in tables])
+    for loss in ("sum", "max"):
+        expected = rp.select(alone.workload, budget=rp.pcost(1), loss=loss).loss_value
+        assert rp.select(among, budget=rp.pcost(1), loss=loss).loss_value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["sum", "max"])
+def test_what_no_query_needs_gets_next_to_no_part_of_the_budget(loss):
+    among = rp.Workload(DOMAIN, [rp.Among(("age", "sex"), where=EMPLOYED)])
+    plan = rp.select(among, budget=rp.pcost(1), loss=loss, bases={"employed": [[1, 0, 0], [0, 1, -1]]})
+    np.testing.assert_allclose(plan.variance(rp.Among(("age", "sex"), where=EMPLOYED)), 1, rtol=1e-6)
+    needed = plan.noise_variance_of["age", "sex", "employed"]
+    assert plan.noise_variance_of["age", "sex"] > 1e8 * needed
+    assert math.isfinite(plan.noise_variances.max())
+
+
+def test_error_tables_name_the_universe_and_count_the_axes():
+    queries = [
+        (),
+        ("sex", "age"),
+        rp.Among((), EMPLOYED),
+        rp.Among({"age": rp.Prefix(), "sex": rp.Identity()}, EMPLOYED),
+    ]
+    queries += [rp.Among(("employed", "sex"), {"employed": ["yes", "no"], "age": "[18, 65)"})]
+    errors = rp.select(rp.Workload(DOMAIN, queries), budget=rp.pcost(1)).errors()
+    assert errors[["query", "kinds", "order", "cells"]].values.tolist() == [
+        ["(total)", "", 0, 1],
+        ["(total) among employed: yes", "", 0, 1],
+        ["sex × age", "identity × identity", 2, 8],
+        ["age × sex among employed: yes", "prefix × identity", 2, 8],
+        ["employed × sex among employed: yes or no, age: [18, 65)", "identity × identity", 2, 4],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "error", "message"),
+    [
+        (
+            {"employed": "retired"},
+            rp.errors.DomainError,
+            "'employed' has no value 'retired'; its values are",
+        ),
+        ({"employed": "yess"}, rp.errors.DomainError, "did you mean 'yes'"),
+        ({"employd": "yes"}, rp.errors.DomainError, "employd"),
+        ({"employed": []}, rp.errors.WorkloadError, "where, 'employed': a selection of no values counts no records"),
+        ({"employed": [None]}, rp.errors.WorkloadError, "where, 'employed': a selection has labels of values"),
+        ({"employed": 1.5}, rp.errors.WorkloadError, "where, 'employed': a selection has labels of values"),
+        (["employed"], rp.errors.WorkloadError, "where must be a mapping from attribute names to labels"),
+    ],
+)
+def test_what_selects_nothing_known_is_refused(where, error, message):
+    with pytest.raises(error, match=message):
+        rp.Workload(DOMAIN, [rp.Among(("age",), where=where)])
+    with pytest.raises(error, match=message):
+        rp.marginals(DOMAIN, order=1, where=where)

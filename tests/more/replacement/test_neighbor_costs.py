@@ -92,19 +92,6 @@ def test_the_worst_pair_is_found_for_any_columns(bases, up_to, seed, is_even):
         assert exact * (1 - 1e-13) <= cost_upper_bound(strategy, noise, REPLACE)
 
 
-@given(case=cases(most_cells=200), seed=seeds)
-def test_rows_of_costs_add_up_to_the_costs(case, seed):
-    noise, costs = random_noise(case.workload, seed), costs_of(case)
-    cells = np.array(list(itertools.product(*map(range, case.sizes)))).reshape(-1, len(case.sizes))
-    first, second = np.random.default_rng(seed).integers(0, len(cells), (2, 5))
-    p = np.array([(n - 1) / n for n in case.sizes])
-    products = np.where(cells[first] == cells[second], p, p - 1)
-    rows = costs.rows(np.stack([np.broadcast_to(p, products.shape)] * 2 + [products], axis=1))
-    np.testing.assert_allclose(rows @ (1 / noise), pairwise(case, noise)[first, second], rtol=1e-11, atol=1e-11)
-    assert rows.min() >= 0
-    assert not rows[:, 0].any()
-
-
 @given(
     case=cases(),
     seed=seeds,

@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 import dense
 import residualplanner as rp
 from residualplanner import Attribute, Domain, Identity, Prefix, Workload, load_plan, marginals, pcost, select
-from residualplanner.method.domain.labels import Into
-from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.method.plan.files import plan_to_archive
 from saved_plans import DOMAIN, forge, require_equal, through_a_file
 from strategies import Case, cases, noise_of
@@ -174,29 +171,6 @@ def test_convex_losses_agree_with_the_search_and_have_the_twin_too(solver, funct
         assert plan.gap < 1e-3
 
 
-@pytest.mark.parametrize("sizes", [(3, 3, 3), (2, 2, 2, 2), (4, 4, 4, 2, 2), (3, 3, 3, 3, 3)], ids=str)
-@pytest.mark.parametrize("up_to", [1, 2, 3])
-@pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_symmetric_workloads_are_planned_like_the_unreduced_problem(sizes, up_to, loss):
-    domain = Domain({f"x{i}": n for i, n in enumerate(sizes)})
-    plan = select(marginals(domain, up_to=up_to), budget=pcost(1), loss=loss, neighbors="replace", gap=1e-8)
-    sets = list(plan.closure)
-    ways = [set(way) for way in dense.subsets(range(len(sizes))) if way]
-    rows = np.array([cost_row(sizes, sets, way) for way in ways])
-    rows[:, 0] = 1e-18
-    queries = [members for members in sets if len(members) <= up_to]
-    matrix = dense.variance_coefficients(sizes, queries, sets)
-    if loss == "sum":
-        matrix = np.array([[math.prod(sizes[i] for i in members) for members in queries]]) @ matrix
-    full = minimize_maximum_variance(rows, sparse.csr_array(matrix), pcost=1.0, gap=1e-7)
-    assert full.status == "certified"
-    assert plan.loss_value == pytest.approx(full.loss, rel=2e-7)
-    by_orbit = {}
-    for members, noise in noise_of(plan).items():
-        by_orbit.setdefault(tuple(sorted(sizes[i] for i in members)), set()).add(noise)
-    assert all(len(found) == 1 for found in by_orbit.values())
-
-
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("kind", [Identity(), Prefix()])
 def test_more_than_twenty_attributes_of_few_sorts_are_planned_for_their_exact_cost(loss, kind):
@@ -236,17 +210,6 @@ def test_more_than_twenty_attributes_of_as_many_sorts_have_a_bound_of_the_cost_a
     assert "bound of the cost" in plan.status
 
 
-def test_a_convex_loss_of_many_attributes_is_solved_for_the_exact_cost():
-    workload = marginals(Domain({f"x{i}": 3 for i in range(11)}), order=1)
-    plan = select(workload, budget=pcost(1), loss=cvxpy.max, neighbors="replace")
-    assert plan.loss_value == pytest.approx(
-        select(workload, budget=pcost(1), loss="sum", neighbors="replace").max_variance, rel=1e-6
-    )
-    assert plan.gap <= 1e-6
-    back = select(workload, at_most=plan.loss_value, loss=cvxpy.max, neighbors="replace")
-    assert back.pcost == pytest.approx(1, rel=1e-6)
-
-
 @pytest.mark.parametrize("domain", [ABC, Domain({}), Domain({"k": 1})])
 @pytest.mark.parametrize("loss", ["sum", "max", cvxpy.max])
 def test_the_total_alone_has_nothing_to_protect_where_records_are_replaced(domain, loss):
@@ -268,11 +231,6 @@ def test_dropping_records_is_refused_where_their_number_is_public(rules, queries
         select(workload, budget=pcost(1), neighbors="replace")
     with pytest.raises(rp.errors.BudgetError, match="none may be dropped"):
         replace(select(workload, budget=pcost(1)), neighbors=rp.privacy.Neighbors("replace"), budget=pcost(100))
-
-
-def test_a_label_named_drop_drops_nothing():
-    domain = Domain({"a": Attribute("a", labels=["drop", "keep"], unknown=Into("drop"), missing=Into("keep"))})
-    assert select(marginals(domain, up_to=1), budget=pcost(1), neighbors="replace").pcost <= 1
 
 
 KINDS = [rp.privacy.Neighbors(notion, records) for notion in ("add-remove", "replace") for records in (1, 3)]

@@ -183,7 +183,7 @@ ENTRIES = [
     ("up_to = 1\nwhere = { works = [] }", "expected a label, or a list of labels such as"),
     ("up_to = 1\nwhere = { works = 0.5 }", "expected a label, or a list of labels such as"),
     ("up_to = 1\nwhere = true", "number 1, where: expected a table"),
-    ("up_to = 1\nwhere = { works = 1 }", "'works' has no value 1 to select; its labels are 'true'"),
+    ("up_to = 1\nwhere = { works = 1 }", "'works' has no value 1; its values are"),
     ('order = 1\nkinds = "prefix"', r"\[\[workload\]\] number 1, kinds: expected a table, got 'prefix'"),
     ('order = 1\nkinds = { z = "prefix" }', "unknown attribute 'z'"),
     ('queries = [["age"]]\nkinds = { sex = "prefix" }', "kinds: no table of this entry has the attribute 'sex'; add"),

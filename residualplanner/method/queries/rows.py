@@ -1,10 +1,11 @@
-"""Kinds whose basic matrix is given by its entries, not by a formula."""
+"""The basic matrix of a kind of query, as a sparse matrix; and whether its rows give the total."""
 
 import math
 import reprlib
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,9 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron import SameArray, namespace, sparse_product
-from residualplanner.method.queries.kind import Centered, Kind, Rows
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -29,29 +30,40 @@ _QUICK, _SMALL = 2.0**34, 256
 _CHUNK = 2**22
 
 
-class SparseRows(Rows, Protocol):
-    """Rows that are held as a sparse matrix."""
+@hides(
+    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
+    "sparse_rows weighted_gram"
+)
+class Rows(ABC):
+    """A matrix W (q, n) over the values of one attribute, held as a sparse one unless there is something better.
+
+    No method but ``matrix`` forms it densely.
+    """
 
     @property
     def is_identity(self) -> bool:
-        """No, as far as is known."""
+        """Whether its rows are the values themselves, one after another."""
         return False
 
+    @abstractmethod
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """W without its entries 0, (q, n)."""
+
     def rows(self, size: int) -> int:
-        """How many answers there are: q."""
+        """How many answers an attribute of ``size`` values gets: q."""
         return self.sparse_rows(size).shape[0]
 
     def matrix(self, size: int) -> FloatArray:
-        """The basic matrix W, dense, (q, size)."""
+        """W, dense, (q, n)."""
         dense: FloatArray = self.sparse_rows(size).toarray()
         return dense
 
     def gram(self, size: int) -> FloatArray:
-        """``W^T W``, (size, size)."""
+        """``W^T W``, (n, n)."""
         return _gram(self.sparse_rows(size))
 
     def weighted_gram(self, weights: FloatArray, size: int) -> FloatArray:
-        """``W^T diag(weights) W`` for weights (q,), (size, size)."""
+        """``W^T diag(weights) W`` for weights (q,), (n, n)."""
         return _gram(self.sparse_rows(size), weights)
 
     def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
@@ -59,30 +71,29 @@ class SparseRows(Rows, Protocol):
         rows, constant = _without_constants(self.sparse_rows(size))
         return _gram(sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
 
-    def centered(self, size: int) -> Centered:
-        """Rows without an entry 0 minus the mean of their least and largest entries; all others unchanged."""
+    def centered(self, size: int) -> "Centered":
+        """``W = c 1^T + D``: c the mean of the least and largest entry of rows without an entry 0, and the rest."""
         rows, constant = _without_constants(self.sparse_rows(size))
         return Centered(_Deviations(rows), constant)
 
     def equal_columns(self, size: int) -> IntArray:
-        """The first value that has the same column of W as each, (size,)."""
-        first: dict[tuple[bytes, bytes], int] = {}
-        keys = _columns(self.sparse_rows(size))
-        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+        """The first value that has the same column of W as each, (n,)."""
+        return _firsts(_columns(self.sparse_rows(size)))
 
     def exchangeable_values(self, size: int) -> IntArray:
-        """The first value with the same entries in rows of several values, and equal rows of its own, (size,)."""
+        """Numbers (n,), equal only where values can be exchanged: some order of the rows is unchanged: eq. (113).
+
+        Such have the same entries in rows of several values, and equal rows of their own.
+        """
         rows = self.sparse_rows(size)
         single = np.diff(rows.indptr) == 1
         own = rows[single].tocsc()
         ends = zip(own.indptr[:-1].tolist(), own.indptr[1:].tolist(), strict=True)
         entries = (tuple(sorted(own.data[start:end].tolist())) for start, end in ends)
-        keys = zip(_columns(rows[~single]), entries, strict=True)
-        first: dict[tuple[object, ...], int] = {}
-        return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
+        return _firsts(zip(_columns(rows[~single]), entries, strict=True))
 
     def apply(self, array: SameArray, axis: int) -> SameArray:
-        """W along one axis of an array: that axis goes from n to q entries."""
+        """W along one axis of an array of any library: that axis goes from n to q entries, where the array is."""
         xp = namespace(array)
         values = xp.moveaxis(array, axis, 0)
         size, *others = values.shape
@@ -101,12 +112,19 @@ class SparseRows(Rows, Protocol):
         return forms
 
 
-class SparseKind(SparseRows, Kind, Protocol):
-    """A kind whose rows are held as a sparse matrix; each attribute is answered for itself."""
+class Centered(NamedTuple):
+    """A basic matrix as ``W = c 1^T + D``.
+
+    Residuals other than the total do not depend on c.  Rows such as the days 20,240,101 to 20,240,105 would lose all
+    digits in which their entries differ in products with W.
+    """
+
+    rows: Rows  # D (q, n)
+    constant: FloatArray  # c (q,), or one 0 that stands for all
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Deviations(SparseRows):
+class _Deviations(Rows):
     """The rows (q, n) of a kind without their constant parts: they need not give the total."""
 
     held: sparse.csr_array
@@ -115,6 +133,12 @@ class _Deviations(SparseRows):
         """The rows, (q, size)."""
         del size
         return self.held
+
+
+def _firsts(keys: Iterable[object]) -> IntArray:
+    """For each key the position of the first one that is equal."""
+    first: dict[object, int] = {}
+    return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
 
 
 def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
@@ -128,9 +152,8 @@ def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
-        raise WorkloadError(
-            f"{words} gives nothing but the total of {attribute.name!r}; leave the attribute out of the query instead"
-        )
+        problem = f"{words} gives nothing but the total of {attribute.name!r}"
+        raise WorkloadError(f"{problem}; leave the attribute out of the query instead")
 
 
 def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
@@ -161,10 +184,8 @@ def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None
     if not far.max() <= _TOLERANCE:
         worst = np.argsort(-far, kind="stable")[:3]
         shown = ", ".join(f"{reprlib.repr(attribute.value_labels[code])} {closest[code]:.3g}" for code in worst)
-        raise WorkloadError(
-            f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1: the closest "
-            f"one gives {shown}; add a row of ones"
-        )
+        problem = f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1"
+        raise WorkloadError(f"{problem}: the closest one gives {shown}; add a row of ones")
 
 
 def is_text(label: object) -> bool:
