@@ -17,7 +17,7 @@ WITH_AMOUNTS = [name for name in AMOUNTS if name != "none"]
 WEIGHTED = [name for name in WEIGHTS if name != "none"]
 THRESHOLDED = [name for name in THRESHOLDS if name != "none"]
 COMMANDS = ["release", "plan, measure, reconstruct"]
-FILES = ["csv", "csv.gz", "parquet", "folder"]
+FILES = ["csv", "csv.gz", "Parquet", "folder"]
 NOT_FILES = [name for name in SOURCES if name not in FILES]
 
 
@@ -158,14 +158,14 @@ RULES = [
         "a stream of Arrow batches",
         "`memory=` for several blocks",
         "it can be read only once",
-        {"source": ["arrow, a stream"], "memory": ["in blocks"]},
+        {"source": ["Arrow, stream"], "memory": ["in blocks"]},
         "only once",
     ),
     _refused(
         "a stream of Arrow batches",
         "`measure_in_store`",
         "it can be read only once",
-        {"source": ["arrow, a stream"], "road": ["store"]},
+        {"source": ["Arrow, stream"], "road": ["store"]},
         "only once",
     ),
     _absent("commands read files", {"road": COMMANDS, "source": NOT_FILES}),
