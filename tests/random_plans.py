@@ -21,7 +21,7 @@ from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.queries.kind import Centered, Kind, bordered
+from residualplanner.method.queries.kind import Kind, PlainRows
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, Case, cases, names_of, noise_of, sizes
@@ -146,35 +146,16 @@ def random_kind(
 
 
 @dataclass(frozen=True)
-class MatrixKind:
+class MatrixKind(PlainRows):
     """A kind that is not of the package, written as its basic matrix, everything computed from it by definition."""
 
+    name = "matrix"
+
     entries: tuple[tuple[float, ...], ...]
-    name: str = "matrix"
-    is_identity, at_least = False, 0
-    where, where_words, is_axis = (), "", True
-    is_statistic = False
-    scale = 1.0
-
-    def unit(self, attribute):
-        return ""
-
-    @property
-    def file_word(self):
-        return self.name
-
-    @property
-    def unselected(self):
-        return self
-
-    universe = written = unselected
 
     @property
     def W(self):
         return np.array(self.entries)
-
-    def require_fit(self, attribute):
-        assert attribute.size == self.W.shape[1]
 
     def rows(self, size):
         return len(self.entries)
@@ -182,17 +163,8 @@ class MatrixKind:
     def matrix(self, size):
         return self.W
 
-    def gram(self, size):
-        return self.W.T @ self.W
-
     def weighted_gram(self, weights, size):
         return self.W.T @ np.diag(weights) @ self.W
-
-    def augmented_gram(self, size, weights=None):
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
-
-    def centered(self, size):
-        return Centered(self, np.zeros(1))
 
     def equal_columns(self, size):
         _, first, number = np.unique(self.W, axis=1, return_index=True, return_inverse=True)
