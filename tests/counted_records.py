@@ -55,8 +55,9 @@ def code_of(name, entry):
 def naive_codes(record):
     """The record's codes after the rules, or None where it leaves."""
     codes = []
-    for name, entry in record.items():
-        code, attribute = code_of(name, entry), DOMAIN[name]
+    for name in DOMAIN:
+        attribute, entry = DOMAIN[name], record[name]
+        code = code_of(name, entry)
         if code is None:
             rule = attribute.missing if entry is None else attribute.unknown
             if rule == "drop":
