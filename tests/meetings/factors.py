@@ -23,7 +23,6 @@ class Column:
     """The column ``a``: how it is declared, and its entries."""
 
     declared: Mapping[str, Any]
-    shown: tuple[Any, ...]
     entries: tuple[tuple[Any, ...], ...]
     stranger: Any
     type: pa.DataType
@@ -33,7 +32,6 @@ def _bins(kind: type, type_: pa.DataType) -> Column:
     entries = (("0", "0.3"), ("0.7", "1.05"), ("1.1", "2.4"), ("2.5", "4"))
     return Column(
         {"bins": (0, 0.7, 1.1, 2.5, 4)},
-        ("[0, 0.7)", "[0.7, 1.1)", "[1.1, 2.5)", "[2.5, 4]"),
         tuple(tuple(map(kind, found)) for found in entries),
         kind("4.25"),
         type_,
@@ -41,30 +39,29 @@ def _bins(kind: type, type_: pa.DataType) -> Column:
 
 
 _TEXT = ("01", "02", "NO", "x y")
-_TEXTS = {"labels": _TEXT}, _TEXT, tuple((text,) for text in _TEXT), "1"
+_TEXTS = {"labels": _TEXT}, tuple((text,) for text in _TEXT), "1"
 _DATES = tuple(dt.date(2020, 2, day) for day in (1, 15, 28, 29))
 _MONTHS = tuple((dt.date(2020, month, 1), dt.date(2020, month, 28)) for month in (1, 2, 3, 4))
 _MOMENTS = tuple((dt.datetime(2020, month, 1), dt.datetime(2020, month, 28, 13, 5)) for month in (1, 2, 3, 4))
-_IN_MONTHS = {"months": ("2020-01", "2020-04")}, ("2020-01", "2020-02", "2020-03", "2020-04")
+_IN_MONTHS = {"months": ("2020-01", "2020-04")}
 
 COLUMNS = {
     "text": Column(*_TEXTS, pa.string()),
     "categories": Column(*_TEXTS, pa.dictionary(pa.int8(), pa.string())),
-    "integers": Column({"labels": (3, 5, 7, 11)}, (3, 5, 7, 11), ((3,), (5,), (7,), (11,)), 4, pa.int64()),
-    "codes of 8 bits": Column({"size": 4}, (0, 1, 2, 3), ((0,), (1,), (2,), (3,)), 9, pa.int8()),
-    "truth values": Column({"labels": (True, False)}, (True, False), ((True,), (False,)), None, pa.bool_()),
+    "integers": Column({"labels": (3, 5, 7, 11)}, ((3,), (5,), (7,), (11,)), 4, pa.int64()),
+    "codes of 8 bits": Column({"size": 4}, ((0,), (1,), (2,), (3,)), 9, pa.int8()),
+    "truth values": Column({"labels": (True, False)}, ((True,), (False,)), None, pa.bool_()),
     "floats": _bins(float, pa.float64()),
     "floats of 32 bits": _bins(float, pa.float32()),
     "decimals": _bins(Decimal, pa.decimal128(6, 2)),
     "dates": Column(
         {"labels": _DATES},
-        tuple(map(str, _DATES)),
         tuple((day,) for day in _DATES),
         dt.date(2020, 3, 1),
         pa.date32(),
     ),
-    "months": Column(*_IN_MONTHS, _MONTHS, dt.date(2020, 5, 1), pa.date32()),
-    "moments": Column(*_IN_MONTHS, _MOMENTS, dt.datetime(2020, 5, 1), pa.timestamp("us")),
+    "months": Column(_IN_MONTHS, _MONTHS, dt.date(2020, 5, 1), pa.date32()),
+    "moments": Column(_IN_MONTHS, _MOMENTS, dt.datetime(2020, 5, 1), pa.timestamp("us")),
 }
 
 
