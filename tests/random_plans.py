@@ -16,11 +16,10 @@ import residualplanner as rp
 from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
-from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.queries.kind import PlainRows
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
-from strategies import NAMES, cases, names_of, noise_of, sizes
+from strategies import NAMES, bases_of, cases, names_of, noise_of, sizes
 
 FAMILY = "optimal_by_set"
 IDENTITY = Identity()
@@ -57,11 +56,11 @@ def measured_of(basis):
 
 def base_mechanism(plan, members):
     """The rows that are measured for a set, over the whole domain, and the covariance of its noise at unit variance."""
-    bases = [
-        plan.strategy.basis(members, i) if i in members else subtraction_basis(size)
+    measured = [
+        measured_of(plan.strategy.basis(members, i)) if i in members else dense.by_subtraction(size)
         for i, size in enumerate(plan.domain.sizes)
     ]
-    return dense.base_mechanism(list(map(measured_of, bases)), members)
+    return dense.base_mechanism(measured, members)
 
 
 def base_mechanisms(plan):
@@ -102,7 +101,7 @@ def plan_by_hand(workload, strategy, noise_variances, **told):
 
 
 def basis_of(size, matrix):
-    return subtraction_basis(size) if matrix is None else integer_basis(matrix, "given")
+    return bases_of([size])[0] if matrix is None else integer_basis(matrix, "given")
 
 
 def plan_of(shape, matrices, queries, seed=0, **told):
@@ -233,7 +232,7 @@ def bases_by_set(workload, rng, *, most=3):
             group = np.arange(size) if has_all or len(forms[attribute].width) == 1 else forms[attribute].group
             mine = [random_basis(rng, group) for _ in range(rng.integers(1, most, endpoint=True))]
         else:
-            mine = [subtraction_basis(size)]
+            mine = bases_of([size])
         numbers[attribute] = len(bases) + np.arange(len(mine))
         bases += mine
     closure = workload.closure

@@ -12,9 +12,6 @@ import pytest
 
 from benchmarks import fairness, gain_plot, rap_or_plan, scale
 from benchmarks.audit_rap import audit_row
-from benchmarks.criteria import Criterion
-from benchmarks.parts import joined
-from benchmarks.parts_criteria import PER_TABLE, criteria_of_parts
 from benchmarks.peer_records import compared
 from benchmarks.published_general import K_WAY_PREFIX
 from benchmarks.rap_explanations import Regression, explanations
@@ -361,36 +358,10 @@ def test_ours_is_nearest_in_every_cell(mechanism, order):
 
 # Very many tables.
 
-PARTS = {
-    "measure": {"memory": 2**31, "select_memory": 2**20},
-    "save": {"cpu": 10.0, "bytes_per_cell": 8.2, "files": 160, "memory": 2**27},
-    PER_TABLE: {"cpu": 125.0},
-}
-
 
 def test_the_page_of_very_many_tables_has_the_rows_of_the_results():
     rows = "\n".join(scale.rows())
     assert rows in page("docs/many-tables.md"), "put the output of python -m benchmarks.scale into the page"
-
-
-@pytest.mark.parametrize(
-    ("found", "sign", "is_met"), [(3, "<=", True), (3.1, "<=", False), (3, ">=", True), (2, ">=", False)]
-)
-def test_a_limit_is_met_or_not(found, sign, is_met):
-    one = Criterion("1", "files", found, sign, 3)
-    assert one.is_met is is_met
-    assert ("MISSED" in str(one)) is not is_met
-
-
-def test_a_criterion_of_two_rows_stays_only_with_both():
-    found = criteria_of_parts(PARTS, 100, 3, 1)
-    assert [one.found for one in found if PER_TABLE in one.rows] == [12.5]
-    known = joined({"criteria": [], "rows": {}}, found, PARTS)
-    later = {"save": PARTS["save"] | {"cpu": 5.0}}
-    after = joined(known, criteria_of_parts(later | {"measure": PARTS["measure"]}, 100, 3, 1), later)
-    assert [row["what"] for row in after["criteria"]] == ["CPU seconds", "bytes a cell", "files", "GiB of memory"]
-    assert after["criteria"][0]["found"] == 5.0
-    assert after["rows"].keys() == PARTS.keys()
 
 
 # Pictures: of bases, and the paper's figures 1 to 3.
