@@ -439,11 +439,7 @@ class Built:
 
     def cells(self) -> list[dict[str, Any]]:
         """The values of each cell of the domain, amounts at the ends of their bins."""
-        axes: dict[str, list[Any]] = {
-            "a": list(range(self.size)),
-            "b": [0, 1],
-            "d": list(range(SIZE)),
-        }
+        axes: dict[str, list[Any]] = {"a": list(range(self.size)), "b": [0, 1], "d": list(range(SIZE))}
         if self.amounts:
             edges = self.amounts.edges
             ends = [(b, Fraction(edge)) for b in range(len(edges) - 1) for edge in edges[b : b + 2]]

@@ -31,10 +31,7 @@ class Column:
 def _bins(kind: type, type_: pa.DataType) -> Column:
     entries = (("0", "0.3"), ("0.7", "1.05"), ("1.1", "2.4"), ("2.5", "4"))
     return Column(
-        {"bins": (0, 0.7, 1.1, 2.5, 4)},
-        tuple(tuple(map(kind, found)) for found in entries),
-        kind("4.25"),
-        type_,
+        {"bins": (0, 0.7, 1.1, 2.5, 4)}, tuple(tuple(map(kind, found)) for found in entries), kind("4.25"), type_
     )
 
 
@@ -54,12 +51,7 @@ COLUMNS = {
     "floats": _bins(float, pa.float64()),
     "floats of 32 bits": _bins(float, pa.float32()),
     "decimals": _bins(Decimal, pa.decimal128(6, 2)),
-    "dates": Column(
-        {"labels": _DATES},
-        tuple((day,) for day in _DATES),
-        dt.date(2020, 3, 1),
-        pa.date32(),
-    ),
+    "dates": Column({"labels": _DATES}, tuple((day,) for day in _DATES), dt.date(2020, 3, 1), pa.date32()),
     "months": Column(_IN_MONTHS, _MONTHS, dt.date(2020, 5, 1), pa.date32()),
     "moments": Column(_IN_MONTHS, _MOMENTS, dt.datetime(2020, 5, 1), pa.timestamp("us")),
 }
