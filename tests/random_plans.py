@@ -16,10 +16,11 @@ import residualplanner as rp
 from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.queries.kind import PlainRows
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
-from strategies import NAMES, bases_of, cases, names_of, noise_of, sizes
+from strategies import NAMES, cases, names_of, noise_of, sizes
 
 FAMILY = "optimal_by_set"
 IDENTITY = Identity()
@@ -101,7 +102,7 @@ def plan_by_hand(workload, strategy, noise_variances, **told):
 
 
 def basis_of(size, matrix):
-    return bases_of([size])[0] if matrix is None else integer_basis(matrix, "given")
+    return subtraction_basis(size) if matrix is None else integer_basis(matrix, "given")
 
 
 def plan_of(shape, matrices, queries, seed=0, **told):
@@ -232,7 +233,7 @@ def bases_by_set(workload, rng, *, most=3):
             group = np.arange(size) if has_all or len(forms[attribute].width) == 1 else forms[attribute].group
             mine = [random_basis(rng, group) for _ in range(rng.integers(1, most, endpoint=True))]
         else:
-            mine = bases_of([size])
+            mine = [subtraction_basis(size)]
         numbers[attribute] = len(bases) + np.arange(len(mine))
         bases += mine
     closure = workload.closure
