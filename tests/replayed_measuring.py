@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import residualplanner as rp
 from residualplanner import Measurement, measure
@@ -127,22 +126,13 @@ def after_noise(noisy, bases):
 
 @dataclass(frozen=True)
 class Replay:
-    """What happened in one run.
+    """What happened in one run."""
 
-    Attributes:
-        measurement: what left the gate.
-        centered: in the order of the work, what eq. (44) adds noise to, f Xi v, for every stack of tables; the run
-            gave what differences of this and of the noise give.
-        noise: the noise of each.
-        requests: how many random bytes were requested at a time.
-        steps: what was reported of the progress.
-    """
-
-    measurement: Measurement
-    centered: list[NDArray[Any]]
-    noise: list[NDArray[Any]]
-    requests: list[int]
-    steps: list[tuple[int, int]]
+    measurement: Measurement  # what left the gate
+    centered: list[Any]  # in the order of the work, f Xi v of eq. (44) for every stack of tables
+    noise: list[Any]  # the noise of each; the run gave what differences of this and of the centered tables give
+    requests: list[int]  # how many random bytes were requested at a time
+    steps: list[tuple[int, int]]  # what was reported of the progress
 
 
 def replay(plan, data, seed, monkeypatch):
