@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from kinds import kinds_of
 from residualplanner import Attribute, Domain, Hierarchy, Numeric, Sum
-from residualplanner.method.queries.kind import Kind
 
 Rows = list[list[float]]
 
@@ -49,7 +48,7 @@ def attributes_of_amounts(draw, name: str) -> Attribute:
 
 
 @st.composite
-def kinds_of_attribute(draw, attribute: Attribute) -> tuple[Kind, np.ndarray]:
+def kinds_of_attribute(draw, attribute: Attribute) -> tuple[Any, np.ndarray]:
     """A kind as users write it, and its matrix over the cells."""
     is_sum = attribute.numeric is not None and (attribute.by_bin.size == 1 or draw(st.booleans()))
     if is_sum:
@@ -60,7 +59,7 @@ def kinds_of_attribute(draw, attribute: Attribute) -> tuple[Kind, np.ndarray]:
     return _in_labels(kind, attribute), rows @ cell_rows(attribute)
 
 
-def _in_labels(kind: Kind, attribute: Attribute) -> Kind:
+def _in_labels(kind: Any, attribute: Attribute) -> Any:
     """A hierarchy of codes as one of the labels of bins; any other kind as it is."""
     if not isinstance(kind, Hierarchy):
         return kind
@@ -77,7 +76,7 @@ class Asked:
     """A domain with amounts, queries as users write them, and their matrices over all cells of the domain."""
 
     domain: Domain
-    queries: list[dict[str, Kind]]
+    queries: list[dict[str, Any]]
     matrices: list[Mapping[int, np.ndarray]]
 
     def rows(self, number: int) -> np.ndarray:

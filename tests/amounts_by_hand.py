@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from decimal import Decimal
-from itertools import pairwise
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 
+import amounts
 import residualplanner as rp
 
 PAY = rp.Numeric(0, 30, unit="0.01", bins=[10], outside="clip")
@@ -36,17 +37,12 @@ def first_of_each_person(frame, keep):
 
 def tables_by_hand(records):
     """By sex and end of a bin as (104) says, in half hours and 2000ths of a record; by sex, and all, in half hours."""
-    edges, denominator = [0, 1000, 3000], 2000
     pay, totals = np.zeros((2, 4), dtype=object), np.zeros(2, dtype=object)
     for record in records:
-        amount, sex = min(max(record.cents, 0), 3000), "FM".index(record.sex)
-        (low, high), number = next(
-            (bounds, number) for number, bounds in enumerate(pairwise(edges)) if amount < bounds[1] or bounds[1] == 3000
-        )
-        weight, at_high = int(2 * record.hours), (amount - low) * denominator // (high - low)
-        pay[sex, 2 * number : 2 * number + 2] += [weight * (denominator - at_high), weight * at_high]
+        sex, weight = "FM".index(record.sex), int(2 * record.hours)
+        pay[sex] += 2000 * weight * amounts.record(DOMAIN["pay"], Fraction(int(record.cents), 100))
         totals[sex] += weight
-    return [pay.tolist(), totals.tolist(), totals.sum()]
+    return [pay.astype(np.int64).tolist(), totals.tolist(), totals.sum()]
 
 
 def as_lists(tables):

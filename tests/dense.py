@@ -113,15 +113,10 @@ def stacked(mechanisms: Iterable[tuple[Matrix, Matrix]]) -> tuple[Matrix, Matrix
     return np.vstack(rows), block_diag(*covariances)
 
 
-def whole_mechanism(measured: Sequence[Measured], noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
-    """B and Sigma of all base mechanisms stacked, one for each set of ``noise``."""
-    parts = ((*base_mechanism(measured, members), variance) for members, variance in noise.items())
-    return stacked((rows, variance * covariance) for rows, covariance, variance in parts)
-
-
 def mechanism(sizes: Sizes, noise: Mapping[Members, float]) -> tuple[Matrix, Matrix]:
-    """The same for plain marginals, eq. (6)."""
-    return whole_mechanism([by_subtraction(size) for size in sizes], noise)
+    """B and Sigma of all base mechanisms of plain marginals stacked, one for each set of ``noise``, eq. (6)."""
+    sets = noise.items()
+    return stacked((residual(sizes, A), variance * residual_covariance(sizes, A)) for A, variance in sets)
 
 
 def generalized_marginal(sizes: Sizes, kinds: Mapping[int, Matrix]) -> Matrix:

@@ -3,9 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from residualplanner import Attribute, Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload
 from residualplanner.method.queries.json import kind_from_json
-from residualplanner.method.queries.kind import Kind
 
 entries = st.integers(-3, 3).map(float) | st.floats(-4, 4).map(lambda number: round(number, 3))
 
@@ -63,12 +62,8 @@ def kinds_of(draw: st.DrawFn, size: int, more_rows: tuple[tuple[float, ...], ...
         rows = [*draw(matrices(size)), *map(list, more_rows)]
         kind = Custom(rows)
     else:
-        known = {
-            "identity": (Identity(), identity_rows),
-            "prefix": (Prefix(), prefix_rows),
-            "range": (Range(), range_rows),
-        }
-        kind, rows = known[word][0], known[word][1](size)
+        known = {"identity": (Identity, identity_rows), "prefix": (Prefix, prefix_rows), "range": (Range, range_rows)}
+        kind, rows = known[word][0](), known[word][1](size)
     return kind, np.array(rows)
 
 
@@ -80,12 +75,12 @@ def kinds_with_sizes(draw: st.DrawFn, most: int = 7):
     return kind, size, rows
 
 
-def tied(kind: Kind, attribute: Attribute) -> Kind:
+def tied(kind, attribute):
     """The kind as a workload holds it: tied to the values of the attribute."""
     (found,) = Workload(Domain({attribute.name: attribute}), [{attribute.name: kind}]).kinds
     return found
 
 
-def read_kind(value: object) -> Kind:
+def read_kind(value):
     """The kind that an object in a plan file says."""
     return kind_from_json(value)

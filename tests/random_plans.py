@@ -5,29 +5,23 @@ is described by a matrix of integers, None stands for the subtraction basis.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import dense
 import residualplanner as rp
-from dense import Matrix, Members
 from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.queries.kind import Kind, bordered
-from residualplanner.method.queries.rows import Centered
+from residualplanner.method.queries.kind import PlainRows
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
-from strategies import NAMES, Case, cases, names_of, noise_of, sizes
+from strategies import NAMES, cases, names_of, noise_of, sizes
 
-MaybeMatrix = NDArray[np.int64] | None
 FAMILY = "optimal_by_set"
 IDENTITY = Identity()
 #: The condition number, by rows of length 1, up to which random integers are taken.
@@ -37,52 +31,52 @@ CONDITION = 30
 # What is measured and answered.
 
 
-def as_mapping(query: object) -> dict[str, Kind]:
+def as_mapping(query):
     """A query as a workload iterates it, as a mapping from names to kinds."""
     return dict(query) if isinstance(query, dict) else dict.fromkeys(query, IDENTITY)
 
 
-def parts_of(workload: Workload) -> Iterator[dict[str, Kind]]:
+def parts_of(workload):
     """All queries of a workload, and all that follow from them with the same kinds on fewer attributes."""
     for query in map(as_mapping, workload):
         for part in dense.subsets(range(len(query))):
             yield {name: query[name] for number, name in enumerate(query) if number in part}
 
 
-def query_rows(plan: Plan | Workload, query: object) -> Matrix:
+def query_rows(plan, query):
     """The rows of a query over the whole domain."""
     shape, names = plan.domain.sizes, plan.domain.names
     kinds = {names.index(name): kind for name, kind in as_mapping(query).items()}
     return dense.generalized_marginal(shape, {i: kind.matrix(shape[i]) for i, kind in kinds.items()})
 
 
-def measured_of(basis: rp.strategies.Basis) -> dense.Measured:
+def measured_of(basis):
     """What is measured of an attribute, S of eq. (24), and the covariance of its answers."""
     return dense.by_subtraction(basis.size) if basis.matrix is None else dense.by_integers(basis.matrix)
 
 
-def base_mechanism(plan: Plan, members: Members) -> tuple[Matrix, Matrix]:
+def base_mechanism(plan, members):
     """The rows that are measured for a set, over the whole domain, and the covariance of its noise at unit variance."""
-    bases = [
-        plan.strategy.basis(members, i) if i in members else subtraction_basis(size)
+    measured = [
+        measured_of(plan.strategy.basis(members, i)) if i in members else dense.by_subtraction(size)
         for i, size in enumerate(plan.domain.sizes)
     ]
-    return dense.base_mechanism(list(map(measured_of, bases)), members)
+    return dense.base_mechanism(measured, members)
 
 
-def base_mechanisms(plan: Plan) -> list[tuple[Matrix, Matrix]]:
+def base_mechanisms(plan):
     """The same of every set of the closure, with the covariance of its noise."""
     parts = ((*base_mechanism(plan, members), variance) for members, variance in noise_of(plan).items())
     return [(rows, variance * covariance) for rows, covariance, variance in parts]
 
 
 @lru_cache(maxsize=1)  # one table after another is compared with the same plan
-def mechanism(plan: Plan) -> tuple[Matrix, Matrix]:
+def mechanism(plan):
     """All rows stacked, and the covariance of all answers."""
     return dense.stacked(base_mechanisms(plan))
 
 
-def table_covariance(plan: Plan, query: object) -> Matrix:
+def table_covariance(plan, query):
     """The covariance of the least squares table of a query from all answers."""
     return dense.least_squares_covariance(*mechanism(plan), query_rows(plan, query))
 
@@ -90,36 +84,28 @@ def table_covariance(plan: Plan, query: object) -> Matrix:
 # Plans.
 
 
-def planned(**options: Any) -> st.SearchStrategy[Plan]:
+def planned(**options):
     """Plans that `select` makes for random tables in domain order, with subtraction bases."""
 
-    def plan(case: Case) -> Plan:
+    def plan(case):
         queries = [names_of(members) for members in case.distinct]
         return select(Workload(case.domain, queries, weights=case.distinct_weights), budget=pcost(1))
 
     return cases(**options).map(plan)
 
 
-def plan_by_hand(
-    workload: Workload, strategy: rp.strategies.Strategy, noise_variances: NDArray[np.float64], **told: Any
-) -> Plan:
+def plan_by_hand(workload, strategy, noise_variances, **told):
     """A plan that nobody searched for, of any cost unless it is told a budget."""
     about = {"budget": pcost("1e300"), "loss": rp.losses.DescribedLoss("by hand")}
     about |= {"loss_value": 0.0, "gap": math.inf, "status": "by hand"}
     return Plan(workload=workload, noise_variances=noise_variances, strategy=strategy, **{**about, **told})
 
 
-def basis_of(size: int, matrix: MaybeMatrix) -> rp.strategies.Basis:
+def basis_of(size, matrix):
     return subtraction_basis(size) if matrix is None else integer_basis(matrix, "given")
 
 
-def plan_of(
-    shape: Sequence[int],
-    matrices: Sequence[MaybeMatrix],
-    queries: Sequence[Mapping[str, Kind]],
-    seed: int = 0,
-    **told: Any,
-) -> Plan:
+def plan_of(shape, matrices, queries, seed=0, **told):
     """A plan whose attributes a, b, c, .. have given bases, with any noise."""
     workload = Workload(Domain(dict(zip(NAMES, shape, strict=False))), queries)
     strategy = rp.strategies.constant_strategy(workload.closure, list(map(basis_of, shape, matrices)))
@@ -127,7 +113,7 @@ def plan_of(
     return plan_by_hand(workload, strategy, noise, **told)
 
 
-def random_matrix(size: int, rows: int, seed: int, *, most: int = 9, is_basis: bool = True) -> NDArray[np.int64]:
+def random_matrix(size, rows, seed, *, most=9, is_basis=True):
     """Integers whose rows, with a row of ones where they are a basis, are far from dependent."""
     chance, ones = np.random.default_rng(seed), np.ones((1 if is_basis else 0, size))
     while True:
@@ -136,9 +122,7 @@ def random_matrix(size: int, rows: int, seed: int, *, most: int = 9, is_basis: b
             return B
 
 
-def random_kind(
-    size: int, matrix: MaybeMatrix, seed: int, kind: Callable[[NDArray[np.float64]], Kind] = Custom
-) -> Kind:
+def random_kind(size, matrix, seed, kind=Custom):
     """A kind whose rows are combinations of what is measured and the total, two of them these themselves."""
     chance = np.random.default_rng(seed)
     T = np.vstack([np.ones(size), dense.subtraction(size) if matrix is None else matrix])
@@ -147,35 +131,16 @@ def random_kind(
 
 
 @dataclass(frozen=True)
-class MatrixKind:
+class MatrixKind(PlainRows):
     """A kind that is not of the package, written as its basic matrix, everything computed from it by definition."""
 
+    name = "matrix"
+
     entries: tuple[tuple[float, ...], ...]
-    name: str = "matrix"
-    is_identity, at_least = False, 0
-    where, where_words, is_axis = (), "", True
-    is_statistic = False
-    scale = 1.0
-
-    def unit(self, attribute):
-        return ""
-
-    @property
-    def file_word(self):
-        return self.name
-
-    @property
-    def unselected(self):
-        return self
-
-    universe = written = unselected
 
     @property
     def W(self):
         return np.array(self.entries)
-
-    def require_fit(self, attribute):
-        assert attribute.size == self.W.shape[1]
 
     def rows(self, size):
         return len(self.entries)
@@ -183,17 +148,8 @@ class MatrixKind:
     def matrix(self, size):
         return self.W
 
-    def gram(self, size):
-        return self.W.T @ self.W
-
     def weighted_gram(self, weights, size):
         return self.W.T @ np.diag(weights) @ self.W
-
-    def augmented_gram(self, size, weights=None):
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
-
-    def centered(self, size):
-        return Centered(self, np.zeros(1))
 
     def equal_columns(self, size):
         _, first, number = np.unique(self.W, axis=1, return_index=True, return_inverse=True)
@@ -209,23 +165,16 @@ class MatrixKind:
         return tuple(range(len(self.entries)))
 
 
-def kind_of(matrix) -> MatrixKind:
+def kind_of(matrix):
     return MatrixKind(tuple(map(tuple, np.array(matrix, dtype=float).tolist())))
 
 
 @st.composite
-def plans(
-    draw: st.DrawFn,
-    *,
-    most_cells: int = 64,
-    smallest: int = 1,
-    most_queries: int = 4,
-    kind: Callable[[NDArray[np.float64]], Kind] = Custom,
-) -> Plan:
+def plans(draw, *, most_cells=64, smallest=1, most_queries=4, kind=Custom):
     """Random bases, some with fewer than n-1 answers, some equal; random queries in kinds that they span."""
     shape = draw(sizes(most_cells=most_cells, smallest=smallest))
     seeds = st.integers(0, 50)
-    matrices: list[MaybeMatrix] = []
+    matrices = []
     for n in shape:
         rows = draw(st.none() | st.just(n - 1) | st.integers(1, n - 1)) if n > 1 else None
         matrices.append(None if rows is None else random_matrix(n, rows, draw(seeds)))
@@ -237,16 +186,14 @@ def plans(
 
 
 @st.composite
-def spanned_kinds(
-    draw: st.DrawFn, basis: rp.strategies.Basis, kind: Callable[[NDArray[np.float64]], Kind] = Custom
-) -> Kind:
+def spanned_kinds(draw, basis, kind=Custom):
     """A kind that follows from a basis: by name, or random combinations of its answers."""
     other = random_kind(basis.size, basis.matrix, draw(st.integers(0, 50)), kind)
     is_full = basis.answers == basis.size - 1
     return draw(st.sampled_from([other, IDENTITY, Prefix(), Range()] if is_full else [other]))
 
 
-def sample_workload() -> Workload:
+def sample_workload():
     """Three attributes of several values, queried in five kinds, and one of a single value.
 
     Of ``a`` there are values and intervals, of ``b`` only groups of values, so that its bases have two answers for four
@@ -263,28 +210,21 @@ def sample_workload() -> Workload:
     return Workload(domain, queries, weights=[2, 1, 1, 3])
 
 
-def plan_by_set(workload: Workload, seed: int = 0, *, most: int = 3) -> Plan:
+def plan_by_set(workload, seed=0, *, most=3):
     """A plan with random bases, noise and messages; every set costs about 1.
 
-    Args:
-        workload: attributes queried for single values only have the subtraction basis.
-        seed: of everything random.
-        most: how many bases an attribute has at most; which of them a set has is random.
+    An attribute has up to ``most`` bases, and one, by subtraction, where it is queried for single values only.
     """
     rng = np.random.default_rng(seed)
     by_set = bases_by_set(workload, rng, most=most)
-    costs = [
-        math.prod(float(by_set.bases[code].pcost) for code in row)
-        for codes in by_set.numbers()
-        for row in codes.tolist()
-    ]
+    rows = [row for codes in by_set.numbers() for row in codes.tolist()]
+    costs = [math.prod(float(by_set.bases[code].pcost) for code in row) for row in rows]
     noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
-    return plan_by_hand(
-        workload, by_set, noise, budget=pcost(math.ceil(cost_upper_bound(by_set, noise, rp.privacy.Neighbors())))
-    )
+    cost = math.ceil(cost_upper_bound(by_set, noise, rp.privacy.Neighbors()))
+    return plan_by_hand(workload, by_set, noise, budget=pcost(cost))
 
 
-def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3) -> rp.strategies.Strategy:
+def bases_by_set(workload, rng, *, most=3):
     """Random bases for the attributes of every set of the workload's closure, and random messages."""
     forms, bases, numbers = attribute_grams(workload, plain_grams), [], {}
     for attribute, size in enumerate(workload.domain.sizes):
@@ -302,32 +242,28 @@ def bases_by_set(workload: Workload, rng: np.random.Generator, *, most: int = 3)
     orders = [len(members) for members in closure for _ in members]
     with_messages = [code for code, order in zip(of_factor.tolist(), orders, strict=True) if order > 1]
     count = sum(bases[code].size for code in with_messages if bases[code].matrix is not None)
-    return rp.strategies.varying_strategy(
-        closure, workload.domain.sizes, bases, of_factor, rng.normal(scale=0.2, size=count)
-    )
+    messages = rng.normal(scale=0.2, size=count)
+    return rp.strategies.varying_strategy(closure, workload.domain.sizes, bases, of_factor, messages)
 
 
-def random_basis(rng: np.random.Generator, group: NDArray[np.int64]) -> rp.strategies.Basis:
+def random_basis(rng, group):
     """Integers, equal for values of one group, and one answer less than there are groups."""
     groups = int(group.max()) + 1
     while True:
         matrix = rng.integers(-4, 5, (groups - 1, groups))
-        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-        if (
-            lengths.all()
-            and np.linalg.cond(np.vstack([np.ones(groups) / math.sqrt(groups), matrix / lengths])) < CONDITION
-        ):
+        lengths, ones = np.linalg.norm(matrix, axis=1, keepdims=True), np.ones(groups) / math.sqrt(groups)
+        if lengths.all() and np.linalg.cond(np.vstack([ones, matrix / lengths])) < CONDITION:
             return integer_basis(matrix[:, group], FAMILY)
 
 
-def tells_more_than_total(rows: Matrix) -> bool:
+def tells_more_than_total(rows):
     return rows.shape[1] == 1 or bool((np.ptp(rows, axis=1) > 0.01).any())
 
 
 @st.composite
-def workloads_in_kinds(draw: st.DrawFn, *, most_cells: int = 36, most: int = 3, most_queries: int = 4) -> Workload:
+def workloads_in_kinds(draw, *, most_cells=36, most=3, most_queries=4):
     """Queries in any kinds over a small domain, with weights."""
-    shape: list[int] = []
+    shape = []
     for _ in range(draw(st.integers(1, most))):
         room = most_cells // math.prod(shape)
         shape.append(draw(st.integers(1, min(4, room))))
@@ -341,7 +277,7 @@ def workloads_in_kinds(draw: st.DrawFn, *, most_cells: int = 36, most: int = 3, 
 
 
 @st.composite
-def plans_by_set(draw: st.DrawFn, *, most_cells: int = 36, most_bases: int = 3) -> Plan:
+def plans_by_set(draw, *, most_cells=36, most_bases=3):
     """Random plans with bases by set."""
     workload = draw(workloads_in_kinds(most_cells=most_cells))
     return plan_by_set(workload, draw(st.integers(0, 10**6)), most=most_bases)

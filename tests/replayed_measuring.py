@@ -1,17 +1,16 @@
 """Measuring with frozen noise: known numbers, or the same bits for a data set and its neighbor."""
 
+import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner import Measurement, Plan, measure
+from residualplanner import Measurement, measure
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.measurement import discrete as mechanism
 from residualplanner.gate.measurement.measure import measure_with_bits
@@ -19,7 +18,7 @@ from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.method.strategy.basis_groups import basis_groups
 
 
-def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]:
+def integers_of(measurement):
     """The integers of each set, flat, by its members."""
     answers = measurement.residuals
     groups = answers.groups
@@ -29,7 +28,7 @@ def integers_of(measurement: Measurement) -> dict[tuple[int, ...], NDArray[Any]]
     }
 
 
-def refinements(plan: Plan) -> list[int]:
+def refinements(plan):
     """The f of eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
     groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances]
     found = [1] * len(precision)
@@ -44,43 +43,36 @@ def refinements(plan: Plan) -> list[int]:
     return found
 
 
-def divisors_of(bases: Sequence[Sequence[rp.strategies.Basis]], f: int = 1) -> tuple[int, ...]:
+def divisors_of(bases, f=1):
     """What the answers of groups with these bases are divided by."""
     return tuple(f * math.prod(basis.size for basis in group if basis.matrix is None) for group in bases)
 
 
-def noise_frozen(monkeypatch: Any) -> None:
-    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
-    drawn = 0
-
-    def flat(_scales: Any, sizes: Any, _source: Any) -> NDArray[Any]:
-        nonlocal drawn
-        total = int(np.sum(sizes))
-        drawn += total
-        return np.arange(drawn - total + 1, drawn + 1) ** 2
-
-    def arrays(_scales: Any, sizes: Any, _source: Any) -> list[NDArray[Any]]:
-        return [flat(None, size, None).astype(object) for size in np.asarray(sizes).tolist()]
-
+def _noise_of(monkeypatch, values):
+    """Have ``values(size)``, one draw after another, stand in place of random numbers."""
     monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
-    monkeypatch.setattr(mechanism, "draw_arrays", arrays)
-
-
-def noise_left_out(monkeypatch: Any) -> None:
-    """Draw zeros in place of random numbers."""
-    monkeypatch.setattr(mechanism, "THREADS", 10**6)
-    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: np.zeros(int(np.sum(sizes)), np.int64))
+    monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: values(int(np.sum(sizes))))
     monkeypatch.setattr(
-        mechanism, "draw_arrays", lambda _scales, sizes, _source: [np.zeros(int(n), object) for n in sizes]
+        mechanism, "draw_arrays", lambda _scales, sizes, _source: [values(int(n)).astype(object) for n in sizes]
     )
 
 
-def drawn_scales(plan: Plan) -> list[Fraction]:
-    """Gamma squared of every draw that measuring makes, in the order of the work."""
-    scales_drawn: list[Fraction] = []
+def noise_frozen(monkeypatch):
+    """Draw the squares of 1, 2, 3, .. in place of random numbers."""
+    numbers = itertools.count(1)
+    _noise_of(monkeypatch, lambda size: np.fromiter(itertools.islice(numbers, size), np.int64, size) ** 2)
 
-    def flat(scales: Any, sizes: Any, _source: Any) -> NDArray[Any]:
+
+def noise_left_out(monkeypatch):
+    """Draw zeros in place of random numbers."""
+    _noise_of(monkeypatch, lambda size: np.zeros(size, np.int64))
+
+
+def drawn_scales(plan):
+    """Gamma squared of every draw that measuring makes, in the order of the work."""
+    scales_drawn = []
+
+    def flat(scales, sizes, _source):
         for numerator, denominator, size in zip(scales.numerators, scales.denominators, sizes, strict=True):
             scales_drawn.extend([Fraction(numerator, denominator)] * int(size))
         return np.zeros(int(np.sum(sizes)), dtype=np.int64)
@@ -95,16 +87,16 @@ def drawn_scales(plan: Plan) -> list[Fraction]:
 class CountedBits(InsecureTestBits):
     """Foreseeable bits that remember how many were requested at a time."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed):
         super().__init__(seed)
-        self.requests: list[int] = []
+        self.requests = []
 
-    def read(self, count: int) -> bytes:
+    def read(self, count):
         self.requests.append(count)
         return super().read(count)
 
 
-def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDArray[Any]:
+def along_axes(tables, matrices):
     """A matrix of integers, or none, along each axis of a stack of tables, entry by entry in Python integers."""
     result = tables.astype(object)
     for axis, matrix in enumerate(matrices, start=1):
@@ -113,7 +105,7 @@ def along_axes(tables: NDArray[Any], matrices: list[NDArray[Any] | None]) -> NDA
     return result
 
 
-def before_noise(counts: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> NDArray[Any]:
+def before_noise(counts, bases):
     """Xi v of eqs. (34) and (36)."""
     sizes = counts.shape[1:]
     matrices = [
@@ -123,7 +115,7 @@ def before_noise(counts: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> 
     return along_axes(counts, matrices)
 
 
-def after_noise(noisy: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> NDArray[Any]:
+def after_noise(noisy, bases):
     """The differences of eq. (35), along the axes that have the subtraction basis."""
     matrices = [
         np.hstack([np.ones((n - 1, 1), dtype=int), -np.eye(n - 1, dtype=int)]) if basis.matrix is None else None
@@ -134,32 +126,21 @@ def after_noise(noisy: NDArray[Any], bases: Sequence[rp.strategies.Basis]) -> ND
 
 @dataclass(frozen=True)
 class Replay:
-    """What happened in one run.
+    """What happened in one run."""
 
-    Attributes:
-        measurement: what left the gate.
-        centered: in the order of the work, what eq. (44) adds noise to, f Xi v, for every stack of tables; the run
-            gave what differences of this and of the noise give.
-        noise: the noise of each.
-        requests: how many random bytes were requested at a time.
-        steps: what was reported of the progress.
-    """
-
-    measurement: Measurement
-    centered: list[NDArray[Any]]
-    noise: list[NDArray[Any]]
-    requests: list[int]
-    steps: list[tuple[int, int]]
+    measurement: Measurement  # what left the gate
+    centered: list[Any]  # in the order of the work, f Xi v of eq. (44) for every stack of tables
+    noise: list[Any]  # the noise of each; the run gave what differences of this and of the centered tables give
+    requests: list[int]  # how many random bytes were requested at a time
+    steps: list[tuple[int, int]]  # what was reported of the progress
 
 
-def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
+def replay(plan, data, seed, monkeypatch):
     """Measure with the bits of ``seed``, and keep what nobody else may see."""
     centered, noise, steps, bits = [], [], [], CountedBits(seed)
     noisy_answers = mechanism.noisy_answers
 
-    def watched(
-        counts: NDArray[Any], drawn: NDArray[Any], *, bases: Sequence[rp.strategies.Basis], divisor: int, **options: Any
-    ) -> NDArray[Any]:
+    def watched(counts, drawn, *, bases, divisor, **options):
         before = divisor // divisors_of([bases])[0] * before_noise(counts, bases)
         centered.append(before.astype(np.int64))
         noise.append(np.array(drawn))
@@ -173,11 +154,11 @@ def replay(plan: Plan, data: object, seed: int, monkeypatch: Any) -> Replay:
     return Replay(found, centered, noise, bits.requests, steps)
 
 
-def measured_with(plan: Plan, data: object, seed: int) -> Measurement:
+def measured_with(plan, data, seed):
     """A measurement from the test bits of a seed."""
     return measure_with_bits(plan, data, InsecureTestBits(seed))
 
 
-def groups_of(workload: rp.Workload) -> Any:
+def groups_of(workload):
     """The sets of a workload by their subtraction bases."""
     return basis_groups(rp.strategies.subtraction_strategy(workload))

@@ -85,21 +85,20 @@ def placed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
     """A copy with the value at ``path`` replaced."""
     if not path:
         return new
-    changed = copy.deepcopy(value)
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = new
+    changed = copy.copy(value)
+    changed[path[0]] = placed(value[path[0]], path[1:], new)
     return changed
 
 
 def removed(value: Any, path: tuple[Any, ...]) -> Any:
-    changed = copy.deepcopy(value)
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    del place[path[-1]]
-    return changed
+    """A copy without the value at ``path``."""
+    *above, last = path
+    inner = value
+    for key in above:
+        inner = inner[key]
+    left = copy.copy(inner)
+    del left[last]
+    return placed(value, tuple(above), left)
 
 
 def through_a_file(plan: Plan, folder: Path) -> Plan:

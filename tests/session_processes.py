@@ -1,21 +1,19 @@
-"""Processes that measure through one ledger: killed before a call to the system, or at work at the same moment.
+"""Processes that measure through one ledger: followed from one call to the system to the next, or at work at once.
 
-    python tests/session_processes.py FOLDER ROUNDS EVERY FIRST [steps]
+    python tests/session_processes.py FOLDER ROUNDS EVERY
 
 Forks a process for each step, so that the package is imported once, and prints a line of JSON for each: for ROUNDS
-races of two sessions; and for each of the `SCENES`, which is killed before the call FIRST to the system that changes
-what is on the disk, before the call FIRST + EVERY, and so on, until one ends by itself.  Of calls that the same lines
-of the package have led to only the first one counts; with ``steps`` every call does.
+races of two sessions; and for each of the `SCENES` its folder and copies of it, made before a call to the system that
+changes what is on the disk, if the folder is not as it was before the last one, and of these every one in EVERY.
 
-Where EVERY is 0 a scene runs once, and before each such call its folder is copied, if it is not as it was before the
-last one: a process that is killed there leaves just that, as its locks and its files without a name go with it.
+A process that is killed before that call leaves just that, as its locks and its files without a name go with it.
+Commands are really killed, in `tests/shell/cli/test_killed.py`.
 """
 
 import json
 import os
 import random
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -31,13 +29,12 @@ import residualplanner as rp
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.sources.source import Source
-from steps import CountDown
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))
 RECORDS = np.array([[0, 0], [1, 2], [1, 1]])
 BUDGET = rp.pcost(2)
-#: Calls before which a process is killed: whatever changes what is on the disk, or locks it.
+#: Calls before which the folder is looked at: whatever changes what is on the disk, or locks it.
 _CHANGES = {"open", "write", "fsync", "flock", "close", "mkdir", "rename", "replace", "link", "unlink", "rmdir"}
 
 
@@ -58,33 +55,20 @@ def store(folder: Path) -> None:
 SCENES: dict[str, Callable[[Path], None]] = {"release": release, "store": store}
 
 
-def kill_before(step: int, every_step: bool) -> Callable[[Any, str, Any], None]:
-    """A profiler that kills the process before the call of this number that changes what is on the disk."""
-    kinds, left = CountDown(step), step
-
-    def count(frame: FrameType, event: str, called: Any) -> None:
-        nonlocal left
-        if event == "c_call" and called.__name__ in _CHANGES:
-            left -= 1
-            if left < 0 if every_step else kinds.is_over(called.__name__, frame):
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return count
-
-
-def copied(base: Path, scene: str) -> None:
-    """Run a scene once, and copy its folder before each call to the system that finds it changed."""
-    folder, copies, last = _with_ledger(base / "whole"), base / "copies", None
-    copies.mkdir()
+def copied(base: Path, scene: str, every: int) -> None:
+    """Run a scene, and copy its folder before calls to the system that find it changed."""
+    SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before the fork
+    folder, last, changes = _with_ledger(base / "whole"), None, 0
 
     def copy(_frame: FrameType, event: str, called: Any) -> None:
-        nonlocal last
-        if event == "c_call" and called.__name__ in _CHANGES:
-            paths = sorted(folder.rglob("*"))
-            found = [(path, path.is_dir() or path.read_bytes()) for path in paths]
-            if found != last:
-                last, new = found, copies / str(len(os.listdir(copies)))
-                shutil.copytree(folder, new)
+        nonlocal last, changes
+        if event != "c_call" or called.__name__ not in _CHANGES:
+            return
+        found = [(path, path.is_dir() or path.read_bytes()) for path in sorted(folder.rglob("*"))]
+        if found != last:
+            last, changes = found, changes + 1
+            if changes % every == 0:
+                new = shutil.copytree(folder, base / str(changes))
                 print(json.dumps({"scene": scene, "folder": str(new), "status": None}), flush=True)
 
     def work() -> None:
@@ -124,33 +108,9 @@ def forked(work: Callable[[], None]) -> int:
 
 
 def _with_ledger(folder: Path) -> Path:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     rp.Ledger.create(folder / "ledger", budget=BUDGET, data_set="d")
     return folder
-
-
-def killed(base: Path, scene: str, every: int, first: int, every_step: bool) -> None:
-    """Begin a scene again and again, and kill it a few calls later each time, until it ends by itself."""
-    base.mkdir()
-    SCENES[scene](_with_ledger(base / "before"))  # what is imported when it is needed is there before all forks
-    if not every:
-        copied(base, scene)
-        return
-    step = first
-    while True:
-        folder = _with_ledger(base / str(step))
-
-        def work(folder: Path = folder, step: int = step) -> None:
-            note_steps(folder)
-            sys.setprofile(kill_before(step, every_step))
-            SCENES[scene](folder)
-            sys.setprofile(None)
-
-        status = os.waitpid(forked(work), 0)[1]
-        print(json.dumps({"scene": scene, "folder": str(folder), "status": status}), flush=True)
-        if status != signal.SIGKILL:
-            return
-        step += every
 
 
 def race(path: Path, seed: int) -> None:
@@ -186,8 +146,8 @@ def _spend(path: Path, costs: list[Fraction], number: int, start: tuple[int, int
 
 
 if __name__ == "__main__":
-    home, (rounds, every, first) = Path(sys.argv[1]), map(int, sys.argv[2:5])
+    home, (rounds, every) = Path(sys.argv[1]), map(int, sys.argv[2:])
     for seed in range(rounds):
         race(home / f"{seed}.ledger", seed)
     for scene in SCENES:
-        killed(home / scene, scene, every, first, sys.argv[5:] == ["steps"])
+        copied(home / scene, scene, every)

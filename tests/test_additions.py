@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,10 @@ from scipy import sparse
 
 import residualplanner as rp
 from html_pages import read_page
-from residualplanner.ground.margins import margin_factor
-from residualplanner.more.amounts.amounts import amounts_of
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.more.queries.json import READERS
-from residualplanner.publish.files.columns import not_the_table
 from residualplanner.publish.files.formats import FORMATS, TableFormat
-from residualplanner.release.statistic_table import Column, StatisticTable
-from residualplanner.release.statistics import TABLES
+from residualplanner.release.statistics import TABLES, Column, StatisticTable
 
 # The format: a JSON object on each line.
 
@@ -35,10 +32,14 @@ def read_lines(content, path, types, cells):
         columns = zip(*rows, strict=True) if rows else [()] * len(types)
         return dict(zip(head["columns"], map(list, columns), strict=True))
     except (ValueError, TypeError, KeyError):
-        raise not_the_table(path) from None
+        raise rp.errors.FileFormatError(f"{path} is not the table that the index says it is") from None
 
 
 # The statistic: which share of each group earns more than an amount.
+
+
+def normal_margin(level):
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -59,7 +60,7 @@ class Share(Statistic):
         return {"kind": self.name, "above": self.above, "edges": self.edges and list(self.edges)}
 
     def on(self, attribute):
-        return replace(self, edges=amounts_of(attribute, "to compare").amounts)
+        return replace(self, edges=attribute.numeric.amounts)
 
     def sparse_rows(self, size):
         is_above = np.repeat(np.array(self.edges[:-1]) >= self.above, 2)  # each bin has two cells
@@ -83,8 +84,8 @@ class ShareTable(StatisticTable):
 
     @staticmethod
     def numbers(kind, answers, variances, level):
-        (count, above), margin = answers, margin_factor(level)
-        share, wide = above / np.maximum(count, 1), margin * np.sqrt(variances[1]) / np.maximum(count, 1)
+        count, above = answers
+        share, wide = above / np.maximum(count, 1), normal_margin(level) * np.sqrt(variances[1]) / np.maximum(count, 1)
         return {"estimate": share, "low": share - wide, "high": share + wide, "above": above}
 
 
@@ -147,7 +148,7 @@ def test_an_invented_statistic_is_in_files_of_every_format_and_is_read_back(rele
     count, above = release[QUERY].estimate.T
     assert list(found) == ["job", "share", "low", "high", "above"]
     np.testing.assert_allclose(found["share"], above / count)
-    wide = margin_factor(0.9) * release[QUERY].std_err[:, 1] / count
+    wide = normal_margin(0.9) * release[QUERY].std_err[:, 1] / count
     np.testing.assert_allclose(found["high"] - found["low"], 2 * wide)
     assert (abs(found["share"] - [0.2, 0.8]) < 3 * wide).all()
 

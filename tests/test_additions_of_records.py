@@ -14,15 +14,11 @@ import pyarrow as pa
 import pytest
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.sources import coding, opening
-from residualplanner.gate.sources.records import source_of_blocks
-from residualplanner.scale.engines import engines
-from residualplanner.scale.engines.cluster import EngineCluster
-from residualplanner.scale.engines.partitions import finished, rows_of_pandas
-from residualplanner.scale.stored import measuring
+from replayed_measuring import CountedBits, measured_with
+from residualplanner.gate.sources import coding, opening, records
+from residualplanner.scale.engines import cluster, engines, partitions
 from residualplanner.scale.workers import ProcessWorkers
+from stored_releases import stored
 
 DOMAIN = rp.Domain({"a": ["x", "y", "z"], "b": 2})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
@@ -46,7 +42,7 @@ def source_of(data, domain, contributions, watch):
     names = coding.names_of_columns(domain, contributions)
     coding.require_columns(names, names_of(data))
     batches = partial(pa.Table.from_pylist(data.cards).select(names).to_batches, max_chunksize=7)
-    return source_of_blocks(domain, lambda: coding.blocks_of_batches(domain, contributions, batches()))
+    return records.source_of_blocks(domain, lambda: coding.blocks_of_batches(domain, contributions, batches()))
 
 
 def names_of(data):
@@ -76,7 +72,7 @@ class WorkersOfShards(ProcessWorkers):
         return map(sent(function), numbers)
 
 
-class ShardRecords(EngineCluster):
+class ShardRecords(cluster.EngineCluster):
     """What counts the engine's frames where they are."""
 
     def __init__(self, frame, domain, contributions, progress=None):
@@ -92,8 +88,8 @@ class ShardRecords(EngineCluster):
         return WorkersOfShards(len(frame.frames))
 
     def rows(self, work, finish):
-        rows = [row for frame in self._frames for row in rows_of_pandas(sent(work), frame)]
-        return list(finished(work, sent(finish), sorted(rows, key=lambda row: row.task)))
+        rows = [row for frame in self._frames for row in partitions.rows_of_pandas(sent(work), frame)]
+        return list(partitions.finished(work, sent(finish), sorted(rows, key=lambda row: row.task)))
 
 
 @pytest.fixture(params=[Cards, Shards])
@@ -109,10 +105,6 @@ def made(request, monkeypatch):
     return request.param
 
 
-def stored(plan, data, bits, folder):
-    return measuring.begun(plan, data, folder / "store", measuring.Options(source=bits))
-
-
 @pytest.mark.parametrize("road", ["measure", "store"])
 @pytest.mark.parametrize(
     ("plan", "limited"),
@@ -120,9 +112,12 @@ def stored(plan, data, bits, folder):
     ids=["all", "two of each person"],
 )
 def test_its_measurement_is_that_of_the_plain_road(made, plan, limited, road, tmp_path):
-    measure = {"measure": measure_with_bits, "store": partial(stored, folder=tmp_path)}[road]
-    found = measure(plan, limited(made(FRAME)), InsecureTestBits(7))
-    expected = measure_with_bits(plan, limited(FRAME), InsecureTestBits(7))
+    data = limited(made(FRAME))
+    if road == "measure":
+        found = measured_with(plan, data, 7)
+    else:
+        found = stored(plan, data, tmp_path / "store", source=CountedBits(7))
+    expected = measured_with(plan, limited(FRAME), 7)
     assert (found.residuals.values == expected.residuals.values).all()
     assert found.noise.pcost == expected.noise.pcost
 

@@ -5,11 +5,10 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import residualplanner as rp
+from command_line import outcome
 from html_pages import read_page
-from residualplanner.shell.cli.app import app
 
 CAUTION = "above 10, a budget hardly protects anyone"
 SPEC = """\
@@ -50,33 +49,31 @@ def test_a_plan_and_every_page_on_it_say_that_its_budget_hardly_protects_anyone(
     assert (CAUTION in repr(rounds)) == is_beyond
 
 
-@pytest.mark.parametrize(("rho", "is_beyond"), [(WITHIN, False), (BEYOND, True)])
-def test_a_ledger_says_so_of_its_budget_and_of_what_is_spent(rho, is_beyond, tmp_path):
-    limit = rp.zcdp(rho)
-    ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=limit, data_set="people")
-    ledger.charge(limit.pcost_exact, "0" * 64, neighbors="add-remove")
-    rp.publish.write_report(ledger, tmp_path / "l.html")
-    told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
-    assert (CAUTION in told, CAUTION in read_page(tmp_path / "l.html").text) == (is_beyond, is_beyond)
-
-
-@pytest.mark.parametrize("budget", [rp.zcdp(5), None], ids=["of its budget", "of what is spent, without one"])
-def test_a_ledger_and_its_page_have_the_same_cautions(budget, tmp_path):
+@pytest.mark.parametrize(
+    ("budget", "spent", "cautions"),
+    [
+        (rp.zcdp(WITHIN), rp.zcdp(WITHIN).pcost_exact, 0),
+        (rp.zcdp(BEYOND), rp.zcdp(BEYOND).pcost_exact, 2),
+        (rp.zcdp(5), 1, 1),
+        (None, 10, 1),
+    ],
+    ids=["of nothing", "of both", "of its budget", "of what is spent, without one"],
+)
+def test_a_ledger_and_its_page_say_so_of_its_budget_and_of_what_is_spent(budget, spent, cautions, tmp_path):
     reason = "" if budget else "a test"
     ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=budget, reason=reason, data_set="people")
-    ledger.charge(1 if budget else 10, "0" * 64, neighbors="add-remove")
+    ledger.charge(spent, "0" * 64, neighbors="add-remove")
     rp.publish.write_report(ledger, tmp_path / "l.html")
-    told = CliRunner().invoke(app, ["ledger", str(tmp_path / "l.ledger")]).stdout
-    assert (told.count(CAUTION), read_page(tmp_path / "l.html").text.count(CAUTION)) == (1, 1)
+    told = outcome("ledger", tmp_path / "l.ledger").stdout
+    assert (told.count(CAUTION), read_page(tmp_path / "l.html").text.count(CAUTION)) == (cautions, cautions)
 
 
 def test_the_commands_that_plan_and_spend_say_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC % "0.5")
     (tmp_path / "people.csv").write_text("sex\nF\n")
-    run = CliRunner().invoke
-    assert CAUTION not in run(app, ["plan", "spec.toml", "-o", "a.plan"]).stdout
-    assert CAUTION in run(app, ["plan", "spec.toml", "-o", "b.plan", "--at-most", "0.0001"]).stdout
-    told = [json.loads(line) for line in run(app, ["release", "spec.toml", "people.csv", "-o", "out", "--budget",
-                                                   "zcdp=3", "--json"]).stdout.splitlines()]  # fmt: skip
+    assert CAUTION not in outcome("plan", "spec.toml", "-o", "a.plan").stdout
+    assert CAUTION in outcome("plan", "spec.toml", "-o", "b.plan", "--at-most", "0.0001").stdout
+    budget = ["--budget", "zcdp=3", "--json"]
+    told = map(json.loads, outcome("release", "spec.toml", "people.csv", "-o", "out", *budget).stdout.splitlines())
     assert [CAUTION in line["text"] for line in told if line["event"] == "caution"] == [True, True]

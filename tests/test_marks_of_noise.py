@@ -15,16 +15,16 @@ SEEDED = rp.measure(PLAN, RECORDS, noise="gaussian", seed=1)
 CONTINUOUS = rp.measure(PLAN, RECORDS, noise="gaussian")
 EXACT = rp.measure(PLAN, RECORDS, ledger=rp.Ledger.unlimited("invented records"))
 MARKS = {
-    "seeded": "; no guarantee: seeded, not private>",
-    "continuous": "; no guarantee: continuous noise>",
-    "exact": ">",
+    "seeded": (SEEDED, "; no guarantee: seeded, not private>"),
+    "continuous": (CONTINUOUS, "; no guarantee: continuous noise>"),
+    "exact": (EXACT, ">"),
 }
 
 
-@pytest.fixture(params=[("seeded", SEEDED), ("continuous", CONTINUOUS), ("exact", EXACT)], ids=lambda pair: pair[0])
+@pytest.fixture(params=MARKS)
 def marked(request):
-    name, measurement = request.param
-    return rp.reconstruct(measurement), MARKS[name]
+    measurement, mark = MARKS[request.param]
+    return rp.reconstruct(measurement), mark
 
 
 def described(release, folder):

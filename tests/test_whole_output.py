@@ -1,26 +1,23 @@
-"""Files and folders appear whole or not at all, whatever raises, fails or kills the process."""
+"""Files and folders appear whole or not at all, whatever raises or fails.
+
+That what kills the process changes nothing of it is tested with whole sessions and commands, in `tests/shell`.
+"""
 
 import os
-import random
-import signal
-import subprocess
-import sys
-import time
 
-import numpy as np
 import pytest
 
-from residualplanner.ground.archive import read_archive, write_archive
+import residualplanner as rp
+from full_disks import files_of_at_most
 from residualplanner.ground.atomic import write_atomically, write_folder_atomically
 
-KIND = {"kind": "plan", "version": 3}
+PLAN = rp.select(rp.marginals(rp.Domain({"a": 3}), order=1), budget=rp.zcdp(1))
 
 
 @pytest.fixture
 def path(tmp_path):
-    target = tmp_path / "file.rp"
-    write_archive(target, **KIND, header={}, arrays={"a": np.arange(3.0)})
-    return target
+    PLAN.save(tmp_path / "file.plan")
+    return tmp_path / "file.plan"
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -56,7 +53,7 @@ def test_a_failing_system_call_leaves_the_old_file_and_nothing_else(path, monkey
 
     monkeypatch.setattr(os, call, fail)
     with pytest.raises(OSError, match="No space left"):
-        write_archive(path, **KIND, header={}, arrays={})
+        PLAN.save(path)
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
@@ -64,15 +61,8 @@ def test_a_failing_system_call_leaves_the_old_file_and_nothing_else(path, monkey
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(path):
     before = path.read_bytes()
-    script = (
-        "import resource, signal, sys, numpy as np\n"
-        "from residualplanner.ground.archive import write_archive\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "write_archive(sys.argv[1], kind='plan', version=3, header={}, arrays={'a': np.zeros(10**6)})\n"
-    )
-    result = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
-    assert "File too large" in result.stderr
+    with files_of_at_most(100), pytest.raises(OSError, match="File too large"):
+        PLAN.save(path)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
 
@@ -128,40 +118,3 @@ def test_a_folder_that_was_filled_meanwhile_is_kept(tmp_path):
         fill()
     assert os.listdir(tmp_path) == ["out"]
     assert os.listdir(tmp_path / "out") == ["theirs"]
-
-
-KILLED = """
-import sys, pathlib, numpy as np
-from residualplanner.ground.archive import write_archive
-from residualplanner.ground.atomic import write_folder_atomically
-base = pathlib.Path(sys.argv[1])
-print("ready", flush=True)
-for turn in range(10**6):
-    write_archive(base / "file", kind="plan", version=3, header={"turn": turn}, arrays={"a": np.full(200_000, turn)})
-    with write_folder_atomically(base / f"folder{turn}") as folder:
-        for part in range(20):
-            (folder / f"part{part}").write_bytes(bytes(1000))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_leaves_complete_output_or_none(tmp_path):
-    chance = random.Random(2)
-    leftovers = 0
-    for run in range(6):
-        base = tmp_path / str(run)
-        base.mkdir()
-        with subprocess.Popen([sys.executable, "-c", KILLED, str(base)], stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
-            time.sleep(chance.uniform(0.001, 0.05))
-            process.send_signal(signal.SIGKILL)
-        for found in base.iterdir():
-            if found.name.startswith("."):
-                assert found.name.endswith(".partial")
-                leftovers += 1
-            elif found.name == "file":
-                header, arrays = read_archive(found, **KIND)
-                assert (arrays["a"] == header["turn"]).all()
-            else:
-                assert len(list(found.iterdir())) == 20
-    assert leftovers, "no kill fell into a write: the test has shown nothing"

@@ -37,9 +37,7 @@ def universes(draw: st.DrawFn, domain: rp.Domain) -> dict[str, tuple[int, ...]]:
 
 
 @st.composite
-def universe_workloads(
-    draw: st.DrawFn, domain: rp.Domain | None = None
-) -> tuple[rp.Workload, list[tuple[object, Matrix]]]:
+def universe_workloads(draw, domain=None):
     """A workload of three attributes of 2 to 4 values, unless a domain is given, and for each query its rows."""
     domain = domain or rp.Domain(dict(zip("abc", draw(st.tuples(*[st.integers(2, 4)] * 3)), strict=True)))
     found = []

@@ -12,9 +12,10 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -44,23 +45,16 @@ class FrozenRandomness:
 
 @dataclass
 class Seen:
-    """What a run showed.
+    """What a run showed."""
 
-    Attributes:
-        numbers: the noisy residual answers of every set, times the cells of its table where the noise is discrete.
-        shown: everything else, in plain values that can be compared.
-        reading: which of the library's functions were called to read the records.
-    """
-
+    #: The noisy residual answers of every set, times the cells of its table where the noise is discrete.
     numbers: dict[tuple[int, ...], np.ndarray] = field(default_factory=dict)
-    shown: dict[str, Any] = field(default_factory=dict)
-    reading: list[str] = field(default_factory=list)
+    shown: dict[str, Any] = field(default_factory=dict)  # everything else, in plain values that can be compared
+    reading: list[str] = field(default_factory=list)  # the library's functions that were called to read the records
 
 
 class Tracer:
     """Notes every call of a function of the library, those made while records are read apart from the others."""
-
-    _names: ClassVar[dict[CodeType, tuple[bool, str] | None]] = {}
 
     def __init__(self) -> None:
         self.reading: list[str] = []
@@ -69,10 +63,7 @@ class Tracer:
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> None:
         if event == "call":
-            code = frame.f_code
-            if code not in self._names:
-                self._names[code] = _named(code)
-            found = self._names[code]
+            found = _named(frame.f_code)
             if found is not None:
                 if self._reader is None and found[0]:
                     self._reader = frame
@@ -81,6 +72,7 @@ class Tracer:
             self._reader = None
 
 
+@cache
 def _named(code: CodeType) -> tuple[bool, str] | None:
     """Whether a function reads records, and its name; None for functions of other packages."""
     if not code.co_filename.startswith(PACKAGE):
@@ -89,19 +81,12 @@ def _named(code: CodeType) -> tuple[bool, str] | None:
     return code.co_filename.startswith(READING), name
 
 
-class _Keeping(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.NOTSET)
-        self.kept: list[tuple[str, int, str]] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.kept.append((record.name, record.levelno, record.getMessage()))
-
-
 @contextlib.contextmanager
 def watched(seen: Seen, *, trace: bool = True, seed: bytes = b"replay") -> Iterator[FrozenRandomness]:
     """Freeze ``os.urandom``, and note what is requested of it, logged, warned of, printed and called."""
-    frozen, tracer, handler = FrozenRandomness(seed), Tracer(), _Keeping()
+    frozen, tracer, handler = FrozenRandomness(seed), Tracer(), logging.NullHandler()
+    logged: list[tuple[str, int, str]] = []
+    handler.handle = lambda record: logged.append((record.name, record.levelno, record.getMessage()))
     root, real, real_sync, synced = logging.getLogger(), os.urandom, os.fsync, []
     level = root.level
     printed, complained = io.StringIO(), io.StringIO()
@@ -128,7 +113,7 @@ def watched(seen: Seen, *, trace: bool = True, seed: bytes = b"replay") -> Itera
     seen.reading = tracer.reading
     seen.shown |= {
         "random bytes": list(frozen.requests),
-        "log": handler.kept,
+        "log": logged,
         "warnings": [(str(warning.message), warning.category) for warning in warned],
         "printed": (printed.getvalue(), complained.getvalue()),
         "calls": tracer.others,

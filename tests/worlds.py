@@ -4,23 +4,19 @@ A record is a tuple of entries, an entry a raw value and the code it must get; a
 drops the record.
 """
 
-import csv
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import residualplanner as rp
 from dense import counts, product, subtraction
+from forms_of_records import FORMS
 from random_plans import basis_of, random_kind, random_matrix
 from residualplanner import Attribute, Bins, Domain, Identity, Plan, Prefix, Workload, pcost, select
 from residualplanner.method.strategy.costs import cost_upper_bound
@@ -214,11 +210,6 @@ def _rows(plan: Plan, members: Sequence[int], position: int) -> np.ndarray:
 
 
 @cache
-def _database() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect()
-
-
-@cache
 def _subtraction(size: int) -> np.ndarray:
     return subtraction(size)
 
@@ -236,31 +227,21 @@ def contained(kind: str, world: World, records: Sequence[Record], path: Path) ->
     return FRAMES[kind](values, path)
 
 
-def _pandas(values: dict[str, list[Any]], path: Path) -> pd.DataFrame:
-    frame = pd.DataFrame(values)
-    return frame if len(frame) else frame.astype(object)  # of no entries pandas may make floats
-
-
-def _csv(values: dict[str, list[Any]], path: Path) -> Path:
-    with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(values)
-        writer.writerows(zip(*values.values(), strict=True))
-    return path.with_suffix(".csv")
-
-
-def _parquet(values: dict[str, list[Any]], path: Path) -> Path:
-    pq.write_table(pa.table(values), path.with_suffix(".parquet"))
-    return path.with_suffix(".parquet")
+def _made(form: str, values: dict[str, list[Any]], path: Path) -> object:
+    path.mkdir(parents=True, exist_ok=True)
+    return FORMS[form](pa.table(values), path)
 
 
 FRAMES: dict[str, Callable[[dict[str, list[Any]], Path], object]] = {
-    "pandas": _pandas,
-    "polars": lambda values, path: pl.DataFrame(values),
-    "arrow": lambda values, path: pa.table(values),
-    "reader": lambda values, path: pa.table(values).to_reader(),
-    "csv": _csv,
-    "parquet": _parquet,
-    "lazy": lambda values, path: pl.LazyFrame(values),
-    "duckdb": lambda values, path: _database().cursor().from_arrow(pa.table(values)),
+    name: partial(_made, form)
+    for name, form in {
+        "pandas": "pandas",
+        "polars": "Polars",
+        "arrow": "Arrow",
+        "reader": "Arrow, stream",
+        "csv": "CSV",
+        "parquet": "Parquet",
+        "lazy": "Polars, lazy",
+        "duckdb": "DuckDB",
+    }.items()
 }

@@ -34,27 +34,18 @@ class Block(NamedTuple):
 
 def r_blocks(text: str) -> list[Block]:
     """Every block of a page, in order."""
-    return [
-        Block(
-            code,
-            "\n".join(re.findall(r"^#> ?(.*)$", code, flags=re.MULTILINE)),
-            frozenset(re.findall(r"\b([a-z]\w+)::", code)),
-        )
-        for code in re.findall(r"^```r\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    ]
+    codes = re.findall(r"^```r\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    shown = ["\n".join(re.findall(r"^#> ?(.*)$", code, flags=re.MULTILINE)) for code in codes]
+    packages = [frozenset(re.findall(r"\b([a-z]\w+)::", code)) for code in codes]
+    return list(map(Block, codes, shown, packages))
 
 
 def run_r(blocks: list[str]) -> list[str]:
     """What each block prints; an error or a warning of R fails."""
     script = f'cat("{MARK}\\n")\n'.join(["options(warn = 2, width = 100)\n", *blocks])
     Path("page.R").write_text(script, encoding="utf-8")
-    done = subprocess.run(
-        ["Rscript", "--vanilla", "page.R"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-        check=False,
-    )
+    command, environment = ["Rscript", "--vanilla", "page.R"], {**os.environ, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(f"{MARK}\n")[1:]
 

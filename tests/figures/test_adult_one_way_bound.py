@@ -8,7 +8,6 @@ from pathlib import Path
 import cvxpy
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from benchmarks.adult_one_way_bound import (
     AT_LEAST,
@@ -64,22 +63,6 @@ def test_no_weights_prove_more_than_is_true(matrices, least, seed):
         for W in matrices
     ]
     assert 0 < bound_for_all(weights) <= least * (1 + 1e-6)
-
-
-def test_the_best_weights_prove_nearly_all(matrices, least):
-    """Found by ascent on the bound from even weights, in logarithms."""
-    ends = np.cumsum([n for W in matrices for n in (len(W), W.shape[1], W.shape[1], 1)])[:-1]
-
-    def weights(x):
-        parts = np.split(np.exp(x), ends)
-        return [
-            Weights(W, parts[4 * i], float(parts[4 * i + 3][0]), parts[4 * i + 1], parts[4 * i + 2])
-            for i, W in enumerate(matrices)
-        ]
-
-    start = np.random.default_rng(0).normal(size=ends[-1] + 1) / 10
-    found = minimize(lambda x: -np.log(bound_for_all(weights(x))), start, method="L-BFGS-B", options={"maxfun": 20_000})
-    assert least * 0.9995 <= bound_for_all(weights(found.x)) <= least * (1 + 1e-6)
 
 
 def test_the_family_lies_between_all_mechanisms_and_the_plan(matrices, least):

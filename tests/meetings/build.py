@@ -6,7 +6,7 @@ import gzip
 import io
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 import residualplanner as rp
+from forms_of_records import FORMS
 from meetings import oracle
 from meetings.factors import MISSING, OTHER, Amounts, Case, Column, People, Rules, Weights
 from meetings.oracle import Question, Record
@@ -45,37 +46,23 @@ class Line:
     rank: int | None
 
 
-@dataclass(frozen=True)
 class Built:
-    """Everything that a case is made of."""
+    """Everything that a case is made of.
 
-    case: Case
-    errors: dict[Any, list[np.ndarray]] = field(default_factory=dict)
+    Attributes:
+        column, rules: how ``a`` is declared, which odd entries there are, and what becomes of them.
+        people: whose the records are.
+        amounts, weights: the columns of these, if there are any.
+    """
 
-    @property
-    def column(self) -> Column:
-        """How ``a`` is declared."""
-        return self.case["column"]
-
-    @property
-    def rules(self) -> Rules:
-        """Which odd entries there are, and what becomes of them."""
-        return self.case["odd entries"]
-
-    @property
-    def people(self) -> People:
-        """Whose the records are."""
-        return self.case["people"]
-
-    @property
-    def amounts(self) -> Amounts | None:
-        """The column of amounts."""
-        return self.case["amounts"]
-
-    @property
-    def weights(self) -> Weights | None:
-        """The column of weights."""
-        return self.case["weights"]
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.column: Column = case["column"]
+        self.rules: Rules = case["odd entries"]
+        self.people: People = case["people"]
+        self.amounts: Amounts | None = case["amounts"]
+        self.weights: Weights | None = case["weights"]
+        self._errors: dict[rp.Plan, list[np.ndarray]] = {}
 
     @property
     def own(self) -> list[str]:
@@ -84,9 +71,9 @@ class Built:
         return list(dict.fromkeys(labels))
 
     @property
-    def names(self) -> list[str]:
-        """The attributes."""
-        return ["a", "b", "d", *(["pay"] if self.amounts else [])]
+    def size(self) -> int:
+        """How many values and labels of its own ``a`` has."""
+        return len(self.column.entries) + len(self.own)
 
     # Records.
 
@@ -221,7 +208,15 @@ class Built:
     @cached_property
     def questions(self) -> list[Question]:
         """What is asked, each question once."""
-        found = [*self._tables(), *self._universes(), *self._thresholds(), *self._of_amounts()]
+        asked: list[dict[str, str]] = [{}, {"a": "identity"}, {"d": "identity", "b": "identity"}]
+        found = [self._question(kinds) for kinds in [*asked, {"a": self.case["kind"], "b": "identity"}]]
+        if self.case["universe"]:
+            kinds, where = self.case["universe"]
+            found.append(self._question(kinds, where=where))
+        if self.case["threshold"]:
+            names, at_least, where = self.case["threshold"]
+            found.append(self._question(dict.fromkeys(names, "identity"), at_least=at_least, where=where))
+        found += self._of_amounts()
         return list({repr(question.query): question for question in found}.values())
 
     def _axis(self, name: str, kind: str = "identity") -> list[oracle.Row]:
@@ -236,63 +231,37 @@ class Built:
         axes = {name: self._axis(name, kind) for name, kind in kinds.items()}
         for name in set(axes) & set(codes):
             axes[name] = [axes[name][code] for code in codes[name]]
-        query: Any = {name: self._kind(kind) for name, kind in kinds.items()}
+        query: Any = {name: self._kind(kind)[0] for name, kind in kinds.items()}
         if set(kinds.values()) <= {"identity"}:
             query = tuple(kinds)
         if at_least:
             query = rp.Threshold(tuple(kinds), at_least)
-        written = f"queries = [{self._spec_query(kinds)}]"
-        if at_least:
-            written += f"\nat_least = {at_least}"
+        written = {"queries": [self._written(kinds)]} | ({"at_least": at_least} if at_least else {})
         if where:
-            query = rp.Among(query, where)
-            written += f"\nwhere = {_toml(where)}"
+            query, written = rp.Among(query, where), written | {"where": where}
         return Question(query, written, axes, {name: frozenset(found) for name, found in codes.items()}, at_least)
 
-    def _kind(self, kind: str) -> Any:
-        n = len(self.column.entries) + len(self.own)
-        kinds = {
-            "identity": rp.Identity,
-            "prefix": rp.Prefix,
-            "range": rp.Range,
-            "hierarchy": lambda: rp.Hierarchy([2]),
-            "hierarchy without leaves": lambda: rp.Hierarchy([2], leaves=False),
-            "custom": lambda: rp.Custom([[1] * n, list(range(n))]),
+    def _kind(self, kind: str) -> tuple[Any, Any]:
+        """A kind on ``a``, and how a spec says it."""
+        matrix = [[1] * self.size, list(range(self.size))]
+        kinds: dict[str, tuple[Any, Any]] = {
+            "identity": (rp.Identity(), kind),
+            "prefix": (rp.Prefix(), kind),
+            "range": (rp.Range(), kind),
+            "hierarchy": (rp.Hierarchy([2]), {"kind": kind, "levels": [2]}),
+            "hierarchy without leaves": (
+                rp.Hierarchy([2], leaves=False),
+                {"kind": "hierarchy", "levels": [2], "leaves": False},
+            ),
+            "custom": (rp.Custom(matrix), {"kind": kind, "matrix": matrix}),
         }
-        return kinds[kind]()
+        return kinds[kind]
 
-    def _spec_query(self, kinds: Mapping[str, Any]) -> str:
-        n = len(self.column.entries) + len(self.own)
-        if all(kind == "identity" for kind in kinds.values()):
-            return _toml(list(kinds))
-        words: dict[str, Any] = {
-            "hierarchy": {"kind": "hierarchy", "levels": [2]},
-            "hierarchy without leaves": {"kind": "hierarchy", "levels": [2], "leaves": False},
-            "custom": {"kind": "custom", "matrix": [[1] * n, list(range(n))]},
-        }
-        return _toml({name: words.get(kind, kind) if isinstance(kind, str) else kind for name, kind in kinds.items()})
-
-    def _tables(self) -> list[Question]:
-        asked: list[dict[str, str]] = [{}, {"a": "identity"}, {"d": "identity", "b": "identity"}]
-        asked.append({"a": self.case.values["kind"], "b": "identity"})
-        return [self._question(kinds) for kinds in asked]
-
-    def _universes(self) -> list[Question]:
-        a = {"a": "identity"}
-        asked: dict[str, tuple[dict[str, str], dict[str, list[Any]]]] = {
-            "plain": (a, {"b": ["F"]}),
-            "two": (a, {"b": ["M"], "d": [0, 2]}),
-            "own": ({"d": "identity", "b": "identity"}, {"d": [0, 2]}),
-            "kind": ({"a": "prefix"}, {"b": ["F"]}),
-        }
-        return [self._question(asked[word][0], where=asked[word][1]) for word in self.case["universe"]]
-
-    def _thresholds(self) -> list[Question]:
-        asked = self.case["threshold"]
-        if asked is None:
-            return []
-        names = {"a": "identity", "d": "identity"} | ({"b": "identity"} if asked == 2 else {})
-        return [self._question(names, at_least=abs(asked), where={"b": ["F"]} if asked < 0 else {})]
+    def _written(self, kinds: Mapping[str, str]) -> Any:
+        """A query in a spec: names alone, or a kind for each."""
+        if set(kinds.values()) <= {"identity"}:
+            return list(kinds)
+        return {name: self._kind(kind)[1] for name, kind in kinds.items()}
 
     def _of_amounts(self) -> list[Question]:
         if self.amounts is None:
@@ -308,9 +277,9 @@ class Built:
         found = []
         for name, where in [("b", {})] + ([("d", {"b": ["F"]})] if self.case["universe"] else []):
             query: Any = {name: rp.Identity(), "pay": makers[word]()}
-            written = f"queries = [{self._spec_query({name: 'identity', 'pay': kind})}]"
+            written = {"queries": [[name, "pay"] if kind == "identity" else {name: "identity", "pay": kind}]}
             if where:
-                query, written = rp.Among(query, where), f"{written}\nwhere = {_toml(where)}"
+                query, written = rp.Among(query, where), written | {"where": where}
             axes = {name: self._axis(name), "pay": rows}
             codes = {key: frozenset(map(SEXES.index, labels)) for key, labels in where.items()}
             found.append(Question(query, written, axes, codes, statistic=word if word in ("mean", "quantiles") else ""))
@@ -335,7 +304,7 @@ class Built:
             "targets": rp.losses.Targets([(self.questions[1].query, 3.0), (self.questions[2].query, 2.0)]),
             "convex": lambda variances: cvxpy.norm(variances, 4),
         }
-        n = len(self.column.entries) + len(self.own)
+        n = self.size
         given = {"a": np.eye(n, dtype=np.int64)[:-1] * 2 - np.eye(n, k=1, dtype=np.int64)[:-1]}
         return {
             "loss": losses.get(self.case["loss"], self.case["loss"]),
@@ -352,59 +321,51 @@ class Built:
     @property
     def spec(self) -> str:
         """All of it as a spec."""
-        lines = [f'budget = {{ pcost = "{self.budget}" }}', f'bases = "{self.case["bases"]}"']
-        lines.append(f'neighbors = "{self.case["neighbors"]}"')
-        if self.people.limited:
-            order = "" if self.people.order is None else ', order = "when"'
-            lines.append(f'people = {{ person = "who", keep = {self.people.most}{order} }}')
-        else:
-            lines.append(f"records_per_person = {self.people.most}")
-        losses = {"sum": '"sum"', "max": '"max"', "equal": '{ sum = "equal" }'}
-        if self.case["loss"] in losses:
-            lines.append(f"loss = {losses[self.case['loss']]}")
-        lines.append(f'ledger = {{ file = "ledger", budget = {{ pcost = "{self.all_budget}" }} }}')
-        lines += ["[domain]", f"b = {_toml(list(SEXES))}", f"d = {SIZE}"]
-        lines.insert(
-            -2,
-            f"a = {{ {self.column.spec}, unknown = {_toml(self.rules.unknown)}, "
-            f"missing = {_toml(self.rules.missing)} }}",
-        )
-        lines += [*self._spec_amounts(), *self._spec_weight()]
-        for question in self.questions:
-            lines += ["[[workload]]", question.spec]
-        if self.case["loss"] == "targets":
-            for question, margin in zip(self.questions[1:3], (3.0, 2.0), strict=True):
-                lines += ["[[targets]]", question.spec, f"moe = {margin}"]
-        return "\n".join([*lines, *self._spec_output()]) + "\n"
+        limited = {"person": "who", "keep": self.people.most} | ({"order": "when"} if self.people.order else {})
+        losses = {"sum": "sum", "max": "max", "equal": {"sum": "equal"}}
+        loss, weights = self.case["loss"], self.weights
+        entries: dict[str, Any] = {
+            "budget": {"pcost": self.budget},
+            "bases": self.case["bases"],
+            "neighbors": self.case["neighbors"],
+            **({"people": limited} if self.people.limited else {"records_per_person": self.people.most}),
+            **({"loss": losses[loss]} if loss in losses else {}),
+            "ledger": {"file": "ledger", "budget": {"pcost": self.all_budget}},
+            "domain": self._spec_domain(),
+            "workload": [question.spec for question in self.questions],
+            "output": self._spec_output(),
+        }
+        if weights:
+            limits = {"maximum": weights.maximum, "unit": weights.unit, "above": weights.above}
+            entries["weight"] = {"column": "w"} | limits
+        if loss == "targets":
+            pairs = zip(self.questions[1:3], (3.0, 2.0), strict=True)
+            entries["targets"] = [question.spec | {"moe": margin} for question, margin in pairs]
+        return "".join(f"{name} = {_toml(entry)}\n" for name, entry in entries.items())
 
-    def _spec_amounts(self) -> list[str]:
-        if self.amounts is None:
-            return []
-        edges, missing = self.amounts.edges, MISSING if self.amounts.missing else "error"
-        numeric = f'low = {edges[0]}, high = {edges[-1]}, unit = "{self.amounts.unit}", bins = {list(edges)}'
-        return [f'pay = {{ numeric = {{ {numeric}, outside = "clip" }}, missing = "{missing}" }}']
+    def _spec_domain(self) -> dict[str, Any]:
+        rules = {"unknown": self.rules.unknown, "missing": self.rules.missing}
+        domain: dict[str, Any] = {"a": dict(self.column.declared) | rules, "b": list(SEXES), "d": SIZE}
+        if self.amounts:
+            edges = self.amounts.edges
+            limits = {"low": edges[0], "high": edges[-1], "unit": self.amounts.unit, "bins": edges, "outside": "clip"}
+            domain["pay"] = {"numeric": limits, "missing": MISSING if self.amounts.missing else "error"}
+        return domain
 
-    def _spec_weight(self) -> list[str]:
-        if self.weights is None:
-            return []
-        limits = f'maximum = "{self.weights.maximum}", unit = "{self.weights.unit}", above = "{self.weights.above}"'
-        return ["[weight]", 'column = "w"', *limits.split(", ")]
-
-    def _spec_output(self) -> list[str]:
-        product = self.case["product"]
-        lines = ["[output]", f'format = "{self.case["format"]}"', f'profile = "{self.case["profile"]}"']
-        lines += [f"nonnegative = {_toml(product.nonnegative)}", f"with_unbiased = {_toml(product.with_unbiased)}"]
-        lines += [f"round_to = {product.base}"] if product.base else []
-        lines += ["published_errors = 10"] if product.errors else []
-        lines += [f"level = {self.case['level']}"] if self.case["level"] else []
-        quality = self.case["quality"]
-        return lines + ([] if quality is None else [f"quality = {{ suppress = {_toml(quality)} }}"])
+    def _spec_output(self) -> dict[str, Any]:
+        product, told = self.case["product"], {name: self.case[name] for name in ("format", "profile")}
+        told |= {"nonnegative": product.nonnegative, "with_unbiased": product.with_unbiased}
+        told |= {"round_to": product.base} if product.base else {}
+        told |= {"published_errors": 10} if product.errors else {}
+        told |= {"level": self.case["level"]} if self.case["level"] else {}
+        return told | ({} if self.case["quality"] is None else {"quality": {"suppress": self.case["quality"]}})
 
     # Sources.
 
     def source(self, lines: Sequence[Line], folder: Path) -> Any:
         """The records where the case has them; files are written into the folder."""
-        made = SOURCES[self.case["source"]](self, lines, folder)
+        name = self.case["source"]
+        made = _OWN[name](self, lines, folder) if name in _OWN else FORMS[name](self.table(lines), folder)
         if not self.people.limited:
             return made
         order = None if self.people.order is None else "when"
@@ -454,7 +415,7 @@ class Built:
 
     def ready_counts(self, lines: Sequence[Line]) -> dict[tuple[str, ...], np.ndarray]:
         """The records counted in all cells, in the least fractions that weights and amounts have."""
-        sizes = [len(self.column.entries) + len(self.own), 2, SIZE]
+        sizes = [self.size, 2, SIZE]
         q = Fraction(self.weights.unit).denominator if self.weights else 1
         if not self.amounts:
             table = np.zeros(sizes, dtype=np.int64)
@@ -478,11 +439,7 @@ class Built:
 
     def cells(self) -> list[dict[str, Any]]:
         """The values of each cell of the domain, amounts at the ends of their bins."""
-        axes: dict[str, list[Any]] = {
-            "a": list(range(len(self.column.entries) + len(self.own))),
-            "b": [0, 1],
-            "d": list(range(SIZE)),
-        }
+        axes: dict[str, list[Any]] = {"a": list(range(self.size)), "b": [0, 1], "d": list(range(SIZE))}
         if self.amounts:
             edges = self.amounts.edges
             ends = [(b, Fraction(edge)) for b in range(len(edges) - 1) for edge in edges[b : b + 2]]
@@ -492,11 +449,11 @@ class Built:
 
     def std_errs(self, plan: rp.Plan) -> list[np.ndarray]:
         """The standard errors of all unbiased tables, by least squares."""
-        if plan not in self.errors:
-            self.errors[plan] = oracle.std_errs(
+        if plan not in self._errors:
+            self._errors[plan] = oracle.std_errs(
                 self.measured(plan, lambda variance: 1 / variance), self.questions, self.cells()
             )
-        return self.errors[plan]
+        return self._errors[plan]
 
     def measured(self, plan: rp.Plan, precision: Any) -> oracle.Measured:
         """What a plan measures, from its public properties."""
@@ -526,19 +483,14 @@ def _csv_text(value: Any) -> str:
     return "" if value is None else value.isoformat(" ") if isinstance(value, dt.datetime) else str(value)
 
 
-def _csv(built: Built, lines: Sequence[Line], folder: Path, packed: bool = False) -> Path:
-    text = io.StringIO()
+def _csv(built: Built, lines: Sequence[Line], folder: Path) -> Path:
+    name, text = built.case["source"], io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(built.schema.names)
     writer.writerows([_csv_text(row[name]) for name in built.schema.names] for row in built.rows(lines))
-    path = folder / ("records.csv.gz" if packed else "records.csv")
-    path.write_bytes(gzip.compress(text.getvalue().encode()) if packed else text.getvalue().encode())
-    return path
-
-
-def _parquet(built: Built, lines: Sequence[Line], folder: Path) -> Path:
-    parquet.write_table(built.table(lines), folder / "records.parquet")
-    return folder / "records.parquet"
+    content = text.getvalue().encode()
+    (folder / f"records.{name}").write_bytes(gzip.compress(content) if name == "csv.gz" else content)
+    return folder / f"records.{name}"
 
 
 def _folder(built: Built, lines: Sequence[Line], folder: Path) -> Path:
@@ -556,45 +508,12 @@ def _objects(built: Built, lines: Sequence[Line], _: Path) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series([row[name] for row in rows], dtype=object) for name in built.schema.names})
 
 
-def _duckdb(built: Built, lines: Sequence[Line], _: Path) -> Any:
-    import duckdb
-
-    return duckdb.connect().from_arrow(built.table(lines))
-
-
-def _ibis(built: Built, lines: Sequence[Line], _: Path) -> Any:
-    import ibis
-
-    return ibis.memtable(built.table(lines))
-
-
-def _dask(built: Built, lines: Sequence[Line], _: Path) -> Any:
-    import dask.dataframe as dd
-
-    return dd.from_pandas(built.table(lines).to_pandas(), npartitions=3)
-
-
-def _polars(built: Built, lines: Sequence[Line], _: Path) -> Any:
-    import polars as pl
-
-    return pl.from_arrow(built.table(lines))
-
-
-SOURCES = {
-    "pandas": lambda built, lines, _: built.table(lines).to_pandas(),
+#: Forms that hold more than a table of Arrow does, or say it in another way.
+_OWN = {
     "pandas, objects": _objects,
-    "pandas, Arrow types": lambda built, lines, _: built.table(lines).to_pandas(types_mapper=pd.ArrowDtype),
-    "polars": _polars,
-    "polars, lazy": lambda *made: _polars(*made).lazy(),
-    "arrow": lambda built, lines, _: built.table(lines),
-    "arrow, a stream": lambda built, lines, _: built.table(lines).to_reader(max_chunksize=20),
     "csv": _csv,
-    "csv.gz": lambda *made: _csv(*made, packed=True),
-    "parquet": _parquet,
+    "csv.gz": _csv,
     "folder": _folder,
-    "duckdb": _duckdb,
-    "ibis": _ibis,
-    "dask": _dask,
     "codes": lambda built, lines, _: built.codes(lines),
     "counts": lambda built, lines, _: built.ready_counts(lines),
 }

@@ -132,17 +132,11 @@ class Tables:
         """Labels of attributes in single values, in the order of the cells."""
         if question.where or "estimate" not in found or self.built.case["format"] == "parts":
             return
-        column = self.built.column
-        plain = {"b": list(SEXES), "d": list(range(SIZE)), "a": [*column.shown, *self.built.own]}
         for axis, name in enumerate(question.axes):
-            if name in found and len(question.axes[name]) == len(plain.get(name, ())) and name != "a":
-                expected = np.broadcast_to(
-                    np.array(list(map(str, plain[name])), dtype=object).reshape(
-                        [-1 if i == axis else 1 for i in range(len(question.axes))]
-                    ),
-                    question.shape,
-                )
-                assert list(map(str, found[name])) == expected.ravel().tolist(), name
+            labels = list(map(str, {"b": SEXES, "d": range(SIZE)}.get(name, ())))
+            if name in found and len(labels) == question.shape[axis]:
+                codes = np.indices(question.shape)[axis].ravel()
+                assert list(map(str, found[name])) == [labels[code] for code in codes], name
 
 
 def check_page(built: Built, page: Path, estimates: Sequence[np.ndarray]) -> None:

@@ -23,57 +23,37 @@ class Column:
     """The column ``a``: how it is declared, and its entries."""
 
     declared: Mapping[str, Any]
-    spec: str
-    shown: tuple[Any, ...]
     entries: tuple[tuple[Any, ...], ...]
     stranger: Any
     type: pa.DataType
 
 
 def _bins(kind: type, type_: pa.DataType) -> Column:
-    edges = "0.7", "1.1", "2.5"
     entries = (("0", "0.3"), ("0.7", "1.05"), ("1.1", "2.4"), ("2.5", "4"))
     return Column(
-        {"bins": (0, 0.7, 1.1, 2.5, 4)},
-        f"bins = [0, {', '.join(edges)}, 4]",
-        ("[0, 0.7)", "[0.7, 1.1)", "[1.1, 2.5)", "[2.5, 4]"),
-        tuple(tuple(map(kind, found)) for found in entries),
-        kind("4.25"),
-        type_,
+        {"bins": (0, 0.7, 1.1, 2.5, 4)}, tuple(tuple(map(kind, found)) for found in entries), kind("4.25"), type_
     )
 
 
 _TEXT = ("01", "02", "NO", "x y")
-_TEXTS = {"labels": _TEXT}, 'labels = ["01", "02", "NO", "x y"]', _TEXT, tuple((text,) for text in _TEXT), "1"
+_TEXTS = {"labels": _TEXT}, tuple((text,) for text in _TEXT), "1"
 _DATES = tuple(dt.date(2020, 2, day) for day in (1, 15, 28, 29))
 _MONTHS = tuple((dt.date(2020, month, 1), dt.date(2020, month, 28)) for month in (1, 2, 3, 4))
 _MOMENTS = tuple((dt.datetime(2020, month, 1), dt.datetime(2020, month, 28, 13, 5)) for month in (1, 2, 3, 4))
-_SPEC_MONTHS = {"months": ("2020-01", "2020-04")}, 'months = ["2020-01", "2020-04"]'
-_MONTH_LABELS = ("2020-01", "2020-02", "2020-03", "2020-04")
+_IN_MONTHS = {"months": ("2020-01", "2020-04")}
 
 COLUMNS = {
     "text": Column(*_TEXTS, pa.string()),
     "categories": Column(*_TEXTS, pa.dictionary(pa.int8(), pa.string())),
-    "integers": Column(
-        {"labels": (3, 5, 7, 11)}, "labels = [3, 5, 7, 11]", (3, 5, 7, 11), ((3,), (5,), (7,), (11,)), 4, pa.int64()
-    ),
-    "codes of 8 bits": Column({"size": 4}, "size = 4", (0, 1, 2, 3), ((0,), (1,), (2,), (3,)), 9, pa.int8()),
-    "truth values": Column(
-        {"labels": (True, False)}, "labels = [true, false]", (True, False), ((True,), (False,)), None, pa.bool_()
-    ),
+    "integers": Column({"labels": (3, 5, 7, 11)}, ((3,), (5,), (7,), (11,)), 4, pa.int64()),
+    "codes of 8 bits": Column({"size": 4}, ((0,), (1,), (2,), (3,)), 9, pa.int8()),
+    "truth values": Column({"labels": (True, False)}, ((True,), (False,)), None, pa.bool_()),
     "floats": _bins(float, pa.float64()),
     "floats of 32 bits": _bins(float, pa.float32()),
     "decimals": _bins(Decimal, pa.decimal128(6, 2)),
-    "dates": Column(
-        {"labels": _DATES},
-        f"labels = [{', '.join(map(str, _DATES))}]",
-        tuple(map(str, _DATES)),
-        tuple((day,) for day in _DATES),
-        dt.date(2020, 3, 1),
-        pa.date32(),
-    ),
-    "months": Column(*_SPEC_MONTHS, _MONTH_LABELS, _MONTHS, dt.date(2020, 5, 1), pa.date32()),
-    "moments": Column(*_SPEC_MONTHS, _MONTH_LABELS, _MOMENTS, dt.datetime(2020, 5, 1), pa.timestamp("us")),
+    "dates": Column({"labels": _DATES}, tuple((day,) for day in _DATES), dt.date(2020, 3, 1), pa.date32()),
+    "months": Column(_IN_MONTHS, _MONTHS, dt.date(2020, 5, 1), pa.date32()),
+    "moments": Column(_IN_MONTHS, _MOMENTS, dt.datetime(2020, 5, 1), pa.timestamp("us")),
 }
 
 
@@ -122,22 +102,16 @@ PEOPLE = {
     "1 is kept, by text": People(1, True, ("", "a", "b", "c", "d")[1:], pa.string(), as_text=True),
 }
 
-#: Of the answers to a query on ``a`` of n values the weights of these; its axis in words of the package, and in a spec.
-KINDS = {
-    "identity": "identity",
-    "prefix": "prefix",
-    "range": "range",
-    "hierarchy": {"kind": "hierarchy", "levels": [2]},
-    "hierarchy without leaves": {"kind": "hierarchy", "levels": [2], "leaves": False},
-    "custom": {"kind": "custom"},
-}
+#: Kinds of query on ``a``.
+KINDS = _named("identity | prefix | range | hierarchy | hierarchy without leaves | custom")
 
+#: A query about some of the records: its kinds, and where.
 UNIVERSES = {
-    "everybody": (),
-    "one value": ("plain",),
-    "two attributes": ("two",),
-    "the table's own attribute": ("own",),
-    "a kind": ("kind",),
+    "everybody": None,
+    "one value": ({"a": "identity"}, {"b": ["F"]}),
+    "two attributes": ({"a": "identity"}, {"b": ["M"], "d": [0, 2]}),
+    "the table's own attribute": ({"d": "identity", "b": "identity"}, {"d": [0, 2]}),
+    "a kind": ({"a": "prefix"}, {"b": ["F"]}),
 }
 
 
@@ -181,7 +155,13 @@ WEIGHTS = {
     "halves, clipped": Weights("2", "0.5", ("0", "0.5", "1.5", "2", "7"), "clip"),
 }
 
-THRESHOLDS = {"none": None, "1 of 2": 1, "2 of 3": 2, "1 of 2, of some records": -1}
+#: Attributes, in how many a record must match, and where.
+THRESHOLDS = {
+    "none": None,
+    "1 of 2": ("ad", 1, {}),
+    "2 of 3": ("adb", 2, {}),
+    "1 of 2, of some records": ("ad", 1, {"b": ["F"]}),
+}
 
 BASES = {"optimal": "optimal", "by set": "optimal_by_set", "orthogonal": "orthogonal", "given": "given"}
 
@@ -190,8 +170,8 @@ LOSSES = {"sum": "sum", "sum, equal": "equal"} | _named("max | targets | convex"
 NEIGHBORS = _named("add-remove | replace")
 
 SOURCES = _named(
-    "pandas | pandas, objects | pandas, Arrow types | polars | polars, lazy | arrow | arrow, a stream | csv | csv.gz | "
-    "parquet | folder | duckdb | ibis | dask | codes | counts"
+    "pandas | pandas, objects | pandas, Arrow | Polars | Polars, lazy | Arrow | Arrow, stream | csv | csv.gz | "
+    "Parquet | folder | DuckDB | Ibis | Dask | codes | counts"
 )
 
 #: How a measurement is made.

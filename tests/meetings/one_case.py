@@ -83,7 +83,7 @@ def check_refused(case: Case, rule: Rule, folder: Path) -> None:
     except (rp.errors.ResidualPlannerError, CommandError, ValueError) as error:
         message: Any = str(error)
     else:
-        raise AssertionError(f"not refused, though {rule.reason}: {case}")
+        raise AssertionError(f"not refused, though {rule.words}: {case}")
     assert rule.says in message, f"{message}\n{case}"
     is_kept = rule.of_tables and case["road"] not in COMMANDS
     assert run is None or is_kept or not run.spent, f"charged, and then refused: {message}\n{case}"

@@ -28,7 +28,7 @@ class Question:
     """A table to publish: ``query`` as Python writes it, ``spec`` as an entry of a spec, and what its answers count."""
 
     query: Any
-    spec: str
+    spec: Mapping[str, Any]
     axes: Mapping[str, Sequence[Row]]
     where: Mapping[str, frozenset[int]] = field(default_factory=dict)
     at_least: int = 0

@@ -17,170 +17,128 @@ WITH_AMOUNTS = [name for name in AMOUNTS if name != "none"]
 WEIGHTED = [name for name in WEIGHTS if name != "none"]
 THRESHOLDED = [name for name in THRESHOLDS if name != "none"]
 COMMANDS = ["release", "plan, measure, reconstruct"]
-FILES = ["csv", "csv.gz", "parquet", "folder"]
+FILES = ["csv", "csv.gz", "Parquet", "folder"]
 NOT_FILES = [name for name in SOURCES if name not in FILES]
-
-
-#: Two factors, and of each the values that do not go together.
-Pair = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Values of two factors that do not go together, why, and what the message says; absent if there is no message.
+    """Values of two factors that do not go together.
 
-    Where ``of_tables``, Python refuses it when tables are made, from a measurement that gives others at no cost, and
-    the command line before it charges.
+    Attributes:
+        words: a row of the manual's table, this | with | because; of what is absent why it is.
+        pair: the two factors, and of each the values.
+        says: what the message says; absent if there is no message.
+        of_tables: Python refuses it when tables are made, from a measurement that gives others at no cost, and the
+            command line before it charges.
     """
 
-    first: str
-    firsts: Collection[str]
-    second: str
-    seconds: Collection[str]
-    reason: str
+    words: str
+    pair: Mapping[str, Collection[str]]
     says: str = ""
     of_tables: bool = False
-    words: tuple[str, str] | tuple[()] = ()
 
     def __post_init__(self) -> None:
-        assert set(self.firsts) <= set(FACTORS[self.first]), self.firsts
-        assert set(self.seconds) <= set(FACTORS[self.second]), self.seconds
+        for factor, values in self.pair.items():
+            assert set(values) <= set(FACTORS[factor]), values
 
     def forbids(self, values: Mapping[str, str]) -> bool:
         """Whether a case has both."""
-        return values.get(self.first) in self.firsts and values.get(self.second) in self.seconds
+        return all(values.get(factor) in refused for factor, refused in self.pair.items())
 
     @property
     def pairs(self) -> list[dict[str, str]]:
         """Each pair of values."""
-        return [{self.first: one, self.second: two} for one, two in itertools.product(self.firsts, self.seconds)]
-
-
-def _refused(what: str, beside: str, reason: str, pair: Pair, says: str, *, of_tables: bool = False) -> Rule:
-    (first, firsts), (second, seconds) = pair.items()
-    return Rule(first, firsts, second, seconds, reason, says, of_tables, (what, beside))
-
-
-def _absent(reason: str, pair: Pair) -> Rule:
-    (first, firsts), (second, seconds) = pair.items()
-    return Rule(first, firsts, second, seconds, reason)
+        return [dict(zip(self.pair, values, strict=True)) for values in itertools.product(*self.pair.values())]
 
 
 RULES = [
-    _refused(
-        'the rule `"drop"`',
-        '`neighbors="replace"`',
-        "the number of records is public, and must not depend on values",
+    Rule(
+        'the rule `"drop"` | `neighbors="replace"` | the number of records is public, and must not depend on values',
         {"odd entries": DROPPED, "neighbors": ["replace"]},
         "drop",
     ),
-    _refused(
-        "`LimitedRecords`",
-        '`neighbors="replace"`',
-        "how many records of all persons are kept is not public",
+    Rule(
+        '`LimitedRecords` | `neighbors="replace"` | how many records of all persons are kept is not public',
         {"people": LIMITED, "neighbors": ["replace"]},
         "add-remove",
     ),
-    _refused(
-        "weights",
-        '`neighbors="replace"`',
-        "the total changes where a record is replaced by one of another weight",
+    Rule(
+        'weights | `neighbors="replace"` | the total changes where a record is replaced by one of another weight',
         {"weights": WEIGHTED, "neighbors": ["replace"]},
         "add-remove",
     ),
-    _refused(
-        "weights with a unit such as 0.5",
-        "a matrix of codes",
-        "it holds integers; give a frame or a file",
+    Rule(
+        "weights with a unit such as 0.5 | a matrix of codes | it holds integers; give a frame or a file",
         {"weights": ["halves, clipped"], "source": ["codes"]},
         "integer codes",
     ),
-    _refused(
-        '`bases="optimal_by_set"`',
-        '`neighbors="replace"`',
-        "only bounds of the cost of such bases are known",
+    Rule(
+        '`bases="optimal_by_set"` | `neighbors="replace"` | only bounds of the cost of such bases are known',
         {"bases": ["by set"], "neighbors": ["replace"]},
         'bases="optimal"',
     ),
-    _refused(
-        '`bases="optimal_by_set"`',
-        "losses other than sums of variances",
-        "they are found for sums only",
+    Rule(
+        '`bases="optimal_by_set"` | losses other than sums of variances | they are found for sums only',
         {"bases": ["by set"], "loss": ["max", "targets", "convex"]},
         'bases="optimal"',
     ),
-    _refused(
-        "bases of your own",
-        "thresholds on their attributes",
-        "a threshold treats all values in the same way",
+    Rule(
+        "bases of your own | thresholds on their attributes | a threshold treats all values in the same way",
         {"bases": ["given"], "threshold": THRESHOLDED},
         "without a basis",
     ),
-    _refused(
-        "a hierarchy whose only group is everything",
-        "`leaves=False`",
-        "it gives nothing but the total",
+    Rule(
+        "a hierarchy whose only group is everything | `leaves=False` | it gives nothing but the total",
         {"column": ["truth values"], "kind": ["hierarchy without leaves"]},
         "nothing but the total",
     ),
-    _refused(
-        "amounts",
-        "rounded tables",
-        "they are of integers; declare `rp.Bins`",
+    Rule(
+        "amounts | rounded tables | they are of integers; declare `rp.Bins`",
         {"amounts": WITH_AMOUNTS, "product": ROUNDED},
         "Bins",
         of_tables=True,
     ),
-    _refused(
-        '`format="parts"`',
-        'the profiles `"acs"` and `"gls"`',
-        "parts have columns of their own",
+    Rule(
+        '`format="parts"` | the profiles `"acs"` and `"gls"` | parts have columns of their own',
         {"format": ["parts"], "profile": ["acs", "gls"]},
         "other formats",
         of_tables=True,
     ),
-    _refused(
-        '`format="parts"`',
-        "`quality=`",
-        "parts have columns of their own",
+    Rule(
+        '`format="parts"` | `quality=` | parts have columns of their own',
         {"format": ["parts"], "quality": ["graded", "suppressed"]},
         "quality",
         of_tables=True,
     ),
-    _refused(
-        "a matrix of codes, and tables of counts",
-        "`LimitedRecords`",
-        "neither says whose a record is",
+    Rule(
+        "a matrix of codes, and tables of counts | `LimitedRecords` | neither says whose a record is",
         {"source": ["codes", "counts"], "people": LIMITED},
         "whose a record is",
     ),
-    _refused(
-        "a stream of Arrow batches",
-        "`memory=` for several blocks",
-        "it can be read only once",
-        {"source": ["arrow, a stream"], "memory": ["in blocks"]},
+    Rule(
+        "a stream of Arrow batches | `memory=` for several blocks | it can be read only once",
+        {"source": ["Arrow, stream"], "memory": ["in blocks"]},
         "only once",
     ),
-    _refused(
-        "a stream of Arrow batches",
-        "`measure_in_store`",
-        "it can be read only once",
-        {"source": ["arrow, a stream"], "road": ["store"]},
+    Rule(
+        "a stream of Arrow batches | `measure_in_store` | it can be read only once",
+        {"source": ["Arrow, stream"], "road": ["store"]},
         "only once",
     ),
-    _absent("commands read files", {"road": COMMANDS, "source": NOT_FILES}),
-    _absent("a spec has no functions", {"road": COMMANDS, "loss": ["convex"]}),
-    _absent("a spec has no matrices of bases", {"road": COMMANDS, "bases": ["given"]}),
-    _absent("commands publish", {"road": COMMANDS, "noise": ["continuous", "test bits"]}),
-    _absent("they have no such option", {"road": [*COMMANDS, "store"], "memory": ["in blocks"]}),
-    _absent("both are charged to a ledger", {"road": ["session", "store"], "noise": ["continuous", "test bits"]}),
-    _absent("test bits are for small tests", {"noise": ["test bits"], "memory": ["in blocks"]}),
+    Rule("commands read files", {"road": COMMANDS, "source": NOT_FILES}),
+    Rule("a spec has no functions", {"road": COMMANDS, "loss": ["convex"]}),
+    Rule("a spec has no matrices of bases", {"road": COMMANDS, "bases": ["given"]}),
+    Rule("commands publish", {"road": COMMANDS, "noise": ["continuous", "test bits"]}),
+    Rule("they have no such option", {"road": [*COMMANDS, "store"], "memory": ["in blocks"]}),
+    Rule("both are charged to a ledger", {"road": ["session", "store"], "noise": ["continuous", "test bits"]}),
+    Rule("test bits are for small tests", {"noise": ["test bits"], "memory": ["in blocks"]}),
 ]
 
 
 def manual() -> str:
     """The table of the manual: what is refused."""
-    rows = [f"| {rule.words[0]} | {rule.words[1]} | {rule.reason} |" for rule in RULES if rule.words]
+    rows = [f"| {rule.words} |" for rule in RULES if rule.says]
     return "\n".join(["| this | with | because |", "|---|---|---|", *rows])
 
 

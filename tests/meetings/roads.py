@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 import residualplanner as rp
+from command_line import outcome
 from meetings.build import Built, Line
 from meetings.factors import Product
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.shell.cli.app import app
+from replayed_measuring import measured_with
 
 SIMULATIONS, FEW = 10, 12
 COMMANDS = ("release", "plan, measure, reconstruct")
@@ -74,7 +72,7 @@ class Run:
         case, plan = self.built.case, self.built.plan
         source = self.built.source(lines, self.folder)
         if case["noise"] == "bits":
-            return measure_with_bits(plan, source, InsecureTestBits(7))
+            return measured_with(plan, source, 7)
         if case["memory"]:
             return self._in_blocks(source)
         return self._in_python(source)
@@ -143,7 +141,7 @@ class Run:
 
 def command(*arguments: object) -> str:
     """What a command of the command line prints, in this process."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = outcome(*arguments)
     if result.exit_code:
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

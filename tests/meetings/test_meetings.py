@@ -32,7 +32,7 @@ FOUND = [
         **{"threshold": "2 of 3", "bases": "orthogonal", "loss": "targets", "road": "plan, measure, reconstruct"},
         **{"product": "with published errors", "format": "workbook", "quality": "graded", "reader": "another"},
         "report": "of the folder",
-    },
+    }
 ]
 #: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
 #: figures of matplotlib, and one case in so many writes them, too.

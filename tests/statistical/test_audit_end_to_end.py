@@ -13,7 +13,6 @@ import pytest
 from benchmarks.auditing import (
     DELTA,
     audit,
-    audit_chosen,
     expected_epsilon,
     fixed_randomness,
     gaussian_epsilon,
@@ -83,13 +82,6 @@ def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     assert abs(found.mu - 1) <= 5 * found.mu_error < 0.23
     assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
     assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.28 * gaussian_epsilon(1.0)
-
-
-def test_an_adversary_who_picks_a_cell_achieves_what_its_variance_says(before, after):
-    found = audit_chosen(before, after)
-    mu = 1 / math.sqrt(COVARIANCE[CELL, CELL])
-    assert abs(found.mu - mu) <= 5 * found.mu_error
-    assert 0 < found.epsilon <= gaussian_epsilon(mu) < gaussian_epsilon(1.0)
 
 
 @pytest.mark.parametrize(
