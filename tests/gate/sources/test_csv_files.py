@@ -237,6 +237,12 @@ def test_other_columns_may_share_a_name_and_names_may_be_quoted(tmp_path):
     assert counts(file, domain) == [1, 1, 0, 0, 0, 0, 0]
 
 
+def test_where_no_line_is_a_record_the_empty_text_may_be_a_label_all_the_same(tmp_path):
+    domain = Domain({"v": Attribute("v", labels=["x", ""], unknown="x")})
+    assert counts(written(tmp_path, b"v,w\ny\n"), domain) == [1, 0]
+    assert counts(written(tmp_path, b"v,w\ny\n,z\n"), domain) == [1, 1]
+
+
 def test_a_domain_without_attributes_counts_the_lines(tmp_path):
     for text, expected in ((b"v\n\n\n", 2), (b'v,w\nx\n\n"\nx,y', 4), (b"v,w", 0)):
         assert counts(written(tmp_path, text), Domain({}), ()) == expected
