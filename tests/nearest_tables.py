@@ -5,7 +5,7 @@ import numpy as np
 
 import dense
 from random_plans import base_mechanisms, noise_of
-from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.problem import WEIGHTS, problem_of
 
 #: Of a general solver that needs no point strictly inside the constraints.
@@ -48,9 +48,10 @@ def marginals_of(plan, sets):
     return {members: dense.marginal(plan.domain.sizes, members) for members in sets}
 
 
-def problem_for(release, facts=None, *, weights="protect-margins", fixes_total=True):
-    """The dual problem of the tables nearest to those of a release."""
-    return problem_of(release.measurement, facts or Facts(), WEIGHTS[weights], fixes_total=fixes_total)
+def problem_for(release, known=None, impossible=(), *, weights="protect-margins", fixes_total=True):
+    """The dual problem of the tables nearest to those of a release that keep to facts."""
+    facts = read_facts(release.plan, known, impossible)
+    return problem_of(release.measurement, facts, WEIGHTS[weights], fixes_total=fixes_total)
 
 
 def matrix_of(problem):

@@ -172,7 +172,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     if sum(sums.count for sums in noisy.groups if not sums.is_all_cells) * cells > _ENTRIES:
         raise WorkloadError("max_fit holds all sums beside single cells as a matrix, and there are too many here")
     unit, std_err = min(noisy.variances) ** 0.5, np.sqrt(noisy.variances)
-    one = [sparse.eye_array(cells) if sums.is_all_cells else sums.matrix() for sums in noisy.groups]
+    one = [sparse.eye_array(cells) if each.is_all_cells else sparse.csc_array(each.matrix()) for each in noisy.groups]
     rows = sparse.vstack([each * (unit / scale) for each, scale in zip(one, std_err, strict=True)], format="csc")
     sides, raises = sides_of(rows), np.repeat(std_err / unit, [sums.count for sums in noisy.groups])
     near = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells
@@ -186,4 +186,4 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
         moved, objective, gap = answers.least_squares(least + slack)
         found.append((moved, objective, max(gap / (1 + objective), gap_of_bound / (1 + least + slack))))
     cells_of, objectives, gaps = (np.array(each) for each in zip(*found, strict=True))
-    return fit_of(noisy, near + cells_of * unit, objectives, gap=gaps)
+    return fit_of(noisy, np.maximum(near + cells_of * unit, 0), objectives, gap=gaps)

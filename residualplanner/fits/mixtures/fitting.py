@@ -18,7 +18,6 @@ from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import ArgumentError
-from residualplanner.ground.notebooks import hides
 
 #: After how many steps it is looked anew which slopes noise explains.
 _EVERY = 10
@@ -31,7 +30,6 @@ _PRIOR = 0.2
 _HALVINGS = 100
 
 
-@hides("rate_at")
 @dataclass(frozen=True, slots=True)
 class Descent:
     """How a mixture is fitted.
@@ -56,10 +54,6 @@ class Descent:
         for name in ("rate", "caution"):
             if not 0 <= float_of(getattr(self, name)) < math.inf:
                 raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(getattr(self, name))}")
-
-    def rate_at(self, step: int) -> float:
-        """The rate of a step, counted from 0."""
-        return cosine_rate(self.rate, step, self.steps)
 
 
 #: Where a fit starts: logits (d', c) of the values in each class, minus infinity where a value cannot be; and logits
@@ -97,7 +91,7 @@ def fit(
         if descent.caution and step % _EVERY == 0:
             caution = descent.caution * min(1.0, loss.freedom / value) ** 2
             trust = _trust(loss, of_logits.slope, probabilities, weights, caution)
-        rate = descent.rate_at(step)
+        rate = cosine_rate(descent.rate, step, descent.steps)
         logits -= trust * of_logits.step(rate)
         class_weights -= of_weights.step(rate)
     return mixture_of(blocks, weights, probabilities), value, step

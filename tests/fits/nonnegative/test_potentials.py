@@ -8,7 +8,6 @@ import residualplanner as rp
 from made_releases import any_release, exact_release
 from nearest_tables import matrix_of, problem_for
 from random_plans import plan_by_set, sample_workload
-from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.potentials import (
     AgreementPoint,
     along,
@@ -26,12 +25,12 @@ WORKLOADS = {
 }
 
 
-def problem_named(name, facts=None, **options):
+def problem_named(name, facts=(), **options):
     plan = rp.select(WORKLOADS[name], budget=rp.zcdp("0.1"))
     data = np.random.default_rng(1).normal(2, 3, SHAPE)
     data[3] -= 4
     data[:, :, 4] -= 4  # some counts are below 0 in tables of one attribute, too
-    return problem_for(exact_release(plan, data), facts and read_facts(plan, *facts), **options)
+    return problem_for(exact_release(plan, data), *facts, **options)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
