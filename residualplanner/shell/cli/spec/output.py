@@ -19,9 +19,9 @@ _ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegati
 class QualityTable(SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
 
-    reliable: Real = Field(0.15, description='Below this an estimate is "reliable".')
-    usable: Real = Field(0.30, description='Below this it is to "use with caution", else it is "unreliable".')
-    suppress: bool = Field(False, description="Whether files leave out unreliable estimates.")
+    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
+    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
+    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
 
     @property
     def quality(self) -> Quality:
@@ -40,12 +40,12 @@ class QualityTable(SpecTable):
 class PublicationTable(SpecTable):
     """What is said to readers about all tables together."""
 
-    title: str = Field("", description="The title of the publication.")
-    author: str = Field("", description="Who publishes it.")
-    date: TextOrDate = Field("", description="The date of publication.")
-    contact: str = Field("", description="Where questions are answered.")
-    source: str = Field("", description="Where the records are from.")
-    note: str = Field("", description="Anything else that readers should know.")
+    title: str = Field(default="", description="The title of the publication.")
+    author: str = Field(default="", description="Who publishes it.")
+    date: TextOrDate = Field(default="", description="The date of publication.")
+    contact: str = Field(default="", description="Where questions are answered.")
+    source: str = Field(default="", description="Where the records are from.")
+    note: str = Field(default="", description="Anything else that readers should know.")
 
     @property
     def publication(self) -> Publication:
@@ -64,28 +64,38 @@ class OutputTable(SpecTable):
     """What the published tables look like."""
 
     format: FormatName | None = Field(
-        None,
+        default=None,
         description="xlsx: a workbook for each table; workbook: one for all; parts: Parquet of many tables each, by "
         f"default for more than {MOST_FILES:,}.",
     )
     profile: Literal["default", "acs", "gls"] = Field(
-        "default", description="95% margins and intervals; 90% margins, as E and M; or standard deviations."
+        default="default", description="95% margins and intervals; 90% margins, as E and M; or standard deviations."
     )
-    level: BetweenZeroAndOne | None = Field(None, description="Of margins of error; the profile's if not given.")
+    level: BetweenZeroAndOne | None = Field(
+        default=None, description="Of margins of error; the profile's if not given."
+    )
 
     nonnegative: bool = Field(
         False, description="Whether no cell is negative, and tables agree, also with what is known."
     )
-    known: list[KnownTable] = Field([], max_length=1000, description="Tables that are public anyway: not protected.")
-    impossible: list[Cells] = Field([], max_length=1000, description='Cells that cannot occur, as { age = "0-11" }.')
-    round_to: int | None = Field(None, ge=1, le=10**9, description="Multiples of this that add up; 1: integers.")
-    with_unbiased: bool = Field(False, description="Whether the unbiased estimates stand beside others.")
-    published_errors: int | None = Field(
-        None, ge=10, le=10_000, description="Simulations that tell the errors of others."
+    known: list[KnownTable] = Field(
+        default=[], max_length=1000, description="Tables that are public anyway: not protected."
     )
-    quality: QualityTable | None = Field(None, description="Columns on how noisy each estimate is.")
-    maps: dict[str, MapTable] = Field({}, description="For a report: the shapes of the areas that values are.")
-    publication: PublicationTable = Field(PublicationTable(), description="Title, author and the like, for readers.")
+    impossible: list[Cells] = Field(
+        default=[], max_length=1000, description='Cells that cannot occur, as { age = "0-11" }.'
+    )
+    round_to: int | None = Field(
+        default=None, ge=1, le=10**9, description="Multiples of this that add up; 1: integers."
+    )
+    with_unbiased: bool = Field(default=False, description="Whether the unbiased estimates stand beside others.")
+    published_errors: int | None = Field(
+        default=None, ge=10, le=10_000, description="Simulations that tell the errors of others."
+    )
+    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
+    maps: dict[str, MapTable] = Field(default={}, description="For a report: the shapes of the areas that values are.")
+    publication: PublicationTable = Field(
+        default=PublicationTable(), description="Title, author and the like, for readers."
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> "OutputTable":

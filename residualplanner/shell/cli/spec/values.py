@@ -154,7 +154,7 @@ def _budget(value: Any) -> Budget:
             case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
                 found = approx_dp(epsilon, delta)
             case {**named} if len(named) == 1 and set(named) <= set(makers):
-                found = makers[next(iter(named))](*named.values())
+                found = makers[str(*named)](*named.values())
         if found is None:
             raise unlike(f"expected {_FORMS}", value)
         require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
