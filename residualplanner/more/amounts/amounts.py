@@ -169,8 +169,10 @@ class OfBins(Kind):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        #: Of the bins; None as long as there is no attribute.
-        edges: tuple[float, ...] | None
+
+        @property
+        def edges(self) -> tuple[float, ...] | None:
+            """Of the bins; None as long as there is no attribute."""
 
     @abstractmethod
     def on(self, attribute: Attribute) -> "OfBins":
