@@ -171,6 +171,7 @@ class OfBins(Kind):
     if TYPE_CHECKING:
 
         @property
+        @abstractmethod
         def edges(self) -> tuple[float, ...] | None:
             """Of the bins; None as long as there is no attribute."""
 
@@ -182,8 +183,7 @@ class OfBins(Kind):
     def tied_edges(self) -> tuple[float, ...]:
         """The edges; WorkloadError where there are none yet."""
         if self.edges is None:
-            problem = f"a kind {self.name!r}"
-            raise WorkloadError(f"{problem} has no matrix before it is tied to an attribute of amounts or bins")
+            raise WorkloadError(f"a kind {self.name!r} has no matrix before it is tied to an attribute's bins")
         return self.edges
 
     @property
