@@ -161,7 +161,8 @@ def _of_leaves(
 ) -> list[tuple[Item, ...]]:
     """The items of each level in a table with a row for each leaf: those of coarse levels many times."""
     rows = list(range(len(table.numbers)))
-    parents, found = [""] * len(rows), []
+    parents = [""] * len(rows)
+    found: list[tuple[Item, ...]] = []
     for level, (code, name) in columns.items():
         codes = level_codes(table, code, level, rows, lengths)
         names = table.column(name) if name else codes
