@@ -169,8 +169,11 @@ class OfBins(Kind):
     __slots__ = ()
 
     if TYPE_CHECKING:
-        #: Of the bins; None as long as there is no attribute.
-        edges: tuple[float, ...] | None
+
+        @property
+        @abstractmethod
+        def edges(self) -> tuple[float, ...] | None:
+            """Of the bins; None as long as there is no attribute."""
 
     @abstractmethod
     def on(self, attribute: Attribute) -> "OfBins":
@@ -180,8 +183,7 @@ class OfBins(Kind):
     def tied_edges(self) -> tuple[float, ...]:
         """The edges; WorkloadError where there are none yet."""
         if self.edges is None:
-            problem = f"a kind {self.name!r}"
-            raise WorkloadError(f"{problem} has no matrix before it is tied to an attribute of amounts or bins")
+            raise WorkloadError(f"a kind {self.name!r} has no matrix before it is tied to an attribute's bins")
         return self.edges
 
     @property

@@ -137,7 +137,8 @@ def _columns_of_levels(table: TextTable, levels: GivenLevels, names: Sequence[st
     for level in names:
         code, name, has = f"{level}_{CODE}", f"{level}_{NAME}", table.columns
         if isinstance(levels, Mapping):
-            pair = (levels[level], "") if isinstance(levels[level], str) else tuple(levels[level])
+            given = levels[level]
+            pair: tuple[str, ...] = (given, "") if isinstance(given, str) else tuple(given)
             if len(pair) != 2:
                 raise WorkloadError("for each level write its column of codes, or a pair of those of codes and names")
             code, name = pair
@@ -160,7 +161,8 @@ def _of_leaves(
 ) -> list[tuple[Item, ...]]:
     """The items of each level in a table with a row for each leaf: those of coarse levels many times."""
     rows = list(range(len(table.numbers)))
-    parents, found = [""] * len(rows), []
+    parents = [""] * len(rows)
+    found: list[tuple[Item, ...]] = []
     for level, (code, name) in columns.items():
         codes = level_codes(table, code, level, rows, lengths)
         names = table.column(name) if name else codes
