@@ -47,14 +47,27 @@ DOORS: dict[str, set[str]] = {
     "method.plan.select": {"more.searches.basis_options"},
     "method.plan.arrays": {"more.nested.nested"},
     "method.queries.json": {"more.queries.json"},
-    "method.queries.kind": {"more.amounts.statistics", "more.queries.thresholds"},
+    "method.queries.kind": {
+        "more.amounts.statistics",
+        "more.queries.thresholds",
+    },
     "method.strategy.accuracy": {"more.bounds.max_abs_error"},
     "method.strategy.cells": {"more.by_set.varying_tables"},
-    "method.strategy.costs": {"more.by_set.varying_cost", "more.replacement.replacement_costs"},
+    "method.strategy.costs": {
+        "more.by_set.varying_cost",
+        "more.replacement.replacement_costs",
+    },
     "method.workload.families": {"more.queries.among"},
     "method.workload.query": {"more.queries.among"},
-    "release.release": {"fits.for_mbi", "publish.saving", "publish.style"},
-    "release.table": {"publish.pictures.drawing", "publish.pictures.plots"},
+    "release.release": {
+        "fits.for_mbi",
+        "publish.saving",
+        "publish.style",
+    },
+    "release.table": {
+        "publish.pictures.drawing",
+        "publish.pictures.plots",
+    },
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
