@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
@@ -54,20 +55,34 @@ def results_of_searches(site: Path, queries: list[str]) -> dict[str, list[str]]:
     return found
 
 
-class Page:
+class Page(HTMLParser):
     """The anchors, the links and the words outside code of one page."""
 
     def __init__(self, text: str) -> None:
-        from bs4 import BeautifulSoup  # which the theme of the site needs
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.sources: list[str] = []
+        self.words: list[str] = []
+        self._code = 0
+        self.feed(text)
 
-        page = BeautifulSoup(text, "html.parser")
-        self.anchors = {tag["id"] for tag in page.find_all(id=True)}
-        self.links = [tag["href"] for tag in page.find_all("a", href=True)]
-        fetched = page.find_all(["script", "img", "link"])
-        self.sources = [source for tag in fetched if (source := tag.get("src") or tag.get("href"))]
-        for code in page.find_all(["pre", "code", "script", "style"]):
-            code.extract()
-        self.words = list(page.strings)
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        if "id" in attributes:
+            self.anchors.add(attributes["id"])
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
+        if tag in ("script", "img", "link") and (source := attributes.get("src") or attributes.get("href")):
+            self.sources.append(source)
+        self._code += tag in ("pre", "code", "script", "style")
+
+    def handle_endtag(self, tag):
+        self._code -= tag in ("pre", "code", "script", "style")
+
+    def handle_data(self, data):
+        if not self._code:
+            self.words.append(data)
 
 
 #: Sphinx makes millions of objects that live to the end: to look for circles among them takes a tenth of its time.
