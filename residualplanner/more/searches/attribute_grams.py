@@ -3,7 +3,7 @@
 Source: eqs. (19), (31) and (36); docs/bases.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -207,12 +207,6 @@ def attribute_grams(workload: Workload, grams_of: GramsOf) -> dict[int, Attribut
             made[key] = grams_of(workload, *key)
         grams[attribute] = made[key]
     return grams
-
-
-def merged_neighbors(grams: Mapping[int, AttributeGrams]) -> dict[int, AttributeGrams]:
-    """The same with neighboring values merged where there are many; one object for those that are one."""
-    merged = {id(forms): forms.coarse() for forms in grams.values()}
-    return {attribute: merged[id(forms)] for attribute, forms in grams.items()}
 
 
 def plain_grams(workload: Workload, size: int, kinds: tuple[int, ...]) -> AttributeGrams:

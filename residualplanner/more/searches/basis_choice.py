@@ -34,7 +34,6 @@ from residualplanner.more.searches.attribute_grams import (
     AttributeGrams,
     GramsOf,
     attribute_grams,
-    merged_neighbors,
 )
 from residualplanner.more.searches.basis_problem import ResidualBasis, extrapolated
 from residualplanner.more.searches.optimal import Tangent
@@ -43,7 +42,7 @@ from residualplanner.more.searches.tree_grams import grams_for_sum
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
-_TIGHT, _ROUGH = 1e-6, 1e-4
+_TIGHT, _ROUGH = 1e-6, 3e-3
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 6))
 #: The least number of steps of the proof, for attributes that are not merged.
@@ -103,7 +102,8 @@ def _searched(
     workload: Workload, importance: FloatArray, grams: Mapping[int, AttributeGrams], rounds: int
 ) -> "_TangentSearch":
     """The best bases for merged values, in as many rounds at most."""
-    coarse = merged_neighbors(grams)
+    merged_once = {id(forms): forms.coarse() for forms in grams.values()}
+    coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
     classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
     found = [orthogonal_start(coarse[members[0]]) for members in classes]
     nowhere = [np.full(2 * len(coarse[members[0]].kinds), np.inf) for members in classes]
@@ -199,10 +199,11 @@ class _TangentSearch:
         changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
         known = found.bound * float(changes.min())
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
+        gap = CERTIFIED / (10 if len(forms.width) <= COARSE_VALUES else 2)
+        how: dict[str, Any] = {"start": found, "gap": gap, "steps": steps}
         if option == "orthogonal":
             return _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
-        if known >= loss * (1 - CERTIFIED / 10):
+        if known >= loss * (1 - gap):
             return known
         return max(known, tangent.best(forms.directions, **how).bound)
 

@@ -28,12 +28,7 @@ from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.attribute_grams import (
-    AttributeGrams,
-    attribute_grams,
-    kind_classes,
-    merged_neighbors,
-)
+from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes
 from residualplanner.more.searches.basis_choice import basis_in_integers, choose_bases, orthogonal_start
 from residualplanner.more.searches.basis_problem import ResidualBasis
 from residualplanner.more.searches.optimal import Tangent
@@ -51,8 +46,8 @@ _DAMPING, _RECOVERY = 0.7, 1.1
 #: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
 #: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
-#: sum of variances serve.  And those for merged values, then for all, the first of which has more steps.
-_EFFORT, _MERGED, _AFTER_MERGED = ((400, 150, 12), (2048, 14, 4)), (40, 12), (3, 6, 16)
+#: sum of variances serve.
+_EFFORT = ((400, 150, 12), (2048, 14, 4))
 
 
 class _Axis(NamedTuple):
@@ -208,12 +203,8 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
         return choose_bases(workload, importance)
     if grams:
         with one_thread():
-            search = _JointSearch(workload, importance, merged_neighbors(grams))
-            values = max(len(forms.width) for forms in search.forms)
-            _, rounds, steps = next(effort for effort in _EFFORT if values <= effort[0])
-            is_merged = any(forms not in grams.values() for forms in search.forms)
-            search.run(*_MERGED if is_merged else (rounds, steps))
-            search.refine(grams)
+            search = _JointSearch(workload, importance, grams)
+            search.run()
         for code in range(len(search.forms)):
             basis = search.basis(code)
             for attribute in np.flatnonzero(search.basis_class == code).tolist():
@@ -241,27 +232,27 @@ class _JointSearch:
         self.axes, axis_of = self._axes(chosen)
         widths = np.array([axis.width.size for axis in self.axes])
         self.groups = list(cell_groups(workload, chosen, axis_of, widths, numbers, self.member, importance))
-        self.factors, self.noise = self._factors(), np.empty(0)
+        self.factors = self._factors()
         self.weights = [
             count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
-    def run(self, rounds: int, steps: int) -> None:
-        """Search; keep the bases of the least maximum seen, and the weights of cells and noise that went with them."""
-        least, before, exponent = np.inf, 0.0, _EXPONENT
-        best = self.found, self.weights, self.noise
-        for _ in range(rounds):
+    def run(self) -> None:
+        """Search; keep the bases of the least maximum seen."""
+        best, least, before, exponent = self.found, np.inf, 0.0, _EXPONENT
+        values = max(len(forms.width) for forms in self.forms)
+        for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
             used = np.full(len(self.pcost), 1e-300)
             for group, weights in zip(self.groups, self.weights, strict=True):
                 used += group.noise_weights(self.factors, weights, len(used))
             root = float(np.sqrt(self.pcost * used).sum())
-            self.noise = np.sqrt(self.pcost / used) * root
-            variances = [group.variances(self.factors, self.noise) for group in self.groups]
+            noise = np.sqrt(self.pcost / used) * root
+            variances = [group.variances(self.factors, noise) for group in self.groups]
             level, largest = root * root, max(float(each.max()) for each in variances)
             if largest < least:
-                best, least = (list(self.found), self.weights, self.noise), largest
+                best, least = list(self.found), largest
             if largest <= level * (1 + _ENOUGH):
                 break
             # The first levels are too high, as bases do not follow at once: only the last one is a measure.
@@ -270,21 +261,9 @@ class _JointSearch:
             self.weights = [
                 weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
             ]
-            self._improve(steps)
-        self.found, self.weights, self.noise = best
-
-    def refine(self, grams: dict[int, AttributeGrams]) -> None:
-        """Go on for all values, where neighbors were merged: from those weights of cells and that noise."""
-        full = [grams[int(np.flatnonzero(self.basis_class == code)[0])] for code in range(len(self.forms))]
-        if all(forms is coarse for forms, coarse in zip(full, self.forms, strict=True)):
-            return
-        self.factors = self._factors()
-        pairs = zip(self.forms, self.found, full, strict=True)
-        self.found = [coarse.refined(found, forms) for coarse, found, forms in pairs]
-        self.forms = full
-        rounds, steps, first = _AFTER_MERGED
-        self._improve(first)
-        self.run(rounds, steps)
+            self.found = self._improved(self._tangents(noise))
+            self.factors = self._factors()
+        self.found = best
 
     def basis(self, code: int) -> Basis:
         """A basis in integers: no row's variance factors rise by much, as a mean, flat at the optimum, would allow."""
@@ -300,18 +279,18 @@ class _JointSearch:
 
         return basis_in_integers(forms, found, excess, "optimal", _SLACK)
 
-    def _improve(self, steps: int) -> None:
+    def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""
         made: dict[bytes, ResidualBasis] = {}
         found = []
-        for tangent, before, forms in zip(self._tangents(self.noise), self.found, self.forms, strict=True):
+        for tangent, before, forms in zip(tangents, self.found, self.forms, strict=True):
             parts = (tangent.present, tangent.absent, tangent.linear, before.u, *(tangent.contrasts or ()))
             key = b"".join(np.round(part, 9).tobytes() for part in parts)
             if key not in made:
+                steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
                 made[key] = tangent.best(forms.directions, start=before, steps=steps)
             found.append(made[key])
-        self.found = found
-        self.factors = self._factors()
+        return found
 
     def _axes(self, chosen: NDArray[np.int64]) -> tuple[list[_Axis], NDArray[np.int64]]:
         """The axes, rows in blocks of similar variance where there would be too many weights; and whose they are."""
