@@ -22,8 +22,8 @@ from residualplanner.more.searches.basis_problem import Directions, ResidualBasi
 from residualplanner.more.searches.optimal import Tangent, forms_of_found, inverse_forms, weighted_directions
 from residualplanner.more.searches.rounding import rounded_matrix
 
-#: Attributes of more values are searched for with neighboring values merged, then solved once in full.
-COARSE_VALUES = 400
+#: Attributes of more values are searched for with neighboring values merged, to so many, then solved in full.
+COARSE_VALUES, _MERGED = 400, 159
 #: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
 #: of their squared length off their mean depend on the total alone.
 _SCALED_ROWS, CONSTANT = 2**20, 1e-12
@@ -73,12 +73,13 @@ class AttributeGrams:
         even = np.eye(self.size)
         return [kind.centered(self.size).rows.row_forms(even) for kind in self.own]
 
-    def coarse(self, groups: int | None = None) -> "AttributeGrams":
-        """The same with neighboring groups merged, at most so many of them, or `COARSE_VALUES`."""
-        groups, count = groups or COARSE_VALUES, len(self.width)
-        if count <= groups:
+    def coarse(self) -> "AttributeGrams":
+        """The same with neighboring groups merged, where there are many."""
+        count = len(self.width)
+        if count <= COARSE_VALUES:
             return self
-        merged = np.arange(count) * groups // count
+        groups = min(COARSE_VALUES - 1 | 1, _MERGED)  # an odd number, so that they are the same from both ends
+        merged = (2 * np.arange(count) + 1) * groups // (2 * count)
         width = np.bincount(merged, weights=self.width).astype(np.float64)
         averaging = np.zeros((count, groups))
         averaging[np.arange(count), merged] = self.width / width[merged]

@@ -29,17 +29,22 @@ from residualplanner.method.strategy.variances import (
     variance_pieces,
 )
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.attribute_grams import COARSE_VALUES, AttributeGrams, GramsOf, attribute_grams
-from residualplanner.more.searches.basis_problem import ResidualBasis
+from residualplanner.more.searches.attribute_grams import (
+    COARSE_VALUES,
+    AttributeGrams,
+    GramsOf,
+    attribute_grams,
+)
+from residualplanner.more.searches.basis_problem import ResidualBasis, extrapolated
 from residualplanner.more.searches.optimal import Tangent
 from residualplanner.more.searches.tree_grams import grams_for_sum
 
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
-#: How close to the best the basis of one attribute is brought in each round.
-_TIGHT = 1e-6
+#: How close to the best the basis of one attribute is brought in each round, and with all values at first.
+_TIGHT, _ROUGH = 1e-6, 3e-3
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((128, 60), (COARSE_VALUES, 20), (2048, 30), (math.inf, 8))
+_STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 6))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
@@ -101,7 +106,9 @@ def _searched(
     coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
     classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
     found = [orthogonal_start(coarse[members[0]]) for members in classes]
-    search = _TangentSearch(workload, importance, coarse, classes, found)
+    nowhere = [np.full(2 * len(coarse[members[0]].kinds), np.inf) for members in classes]
+    past = [np.empty((0, 2, len(weights))) for weights in nowhere]
+    search = _TangentSearch(workload, importance, coarse, classes, found, nowhere, past)
     for _ in range(rounds if grams else 0):
         moved = search.round()
         if not moved.value < search.value * (1 - _PROGRESS):
@@ -119,6 +126,8 @@ class _TangentSearch:
     grams: dict[int, AttributeGrams]  # of each attribute that does not have the subtraction basis
     classes: list[list[int]]  # the attributes that have one basis in common
     found: list[ResidualBasis]  # the basis of each class
+    solved: list[FloatArray]  # the weights for which it was found, `_weights`
+    past: list[FloatArray]  # (k, 2, 2 kinds): logarithms of weights it was found for, and the changes that came of it
 
     @cached_property
     def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
@@ -132,28 +141,38 @@ class _TangentSearch:
         return self.evaluated[0]
 
     def round(self) -> "_TangentSearch":
-        """Minimize the tangent for every class at once; for one class after another where that raises the loss."""
-        together = self._moved(None)
-        if together.value <= self.value or len(together.classes) < 2:
-            return together
+        """Minimize the tangent for every class; for one class after another where that raises the loss.
+
+        Weights follow bases slowly where a basis may trade one variance factor for another at nearly no loss: so first
+        for the weights at which, by the rounds so far, they would stay.
+        """
+        for ahead in (True, False):
+            together = self._moved(None, ahead=ahead)
+            if together.value <= self.value or (len(together.classes) < 2 and not ahead):
+                return together
         here = self
         for number in range(len(together.classes)):
-            moved = here._moved(number)
+            moved = here._moved(number, ahead=False)
             here = moved if moved.value <= here.value else here
         return here
 
-    def _moved(self, only: int | None) -> "_TangentSearch":
-        """The same with the bases of all classes, or of one, replaced by minimizers of the tangent."""
+    def _moved(self, only: int | None, *, ahead: bool) -> "_TangentSearch":
+        """The same with the bases of all classes, or of one, replaced by minimizers of the tangent, or ahead of it."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
-        found = [self.found[start[members[0]]] for members in classes]
+        before = [start[members[0]] for members in classes]
+        found, solved, past = ([each[number] for number in before] for each in (self.found, self.solved, self.past))
         for number, members in enumerate(classes):
             if only in (None, number):
-                forms, how = self.grams[members[0]], {"start": found[number], "gap": _TIGHT}
-                found[number] = self._tangent(members[0]).best(
-                    forms.directions, steps=_steps_for(len(forms.width)), **how
-                )
-        return replace(self, classes=classes, found=found)
+                forms, weights = self.grams[members[0]], self._weights(members[0])
+                if np.isfinite(solved[number]).all():
+                    past[number] = np.concatenate([past[number], _change(solved[number], weights)])
+                    if ahead:
+                        weights = solved[number] * np.exp(extrapolated(past[number], np.ones(len(weights))))
+                solved[number] = weights / float(weights.sum())
+                how = {"start": found[number], **_effort(forms)}
+                found[number] = forms.tangent(solved[number]).best(forms.directions, **how)
+        return replace(self, classes=classes, found=found, solved=solved, past=past)
 
     def _weights(self, attribute: int) -> FloatArray:
         """The slopes in the attribute's t, then s, of each of its kinds, scaled to sum 1, (2 kinds,)."""
@@ -166,53 +185,77 @@ class _TangentSearch:
         weights = self._weights(attribute) * np.tile(self.grams[attribute].scales, 2)
         return weights / float(weights.sum())
 
-    def _tangent(self, attribute: int, forms: AttributeGrams | None = None) -> Tangent:
-        """The tangent of F as a function of one attribute's basis; with the Gram matrices ``forms``, if given."""
-        return (forms or self.grams[attribute]).tangent(self._weights(attribute))
+    def _tangent(self, attribute: int) -> Tangent:
+        """The tangent of F as a function of one attribute's basis."""
+        return self.grams[attribute].tangent(self._weights(attribute))
 
-    def _loses_little(self, attribute: int, found: ResidualBasis) -> Callable[[Any], bool]:
-        """Whether a matrix in place of ``found`` raises the attribute's part of the loss and rows' noise a little."""
-        weights, forms = self._weights(attribute), self.grams[attribute]
-        exact = forms.exact(found)
-        allowed = forms.loss(weights, exact) * (1 + ROUNDING_LOSS)
-        rows = forms.rows_present(exact)
-        limit = rows * (1 + _ROW_LOSS) + _NOTHING * rows.max()
-        return lambda near: forms.loss(weights, near) <= allowed and bool((forms.rows_present(near) <= limit).all())
+    def _bound(self, attribute: int, found: ResidualBasis, solved: FloatArray, loss: float, option: str) -> float:
+        """What no basis lowers the attribute's part of the loss below, for the present noise; at ``found`` it is loss.
 
-    def _gap_of(self, attribute: int, found: ResidualBasis, option: str) -> Callable[[Any], float]:
-        """How far a matrix in place of ``found`` is from the best, proved by a bound for the present noise."""
-        tangent, forms = self._tangent(attribute), self.grams[attribute]
-        steps = max(_steps_for(len(forms.width)), _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
-        if option == "optimal":
-            bound = tangent.best(forms.directions, **how).bound
-        else:
-            bound = _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
-        weights = self._weights(attribute)
-        return lambda near: max(0.0, 1 - bound / forms.loss(weights, near))
+        Every variance factor is at least 0.  So the bound for the weights that the basis was found for holds for the
+        present ones, times the least that any of them has changed by; where that is too low, one is found for these.
+        """
+        tangent, forms, weights = self._tangent(attribute), self.grams[attribute], self._weights(attribute)
+        changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
+        known = found.bound * float(changes.min())
+        steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
+        gap = CERTIFIED / (10 if len(forms.width) <= COARSE_VALUES else 2)
+        how: dict[str, Any] = {"start": found, "gap": gap, "steps": steps}
+        if option == "orthogonal":
+            return _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
+        if known >= loss * (1 - gap):
+            return known
+        return max(known, tangent.best(forms.directions, **how).bound)
 
     def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_TangentSearch":
-        """The same for all values, where values were merged: solved in full, and improved once if feasible."""
+        """The same for all values, where values were merged; improved once more, as weights are then slightly other.
+
+        The option "orthogonal" keeps u at ``1/n`` for every value.
+        """
         if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
             return self
-        found = []
-        for members, basis in zip(self.classes, self.found, strict=True):
-            forms = grams[members[0]]
-            found.append(_in_full(self.grams[members[0]], forms, basis, self._tangent(members[0], forms), option))
-        here = replace(self, grams=grams, found=found)
-        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
-            return here
-        return min(here, here.round(), key=lambda search: search.value)
+        found = list(self.found)
+        for number, members in enumerate(self.classes):
+            coarse, forms = self.grams[members[0]], grams[members[0]]
+            if coarse is not forms:
+                tangent = forms.tangent(self._weights(members[0]))
+                how = {**_effort(forms), "start": coarse.refined(found[number], forms), "gap": _ROUGH}
+                optimal = option == "optimal"
+                found[number] = (
+                    tangent.best(forms.directions, **how) if optimal else _best_orthogonal(forms, tangent, **how)
+                )
+        solved = [self._weights(members[0]) for members in self.classes]
+        here = replace(self, grams=grams, found=found, solved=solved)
+        # The weights change with those a basis is found for as they do where values are merged, but for a constant.
+        past = [
+            changes + _change(weights, here._weights(members[0])) * [[0.0], [1.0]]
+            for members, weights, changes in zip(self.classes, solved, self.past, strict=True)
+        ]
+        here = replace(here, past=past)
+        return min(here, here.round(), key=lambda search: search.value) if option == "optimal" else here
 
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
-        for members, found in zip(self.classes, self.found, strict=True):
-            forms = self.grams[members[0]]
-            is_near = option == "optimal" and len(forms.width) > _FULL_VALUES
-            family = "near_optimal" if is_near else option
-            is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
-            basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
+        for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
+            forms, weights = self.grams[members[0]], self._weights(members[0])
+            family = "near_optimal" if option == "optimal" and len(forms.width) > _FULL_VALUES else option
+            exact = forms.exact(found)
+            loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
+            allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
+            bound = self._bound(members[0], found, solved, loss, option)
+            basis = basis_in_integers(
+                forms,
+                found,
+                lambda near, forms=forms, weights=weights, loss=loss, rows=rows, allowed=allowed: max(
+                    (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS,
+                    float(((forms.rows_present(near) - rows) / allowed).max()),
+                ),
+                family,
+                gap_of=lambda near, forms=forms, weights=weights, bound=bound: max(
+                    0.0, 1 - bound / forms.loss(weights, near)
+                ),
+            )
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
@@ -221,56 +264,52 @@ class _TangentSearch:
 def orthogonal_start(grams: AttributeGrams) -> ResidualBasis:
     """The best basis orthogonal to the total, where every kind counts as if it were alone."""
     tangent = grams.tangent(np.tile(1 / grams.scales, 2))
-    return _best_orthogonal(grams, tangent, steps=_steps_for(len(grams.width)))
+    return _best_orthogonal(grams, tangent, **_effort(grams))
 
 
 def basis_in_integers(
     grams: AttributeGrams,
     found: ResidualBasis,
-    is_close: Callable[[Any], bool],
+    excess: Callable[[Any], float],
     family: str,
     slack: float = 0.0,
     gap_of: Callable[[Any], float] = lambda _: math.inf,
 ) -> Basis:
-    """The basis in integers, with as few digits as ``is_close`` accepts.  Source: eq. (36).
+    """The basis in integers, with about as few digits as make ``excess`` 1 or less.  Source: eq. (36).
 
-    What is accepted, and whose gap is asked for, is from `AttributeGrams.rounded`; LinAlgError says that it is no
-    basis. The slack is that of `rounded_matrix`, the family the word for the basis in plans.
+    What is lost by rounding, in multiples of what may be lost, is of second order: four times less for each digit.  It
+    and the gap are of what `AttributeGrams.rounded` gives; LinAlgError says that this is no basis.  The slack is that
+    of `rounded_matrix`, the family the word for the basis in plans.
 
     Raises SolverError: no such matrix was found.
     """
-    for exponent in range(_FEWEST_DIGITS + len(grams.width).bit_length(), _MOST_DIGITS + 1):
+    exponent = _FEWEST_DIGITS + len(grams.width).bit_length()
+    while exponent <= _MOST_DIGITS:
+        lost = math.inf
         with suppress(np.linalg.LinAlgError, WorkloadError):
             near = grams.rounded(found, exponent, slack)
-            if is_close(near):
+            lost = excess(near)
+            if lost <= 1:
                 return grams.in_integers(near, exponent, family, gap_of(near))
+        exponent += max(1, int(math.log(lost, 4))) if math.isfinite(lost) else 1
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
-
-
-def _in_full(
-    coarse: AttributeGrams, grams: AttributeGrams, found: ResidualBasis, tangent: Tangent, option: str
-) -> ResidualBasis:
-    """The basis for all values, for a tangent in these, from one for merged values: threefold finer each time.
-
-    The option "orthogonal" keeps u at ``1/n`` for every value.
-    """
-    while coarse is not grams:
-        finer = grams.coarse(3 * len(coarse.width))
-        how: dict[str, Any] = {"start": coarse.refined(found, finer), "steps": _steps_for(len(finer.width))}
-        averaging = np.zeros((len(finer.width), len(grams.width)))
-        averaging[finer.group, grams.group] = grams.width[grams.group] / finer.width[finer.group]
-        here = tangent.restricted(averaging)
-        found = _best_orthogonal(finer, here, **how) if option == "orthogonal" else here.best(finer.directions, **how)
-        coarse = finer
-    return found
 
 
 def _best_orthogonal(grams: AttributeGrams, tangent: Tangent, **how: Any) -> ResidualBasis:
     return tangent.best_orthogonal(grams.width / grams.size, grams.directions, **how)
 
 
-def _steps_for(values: int) -> int:
-    return next(steps for limit, steps in _STEPS if values <= limit)
+def _effort(grams: AttributeGrams) -> dict[str, Any]:
+    """How close to the best a basis is brought in a round, and in how many steps at most."""
+    values = len(grams.width)
+    steps = next(steps for limit, steps in _STEPS if values <= limit)
+    return {"gap": _TIGHT if values <= COARSE_VALUES else CERTIFIED / 10, "steps": steps}
+
+
+def _change(before: FloatArray, after: FloatArray) -> FloatArray:
+    """The logarithms of weights, and what is added to them, (1, 2, weights)."""
+    logs = np.log(np.maximum([before, after], 1e-300))
+    return np.asarray([[logs[0], logs[1] - logs[0]]])
 
 
 def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.more.searches.eigen import eigen
-from residualplanner.more.searches.newton import is_quick, newton_points
 
 #: Directions that no query depends on still get basis vectors, so that all counts follow from the answers; they are
 #: this short, and cost little.
@@ -31,27 +30,20 @@ UNUSED_LENGTH = 1e-3
 #: The least weight of a direction that queries depend on, relative to the mean weight: the others' bases need not reach
 #: into the last digits for it.  The gap takes account of it.
 _LEAST_WEIGHT = 1e-12
-#: The exponent of the multiplicative update; 2 would be Newton's step for a single constraint.
-EXPONENT = 1.8
-#: What it is multiplied by after a step that did not raise the dual bound, as where two values take turns, and after
-#: one that did.
-_DAMPING, _RECOVERY = 0.7, 1.1
+#: Eigenvalues below this fraction of the largest may be rounding: they do not raise the bound.
+_ROUNDING = 1e-14
+#: The exponent of the multiplicative update: 2 would be Newton's step for a single constraint; neighbors need more.
+_EXPONENT = 2.4
+#: From how many steps before it the next one is extrapolated; how far the logarithm of a multiplier moves in one; and
+#: steps so many times as long as the last are begun anew from.
+_MEMORY, _FARTHEST, _WORSE = 10, 5.0, 2.0
+#: No multiplier is less than this fraction of the largest.
+_LEAST_MULTIPLIER = 1e-14
 
 #: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
 Directions = tuple[FloatArray, FloatArray]
 #: Multipliers (n,) and u (n,) to begin from.
 Start = tuple[FloatArray, FloatArray]
-
-
-def updated(
-    multipliers: FloatArray, lengths: FloatArray, exponent: float, *, is_higher: bool
-) -> tuple[FloatArray, float]:
-    """Multipliers (n,) moved towards columns of squared length 1, by how long they are; and the exponent, adjusted.
-
-    A column that is too long gains weight, one that is too short loses it.
-    """
-    exponent = min(exponent * _RECOVERY, EXPONENT) if is_higher else exponent * _DAMPING
-    return multipliers * np.clip(lengths, 1e-3, 1e3) ** exponent, exponent
 
 
 class Contrasts(NamedTuple):
@@ -100,12 +92,14 @@ class ResidualBasis:
 class _Multipliers(NamedTuple):
     """Multipliers (n,) and v (r,), and what follows from them."""
 
-    multipliers: FloatArray
+    multipliers: FloatArray  # scaled such that they add up to the trace
     v: FloatArray
     total: float  # of the multipliers
     apart: FloatArray  # (r,): v less the mean of the atoms
     half: FloatArray  # (r, r): half half^T = Y^{-1}
     trace: float  # of Y
+    certain: float  # the same without what may be rounding
+    S: FloatArray  # (r + odd, n): half^T times the atoms less v, then the rows of odd directions
 
 
 class _BestBasis(NamedTuple):
@@ -137,8 +131,11 @@ class BasisProblem:
     constant: float
     rest: FloatArray  # (n, r): u = 1/n + rest v
     unused: FloatArray  # (n-1-r, n): orthonormal rows of sum 0 that no query depends on
-    raised: FloatArray  # (r,): by how much each root of an eigenvalue of V was raised, in the coordinates of weighed
-    weighed: FloatArray  # (r, n): Z^T e_j in the coordinates of V's eigenvectors
+    odd: FloatArray  # (h, n): atoms in the directions that a reversal of the values turns round, of which u has none
+    raised: (
+        FloatArray  # (r + h,): by how much each root of an eigenvalue of V was raised, in the coordinates of weighed
+    )
+    weighed: FloatArray  # (r + h, n): Z^T e_j in the coordinates of V's eigenvectors
     is_fixed: bool  # whether u is kept as it is
     contrasts: Contrasts  # of the groups of values that the n stand for
     loose: FloatArray  # (n,): by how much the root of each contrast's weight was raised
@@ -153,68 +150,98 @@ class BasisProblem:
         directions: Directions,
         is_fixed: bool,
         contrasts: Contrasts,
+        odd: NDArray[np.float64],
     ) -> "BasisProblem":
-        """The problem with these weights."""
+        """The problem with these weights; ``odd`` (h, h) is the form of the differences in the first h pairs of values.
+
+        A difference has length 1, and each value of a pair is half of the pair and its difference over the root of 2.
+        """
         n, (Z, unused) = len(present), directions
-        values, vectors = eigen(Z.T @ present @ Z)
-        trace = float(values.sum()) + float(contrasts.freedom @ contrasts.weight)
+        form = Z.T @ present @ Z
+        values, vectors = eigen(form)
+        differences, turns = eigen(odd) if len(odd) else (np.empty(0), odd)
+        trace = float(values.sum() + differences.sum()) + float(contrasts.freedom @ contrasts.weight)
         least = _LEAST_WEIGHT * max(trace, 1e-3 * float(np.trace(absent)), 1e-280) / float(contrasts.width.sum())
-        roots = np.sqrt(np.maximum(values, least))
-        raised = roots - np.sqrt(np.maximum(values, 0.0))
+        both = np.concatenate([values, differences])
+        all_roots = np.sqrt(np.maximum(both, least))
+        raised = all_roots - np.sqrt(np.maximum(both, 0.0))
+        roots = all_roots[: len(values)]
         rest = (Z @ vectors) / roots
-        weighed = vectors.T @ Z.T
-        atoms = roots[:, None] * weighed
+        of_pairs = np.pad(turns.T / np.sqrt(2), ((0, 0), (0, n - len(odd))))
+        weighed = np.vstack([vectors.T @ Z.T, of_pairs])
+        atoms, odd_atoms = np.split(all_roots[:, None] * weighed, [len(values)])
         quadratic = np.zeros(len(roots))
         if not is_fixed:
-            quadratic, turned = eigen(rest.T @ absent @ rest)
-            quadratic = np.maximum(quadratic, 0.0)
-            rest, atoms = rest @ turned, turned.T @ atoms
+            share = float(np.trace(absent)) / max(float(np.trace(present)), 1e-300)
+            if np.abs(absent - share * present).max() <= 1e-14 * share * np.abs(present).max():
+                quadratic = share * np.maximum(values, 0.0) / roots**2  # one kind of query: diagonal as it is
+            else:
+                quadratic, turned = eigen(rest.T @ absent @ rest)
+                rest, atoms = rest @ turned, turned.T @ atoms
+                quadratic = np.maximum(quadratic, 0.0)
         even = absent.sum(axis=0) / n + linear
         of_even = float(absent.sum()) / n**2 + 2 * float(linear.sum()) / n + constant
         weight = np.maximum(contrasts.weight, least)
         loose = np.sqrt(weight) - np.sqrt(np.maximum(contrasts.weight, 0.0))
-        firm = contrasts._replace(weight=weight)
-        return cls(atoms, quadratic, rest.T @ even, of_even, rest, unused, raised, weighed, is_fixed, firm, loose)
+        slope, firm = rest.T @ even, contrasts._replace(weight=weight)
+        return cls(atoms, quadratic, slope, of_even, rest, unused, odd_atoms, raised, weighed, is_fixed, firm, loose)
 
     def solve(self, start: Start, gap: float, steps: int) -> _BestBasis:
-        """Update multipliers, X and u in turn until the dual bound is close enough."""
+        """Update multipliers, X and u in turn until the dual bound is close enough.
+
+        A step is what the multiplicative update changes in the multipliers' logarithms, and in v.  Steps are nearly
+        linear in where they start, so each goes on to where, by the last ones, none would follow (Anderson's method).
+        """
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, exponent = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), EXPONENT
+        best, past = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), list[FloatArray]()
+        left = math.inf
         for _ in range(steps):
             point = self._point(multipliers, v)
-            v = v if self.is_fixed else self._best_v(point)
-            before, (best, lengths) = best.bound, self._better(best, point, v)
+            moved = v if self.is_fixed else self._best_v(point)
+            best, lengths = self._better(best, point, moved)
             if best.gap <= gap:
                 break
-            multipliers, exponent = updated(multipliers, lengths, exponent, is_higher=best.bound > before)
-        return best
-
-    def polished(self, best: _BestBasis, gap: float) -> _BestBasis:
-        """The same after Newton steps, where it is not close enough and they are quick."""
-        if best.gap <= gap or self.contrasts.freedom.any() or not is_quick(self.atoms):
-            return best
-        absent = None if self.is_fixed else np.diag(self.absent)
-        for multipliers, v in newton_points(self.atoms, absent, self.linear, (best.multipliers, best.v)):
-            point = self._point(multipliers, v)
-            best, _ = self._better(best, point, v if self.is_fixed else self._best_v(point))
-            if best.gap <= gap:
-                break
+            logs = np.log(point.multipliers)
+            step = np.concatenate([_EXPONENT * np.log(np.clip(lengths, 0.1, 10)), moved - v])
+            past = [*past[-_MEMORY:], np.stack([np.concatenate([logs, v]), step])]
+            # Coordinates count as in the second derivatives of the Lagrangian.
+            stiff = self.absent / point.total + (point.half * point.half).sum(axis=1)
+            scale = np.sqrt(np.append(point.multipliers / point.total, stiff))
+            before, left = left, float(np.linalg.norm(step * scale))
+            if left > _WORSE * before:
+                del past[:-2]
+            step = extrapolated(np.array(past), scale)
+            multipliers = np.exp(logs + np.clip(step[: len(logs)], -_FARTHEST, _FARTHEST))
+            multipliers = np.maximum(multipliers, multipliers.max() * _LEAST_MULTIPLIER)
+            v = v + step[len(logs) :]
         return best
 
     def _point(self, multipliers: FloatArray, v: FloatArray) -> _Multipliers:
-        # M = sum_j l_j (c_j - v)(c_j - v)^T, about the mean of the atoms, where no digits are lost; Y is its root.
+        # M = sum_j l_j (c_j - v)(c_j - v)^T, and the same of odd atoms; Y is its root.
+        found = []
+        for atoms in (self.atoms - v[:, None], self.odd)[: 2 if len(self.odd) else 1]:
+            scaled = atoms * np.sqrt(multipliers)
+            values, vectors = eigen(scaled @ scaled.T)
+            found.append((atoms, values, vectors))
+        largest = max(float(values[-1]) for _, values, _ in found)
+        inside = self.contrasts.trace(multipliers)
+        trace = inside + sum(float(np.sqrt(np.maximum(values, largest * 1e-15)).sum()) for _, values, _ in found)
+        certain = inside + sum(float(np.sqrt(values[values > largest * _ROUNDING]).sum()) for _, values, _ in found)
+        # All multipliers times h make Y the root of h as large; the dual function is largest where h is this:
         total = float(multipliers.sum())
-        mean = self.atoms @ multipliers / total
-        moment = (self.atoms * multipliers) @ self.atoms.T - total * np.outer(mean, mean)
-        moment += total * np.outer(v - mean, v - mean)
-        values, vectors = eigen(moment)
-        values = np.maximum(values, values[-1] * 1e-15)
-        trace = float(np.sqrt(values).sum()) + self.contrasts.trace(multipliers)
-        return _Multipliers(multipliers, v, total, v - mean, vectors / values**0.25, trace)
+        root = trace / total
+        halves = [
+            vectors / (np.maximum(values, largest * 1e-15) ** 0.25 * np.sqrt(root)) for _, values, vectors in found
+        ]
+        S = np.vstack([half.T @ atoms for half, (atoms, _, _) in zip(halves, found, strict=True)])
+        apart = v - self.atoms @ multipliers / total
+        scaled = multipliers * root * root
+        return _Multipliers(scaled, v, total * root**2, apart, halves[0], trace * root, certain * root, S)
 
     def _better(self, best: _BestBasis, point: _Multipliers, v: FloatArray) -> tuple[_BestBasis, FloatArray]:
         """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
-        S = point.half.T @ (self.atoms - v[:, None])
+        S = point.S.copy()
+        S[: len(v)] -= (point.half.T @ (v - point.v))[:, None]
         lengths: FloatArray = np.einsum("ij,ij->j", S, S)
         lengths += self.contrasts.lengths(self.contrasts.scales(point.multipliers))
         longest = float(lengths.max())
@@ -248,7 +275,9 @@ class BasisProblem:
         where = self.raised > 0
         if not where.any():
             return inside
-        apart = self.weighed[where] - (self.weighed[where] @ u)[:, None]
+        apart = self.weighed.copy()
+        apart[: len(self.atoms)] -= (apart[: len(self.atoms)] @ u)[:, None]
+        apart = apart[where]
         square = float((self.raised[where] ** 2) @ (apart * apart) @ best.multipliers)
         return 2 * math.sqrt(int(where.sum()) * square) + inside
 
@@ -275,10 +304,21 @@ class BasisProblem:
         column is longer than 1 and no eigenvalue of Y above its trace; so no further from v than ``reach``.
         """
         if self.is_fixed:
-            return point.trace * point.trace / point.total + self._total_part(point.v)
+            return point.certain * point.certain / point.total + self._total_part(point.v)
         slope = np.abs(point.total * (point.half @ (point.half.T @ point.apart)) + self.absent * point.v + self.linear)
         reach = float(np.linalg.norm(point.apart)) + math.sqrt(objective)
         with np.errstate(over="ignore"):
             moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
         gained = float((2 * slope * moved - self.absent * moved * moved).sum())
-        return 2 * point.trace - point.total + self._total_part(point.v) - gained
+        return 2 * point.certain - point.total + self._total_part(point.v) - gained
+
+
+def extrapolated(past: FloatArray, scale: FloatArray) -> FloatArray:
+    """The step to take from the last of some points with their steps (k, 2, m); coordinates count by scale (m,)."""
+    step: FloatArray = past[-1, 1]
+    if len(past) == 1:
+        return step
+    moves, changes = np.diff(past, axis=0).swapaxes(0, 1)
+    shares = np.linalg.lstsq((changes * scale).T, step * scale, rcond=1e-8)[0]
+    mixed: FloatArray = step - shares @ (moves + changes)
+    return mixed

@@ -271,13 +271,13 @@ class _JointSearch:
         weighted = {axis for group in self.groups for axis in np.unique(group.axes).tolist()}
         kinds = [axis.kind for number, axis in enumerate(self.axes) if axis.basis == code and number in weighted]
         exact = forms.scaled_factors(forms.exact(found), kinds)
-        limits = [factors + _ROUNDING_LOSS * factors.max(axis=1, keepdims=True) for factors in exact]
 
-        def is_close(near: Any) -> bool:
-            pairs = zip(forms.scaled_factors(near, kinds), limits, strict=True)
-            return all(bool((each <= limit).all()) for each, limit in pairs)
+        def excess(near: Any) -> float:
+            pairs = zip(forms.scaled_factors(near, kinds), exact, strict=True)
+            rises = [((each - before) / before.max(axis=1, keepdims=True)).max() for each, before in pairs]
+            return float(max(rises, default=0.0)) / _ROUNDING_LOSS
 
-        return basis_in_integers(forms, found, is_close, "optimal", _SLACK)
+        return basis_in_integers(forms, found, excess, "optimal", _SLACK)
 
     def _improved(self, tangents: list[Tangent]) -> list[ResidualBasis]:
         """A few steps for each basis; once for those with the same problem and the same start."""
@@ -288,7 +288,7 @@ class _JointSearch:
             key = b"".join(np.round(part, 9).tobytes() for part in parts)
             if key not in made:
                 steps = next(steps for limit, _, steps in _EFFORT if len(before.u) <= limit)
-                made[key] = tangent.best(forms.directions, start=before, steps=steps, finish=False)
+                made[key] = tangent.best(forms.directions, start=before, steps=steps)
             found.append(made[key])
         return found
 

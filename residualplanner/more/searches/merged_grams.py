@@ -112,9 +112,8 @@ class MergedGrams(AttributeGrams):
 
     merged: tuple[MergedRows, ...]  # the rows of each kind
 
-    def coarse(self, groups: int | None = None) -> "MergedGrams":
+    def coarse(self) -> "MergedGrams":
         """Itself: merged values are few."""
-        del groups
         return self
 
     @cached_property

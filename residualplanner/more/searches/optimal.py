@@ -3,21 +3,24 @@
 Source: eqs. (24), (29) and (31).
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.bases.matrix import inverse_parts
-from residualplanner.more.searches.basis_problem import BasisProblem, Contrasts, Directions, ResidualBasis, Start
+from residualplanner.more.searches.basis_problem import BasisProblem, Contrasts, Directions, ResidualBasis
 from residualplanner.more.searches.eigen import eigen, zero_sum_basis
 
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.
 _ZERO = 1e-13
-#: Above this many values the search starts from the multipliers of a problem a quarter as large.
-_COARSE_ABOVE = 96
+#: From so many values on a problem that reversal leaves as it is is solved in halves.
+_HALVED_FROM = 32
+#: What is left as it is but for this fraction of the largest entry, which is rounding.
+_MIRRORED = 1e-11
 
 
 def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
@@ -31,7 +34,6 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     gap: float = 1e-5,
     steps: int = 200,
     start: ResidualBasis | None = None,
-    finish: bool = True,
     contrasts: Contrasts | None = None,
 ) -> ResidualBasis:
     """Minimize ``p tr(V_t G G^T) + u^T V_s u`` over all residual bases of one attribute, with ``p = max ||S e_j||**2``.
@@ -48,7 +50,6 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         gap: stop when the objective is proved to be within this fraction of the least possible, up to rounding.
         steps: stop after this many, with the gap reached; each solves an eigenvalue problem of size n.
         start: the solution of a similar problem.
-        finish: whether Newton steps follow where the gap is not reached, and they are quick.
         contrasts: where each of the n stands for a group of values that can be exchanged, what the queries weigh of the
             differences among these; the columns of S, u and the multipliers are then those of the groups.
 
@@ -61,54 +62,74 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     kept = np.full(n, 1 / n) if u is None else u
     V = np.zeros((n, n)) if absent is None else absent
     slope = np.zeros(n) if linear is None else linear
+    known, inside = directions or weighted_directions(present + V), contrasts or Contrasts.none(n)
+    scale = max(float(np.trace(present)), float(inside.freedom @ inside.weight), 1e-300)
+    multipliers = scale * inside.width / inside.width.sum() ** 2
     if start is not None:
-        begin = start.multipliers, start.u
-    elif contrasts is not None:
-        scale = max(float(np.trace(present)), float(contrasts.freedom @ contrasts.weight), 1e-300)
-        begin = scale * contrasts.width / contrasts.width.sum() ** 2, kept
-    elif n > _COARSE_ABOVE:
-        begin = _coarse_start(present, absent, slope, constant, kept, gap)
-    else:
-        begin = np.full(n, max(float(np.trace(present)), 1e-300) / n**2), kept
-    known = directions or weighted_directions(present + V)
-    inside = contrasts or Contrasts.none(n)
-    problem = BasisProblem.of(present, V, slope, constant, known, absent is None, inside)
-    found = problem.solve(begin if absent is not None else (begin[0], kept), gap, steps)
-    return problem.residuals(problem.polished(found, gap) if finish else found)
+        multipliers, kept = start.multipliers, start.u if absent is not None else kept
+    is_halved = contrasts is None and n >= _HALVED_FROM and not len(known[1]) and _is_mirrored(present, V, slope, kept)
+    if not is_halved:
+        whole = BasisProblem.of(present, V, slope, constant, known, absent is None, inside, np.empty((0, 0)))
+        return whole.residuals(whole.solve((multipliers, kept), gap, steps))
+    # As in eq. (114) for pairs of values, but for their differences, which have a matrix in place of scales.
+    pairs = n - n // 2
+    problem = BasisProblem.of(
+        _even(present),
+        _even(V),
+        slope[:pairs],
+        constant,
+        (zero_sum_basis(pairs), np.empty((0, pairs))),
+        absent is None,
+        Contrasts.none(pairs),
+        _odd(present),
+    )
+    begin = _of_pairs(multipliers), _of_pairs(kept)
+    return _unfolded(problem.residuals(problem.solve(begin, gap, steps)), n)
+
+
+def _is_mirrored(*arrays: NDArray[np.float64]) -> bool:
+    return all(np.abs(array - np.flip(array)).max() <= _MIRRORED * np.abs(array).max() for array in arrays)
+
+
+def _even(form: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The form of sums of pairs that are divided evenly, the first value with the last and so on."""
+    pairs = len(form) - len(form) // 2
+    return (form[:pairs, :pairs] + form[:pairs, ::-1][:, :pairs]) / 2
+
+
+def _odd(form: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The form of the differences in pairs of two values, each of length 1."""
+    half = len(form) // 2
+    return form[:half, :half] - form[:half, ::-1][:, :half]
+
+
+def _of_pairs(values: FloatArray) -> FloatArray:
+    """The sums of pairs of values, the first with the last and so on; a value in the middle is alone."""
+    pairs, half = len(values) - len(values) // 2, len(values) // 2
+    sums = values[:pairs].copy()
+    sums[:half] += values[::-1][:half]
+    return sums
+
+
+def _unfolded(found: ResidualBasis, size: int) -> ResidualBasis:
+    """The basis of the values, from that of pairs."""
+    pairs, half = size - size // 2, size // 2
+    pair = np.minimum(np.arange(size), size - 1 - np.arange(size))
+    S, width = found.S[:, pair], np.bincount(pair)
+    S[pairs - 1 :, size - half :] *= -1
+    u, multipliers = (frozen((values / width)[pair]) for values in (found.u, found.multipliers))
+    return replace(found, S=frozen(S), u=u, multipliers=multipliers, scales=frozen(np.zeros(size)))
 
 
 def weighted_directions(form: NDArray[np.float64]) -> Directions:
     """Which directions of sum 0 have a weight in a positive semidefinite form (n, n), and which have none."""
     Z = zero_sum_basis(len(form))
-    values, vectors = eigen(Z.T @ form @ Z)
+    apart = Z.T @ form @ Z
+    if (spectrum := np.linalg.eigvalsh(apart))[0] > _ZERO * spectrum[-1]:
+        return Z, np.empty((0, len(form)))
+    values, vectors = eigen(apart)
     is_used = values > _ZERO * values[-1]
-    return (Z, np.empty((0, len(form)))) if is_used.all() else (Z @ vectors[:, is_used], (Z @ vectors[:, ~is_used]).T)
-
-
-def _coarse_start(
-    present: NDArray[np.float64],
-    absent: NDArray[np.float64] | None,
-    linear: NDArray[np.float64],
-    constant: float,
-    u: NDArray[np.float64],
-    gap: float,
-) -> Start:
-    """Multipliers and u of the problem with four neighboring values in one, spread over them again."""
-    n = len(present)
-    group = np.arange(n) * (-(-n // 4)) // n
-    width = np.bincount(group).astype(np.float64)
-    spread = (group[:, None] == np.arange(len(width))) / width
-    coarse = optimal_residuals(
-        spread.T @ present @ spread,
-        None if absent is None else spread.T @ absent @ spread,
-        linear=spread.T @ linear,
-        constant=constant,
-        u=np.bincount(group, weights=u).astype(np.float64),
-        gap=max(gap, 1e-3),
-    )
-    centers = spread.T @ np.arange(n)
-    multipliers, start = (np.interp(np.arange(n), centers, x / width) for x in (coarse.multipliers, coarse.u))
-    return multipliers, start / start.sum()
+    return Z @ vectors[:, is_used], (Z @ vectors[:, ~is_used]).T
 
 
 class Tangent(NamedTuple):
@@ -140,11 +161,6 @@ class Tangent(NamedTuple):
         return optimal_residuals(
             present, absent, linear=linear, constant=constant, directions=directions, contrasts=contrasts, **how
         )
-
-    def restricted(self, averaging: NDArray[np.float64]) -> "Tangent":
-        """The same for merged values, each a mean over its group with the weights ``averaging`` (groups, g)."""
-        present, absent = (averaging @ form @ averaging.T for form in (self.present, self.absent))
-        return Tangent(present, absent, averaging @ self.linear, self.constant)
 
     def loss(self, S: NDArray[np.float64]) -> float:
         """Its value for a residual matrix (g-1, g)."""

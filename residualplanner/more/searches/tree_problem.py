@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.searches.basis_problem import EXPONENT, Contrasts, updated
+from residualplanner.more.searches.basis_problem import Contrasts
 from residualplanner.more.searches.eigen import zero_sum_basis
 from residualplanner.more.searches.tree import Tree
 
 #: Eigenvalues of a branch's form below this fraction of their mean are raised.
 _LEAST = 1e-12
+#: The exponent of the multiplicative update; what it is multiplied by after a step that did not raise the bound, as
+#: where two values take turns, and after one that did.
+_EXPONENT, _DAMPING, _RECOVERY = 1.8, 0.7, 1.1
 #: The search ends after so many steps, or one that gains less than this fraction, both in the objective and in the
 #: bound.
 _STEPS, _PROGRESS = 12, 3e-6
@@ -103,7 +106,7 @@ class TreeProblem:
 
     def _solved(self, proportions: list[FloatArray], multipliers: FloatArray, gap: float) -> TreeBasis:
         """Update multipliers, proportions and covariances in turn until the bound is close enough."""
-        best, bound, exponent = None, -math.inf, EXPONENT
+        best, bound, exponent = None, -math.inf, _EXPONENT
         for _ in range(_STEPS):
             found = self._step(proportions, multipliers)
             objective = self._objective(found)
@@ -113,7 +116,8 @@ class TreeProblem:
                 best = objective, found, multipliers
             if best[0] - bound <= gap * best[0] or gained <= _PROGRESS * best[0]:
                 break
-            multipliers, exponent = updated(multipliers, found.lengths, exponent, is_higher=bound > before)
+            exponent = min(exponent * _RECOVERY, _EXPONENT) if bound > before else exponent * _DAMPING
+            multipliers = multipliers * np.clip(found.lengths, 1e-3, 1e3) ** exponent
             proportions = found.proportions
         assert best is not None
         objective, found, multipliers = best

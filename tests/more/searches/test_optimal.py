@@ -106,9 +106,9 @@ def test_a_start_from_fewer_values_ends_at_the_same_optimum(size):
 def test_a_later_solution_starts_from_an_earlier_one():
     gram = Prefix().gram(40)
     before = optimal_residuals(gram, gram)
-    after = optimal_residuals(gram, 1.01 * gram, start=before, steps=3, finish=False)
+    after = optimal_residuals(gram, 1.01 * gram, start=before, steps=3)
     assert after.gap < 1e-3
-    assert optimal_residuals(gram, 1.01 * gram, steps=3, finish=False).gap > 10 * after.gap
+    assert optimal_residuals(gram, 1.01 * gram, steps=3).gap > 10 * after.gap
 
 
 def test_what_no_query_depends_on_costs_next_to_nothing():
