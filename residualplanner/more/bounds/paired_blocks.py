@@ -62,12 +62,18 @@ def has_few_ties(patterns: Sequence[Pattern], arrows: Mapping[tuple[int, int], A
 
 
 def trace_of_pairs(
-    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow | None]
+    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow | None], first: float = 1.0
 ) -> float:
-    """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added."""
+    """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added.
+
+    The row and the column of its first coordinate, the corner, are multiplied by ``first``.
+    """
     block = _PairedBlock({pair: arrow for pair, arrow in arrows.items() if arrow is not None})
     for pattern, entry in zip(patterns, entries.tolist(), strict=True):
         block.add(pattern, entry)
+    block.low[0] *= first
+    block.low[:, 0] *= first
+    block.pairs = {key: pair._replace(corner=pair.corner * first) for key, pair in block.pairs.items()}
     return block.root_trace()
 
 

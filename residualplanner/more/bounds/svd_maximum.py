@@ -28,33 +28,41 @@ from residualplanner.more.bounds.svd_bound import (
     Pattern,
     block_table,
     coordinates,
+    corner_factors,
     distinct_rows,
     require_exchangeable_values,
+    require_quick,
 )
 from residualplanner.more.searches.eigen import eigen, reflected
 
-#: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
-_LARGEST = 2_000
+#: How many weights there are at most.
 _WEIGHTS = 500_000
-#: The search ends when no weights can raise the bound by more than this fraction, or after so many steps.
-_GAP = 1e-4
-_STEPS = 500
+#: The search ends when no weights can raise the bound by more than this fraction, or after so many steps; it is not
+#: begun for fewer than these.
+_GAP, _STEPS, _FEWEST = 2e-4, 300, 10
+#: Seconds of one core for a step in any case, for each cube of rows of a matrix, and for each entry of rows and tables.
+_STEP, _CUBE, _CELL = 3e-4, 1e-9, 1e-8
 _GROWTH = 1.1
 _LARGEST_BOOST = 1e3
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
 #: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
-#: coordinates there are; how often the block is there.
-_Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float]
+#: coordinates there are; what the first of them is multiplied by; how often the block is there.
+_Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float, float]
 
 
-def greatest_bound(workload: Workload, importance: FloatArray) -> float:
+def greatest_bound(workload: Workload, importance: FloatArray, *, replaced: bool, seconds: float) -> float:
     """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
 
-    Raises WorkloadError: matrices or weights are too large.
+    Where records are ``replaced`` it is the largest for three laws of pairs of records, as of `sum_bound`.
+
+    Raises WorkloadError: it would take more than so many seconds, or weights are too many.
     """
     matters = np.flatnonzero(importance > 0)
-    return _WeightSearch.of(workload.take(matters), importance[matters]).run()
+    laws = (1.0, 0.5, 0.0) if replaced else (None,)
+    part, weights = workload.take(matters), importance[matters]
+    greatest = max(_WeightSearch.of(part, weights, law).run(seconds / len(laws)) for law in laws)
+    return (2 if replaced else 1) * greatest
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -117,7 +125,7 @@ class _WeightSearch:
     blocks: list[_Block]  # all others
 
     @classmethod
-    def of(cls, workload: Workload, importance: FloatArray) -> "_WeightSearch":
+    def of(cls, workload: Workload, importance: FloatArray, law: float | None) -> "_WeightSearch":
         """Group the queries, and find the blocks."""
         require_exchangeable_values(workload)
         single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
@@ -133,20 +141,29 @@ class _WeightSearch:
         in_block = (table @ has_axes.astype(np.float64)) > 0
         flat = np.flatnonzero(~has_axes)
         simple = ~in_block & (np.diff(table.indptr) > 0)
+        firsts = corner_factors(workload, law)
         blocks: list[_Block] = []
-        for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
+        for columns, entries, first, scale in distinct_rows(table[in_block], count[in_block], firsts[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
-            size, indices = coordinates(inside, lengths, workload.domain.names, _LARGEST)
-            blocks.append((list(zip(columns.tolist(), entries.tolist(), indices, strict=True)), size, scale))
-        return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
+            size, indices = coordinates(inside, lengths)
+            blocks.append((list(zip(columns.tolist(), entries.tolist(), indices, strict=True)), size, first, scale))
+        return cls(groups, flat, table[simple][:, flat], (count * firsts)[simple], blocks)
 
-    def run(self) -> float:
-        """Search, and return the greatest bound seen."""
+    @property
+    def step_seconds(self) -> float:
+        """How long a step takes, about."""
+        rows = sum(float(size) ** 3 for _, size, _, _ in self.blocks)
+        cells = sum(math.prod(group.shape) * math.prod(group.sizes) for group in self.groups if group.kinds)
+        return _STEP + _CUBE * rows + _CELL * (self.table.nnz + cells)
+
+    def run(self, seconds: float) -> float:
+        """Search for some seconds, and return the greatest bound seen."""
+        require_quick(_FEWEST * self.step_seconds, seconds)
         total = sum(group.count * math.prod(group.shape) for group in self.groups)
         here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
         boost, highest = 1.0, here.value
-        for _ in range(_STEPS):
+        for _ in range(min(_STEPS, int(seconds / self.step_seconds))):
             if max(float(ratio.max()) for ratio in here.ratios) <= 1 + _GAP:
                 break
             moved = self._at(self._reweighted(here, 2.0, boost))
@@ -167,15 +184,18 @@ class _WeightSearch:
             slopes[number] += slope
         grams: dict[int, NDArray[np.float64]] = {}
         forms: dict[int, NDArray[np.float64]] = {}
-        for parts, size, count in self.blocks:
+        for parts, size, first, count in self.blocks:
             matrix = np.zeros((size, size))
             for number, entry, index in parts:
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
                 matrix[np.ix_(index, index)] += entry * grams[number]
+            matrix[0] *= first
+            matrix[:, 0] *= first
             values, vectors = eigen(matrix)
             value += count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
+            half[0] *= first
             for number, entry, index in parts:
                 part = half[index]
                 forms[number] = forms.get(number, 0.0) + count * entry * (part @ part.T)
@@ -214,10 +234,7 @@ def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int6
         groups.append(_Rows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > _WEIGHTS:
-        raise WorkloadError(
-            f"the bound on the largest variance needs a weight for each of {weights:,} cells that cannot be exchanged; "
-            f"it is computed up to {_WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
-        )
+        raise WorkloadError(f"weights of {weights:,} cells that cannot be exchanged, the limit is {_WEIGHTS:,}")
     return groups
 
 

@@ -73,20 +73,6 @@ def choose_bases(
         return search.refined(grams, option).bases(option)
 
 
-def weights_of_values(workload: Workload, importance: FloatArray) -> dict[int, FloatArray]:
-    """The multipliers of the problem (31) of each attribute whose basis is searched for, (n,), with sum 1."""
-    grams = attribute_grams(workload, grams_for_sum)
-    with _threads_for(grams):
-        search = _searched(workload, importance, grams, _ROUNDS)
-    weights = {}
-    for members, found in zip(search.classes, search.found, strict=True):
-        for attribute in members:
-            forms = search.grams[attribute]
-            of_values = (found.multipliers / forms.width)[forms.group]
-            weights[attribute] = of_values / of_values.sum()
-    return weights
-
-
 def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[object]:
     """One thread, unless matrices are so large that several are quicker."""
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
@@ -213,6 +199,8 @@ class _TangentSearch:
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
             basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
+            weights = (found.multipliers / forms.width)[forms.group]
+            basis = replace(basis, value_weights=weights / weights.sum())
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)

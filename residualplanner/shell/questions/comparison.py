@@ -126,6 +126,7 @@ def _totals(plan: Plan) -> dict[str, object]:
         "loss": plan.loss.words,
         "loss_value": plan.loss_value,
         "gap": plan.gap,
+        "suboptimality": plan.suboptimality,
         "neighbors": plan.neighbors.words,
         "meets_targets": plan.meets_targets,
     }
@@ -137,7 +138,7 @@ def sweep(
     losses: LossLike | Sequence[LossLike] | Mapping[str, LossLike] = "sum",
     *,
     level: float = 0.95,
-    bases: Bases = "optimal",
+    bases: Bases | None = None,
     gap: float = 1e-6,
     neighbors: Notion = "add-remove",
     records_per_person: int = 1,

@@ -204,10 +204,14 @@ class SpecFile(SpecTable):
         0.01, description="With targets: the part of the cost for noise that no target limits."
     )
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
-    bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
-        "optimal",
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] | None = Field(
+        None,
         description="The bases of attributes with kinds of query: the best for them; the best for them in each set of "
-        "attributes; or the best that are orthogonal to the total.",
+        "attributes; or the best that are orthogonal to the total. By default the second where the first may be far "
+        "from the best of all mechanisms.",
+    )
+    time: Real = Field(
+        10.0, description="Seconds that may go to proving how good the plan is, and as many to better bases."
     )
     neighbors: Literal["add-remove", "replace"] = Field(
         "add-remove",

@@ -44,11 +44,9 @@ budget = { zcdp = "0.5" }
 # { sum = "equal" } to let every table count the same however many cells it has ("sqrt" is between the two).
 loss = "sum"
 
-# Of attributes with kinds of query (see below) the sums are measured that suit these best.  Where tables have several
-# kinds of query on one attribute, other sums for each set of attributes can be more accurate; planning takes longer:
-# bases = "optimal_by_set"
-# For comparison:
-# bases = "orthogonal"
+# Of attributes with kinds of query (see below) the sums are measured that suit these best, in each table where that is
+# worth it.  So many seconds at most go to the search for them, and as many to proving how good the plan is:
+# time = 10
 
 # The output must hardly change with one record more or less ("replace": one record with other values; the number of
 # records is then public).
