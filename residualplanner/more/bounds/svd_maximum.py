@@ -209,7 +209,7 @@ class _WeightSearch:
         moved = []
         for weight, ratio in zip(point.weights, point.ratios, strict=True):
             power = np.where(ratio < 1, exponent * boost, exponent)
-            moved.append(np.clip(weight * ratio**power, 1e-280, 1e280))
+            moved.append(np.clip(weight * np.maximum(ratio, 0.0) ** power, 1e-280, 1e280))
         total = sum(group.count * float(weight.sum()) for group, weight in zip(self.groups, moved, strict=True))
         return [weight / total for weight in moved]
 
