@@ -43,9 +43,6 @@ DOORS: dict[str, set[str]] = {
         "more.amounts.weight",
     },
     "method.losses.variances": {
-        "more.bounds.svd_bound",
-        "more.bounds.svd_maximum",
-        "more.by_set.choice",
         "more.convex.convex_noise",
     },
     "method.plan.plan": {
@@ -55,6 +52,8 @@ DOORS: dict[str, set[str]] = {
         "publish.pictures.plots",
     },
     "method.plan.select": {
+        "more.bounds.suboptimality",
+        "more.by_set.choice",
         "more.searches.basis_options",
     },
     "method.plan.arrays": {

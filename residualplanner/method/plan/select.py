@@ -1,7 +1,7 @@
 """From a workload and a budget to a plan: the best noise for a loss, or the least budget for one."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -111,9 +111,10 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     require_workload("select", workload)
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
-    by_set = _search_by_set(workload, goal, importance, notion) if isinstance(bases, str) and bases == BY_SET else None
     measured = _measured(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
-    problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
+    problem = NoiseProblem(workload, measured, importance, notion, gap)
+    if isinstance(bases, str) and bases == BY_SET:
+        problem = replace(problem, by_set=_search_by_set(problem, goal))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
         """The noise, and what it costs."""
@@ -122,19 +123,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         found = goal.cheapest_noise(problem, limit)
         return found, cost_upper_bound(found.strategy, found.noise_variance, notion)
 
-    found, cost = solved(problem)
-    known = _least_variance(problem, goal, time)
-    distance = _distance(goal, found, cost, known)
-    if bases is None and distance > _FAR and _is_mixed(problem, goal):
-        try:
-            enough = known / notion.cost_factor_up * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
-            search = _search_by_set(workload, goal, importance, notion, seconds=time, enough=enough)
-            found, cost = solved(replace(problem, by_set=search))
-            distance = _distance(goal, found, cost, known)
-        except (SolverError, WorkloadError) as error:
-            found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
-    if isinstance(known, str):
-        found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
+    found, cost, distance = _compared(problem, goal, solved, time, searches=bases is None)
     if budget is None:
         # A float more than the noise costs, as a budget reads the decimal spelling where that is less.
         budget = pcost(math.nextafter(cost, math.inf))
@@ -152,18 +141,41 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     )
 
 
-def _search_by_set(
-    workload: Workload, goal: Loss, importance: FloatArray, neighbors: Neighbors, **limits: float
-) -> BySetSearch | None:
+def _compared(
+    problem: NoiseProblem,
+    goal: Loss,
+    solved: Callable[[NoiseProblem], tuple[ChosenNoise, float]],
+    seconds: float,
+    *,
+    searches: bool,
+) -> tuple[ChosenNoise, float, float]:
+    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
+    found, cost = solved(problem)
+    known = _least_variance(problem, goal, seconds)
+    distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
+    if searches and distance > _FAR and _is_mixed(problem, goal):
+        enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
+        try:
+            search = _search_by_set(problem, goal, seconds=seconds, enough=enough)
+            found, cost = solved(replace(problem, by_set=search))
+            distance = _distance(goal, found, cost, known)
+        except (SolverError, WorkloadError) as error:
+            found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
+    if isinstance(known, str):
+        found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
+    return found, cost, distance
+
+
+def _search_by_set(problem: NoiseProblem, goal: Loss, **limits: float) -> BySetSearch | None:
     """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
-    if not goal.allows_bases_by_set or neighbors.has_public_total:
+    if not goal.allows_bases_by_set or problem.neighbors.has_public_total:
         raise WorkloadError(
             'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), with neighbors="add-remove"; use '
             'bases="optimal"'
         )
     from residualplanner.more.by_set.choice import search_by_set  # a door
 
-    return search_by_set(workload, importance, **limits)
+    return search_by_set(problem.workload, problem.importance, **limits)
 
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
@@ -174,13 +186,11 @@ def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
 
 
 def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float | str | None:
-    """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it.
-
-    Where queries are of single values, or thresholds of these, permutations of the values of an attribute change
-    neither them nor the cost, so that by convexity some mechanism of the family is the best of all.
-    """
+    """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it."""
     if not goal.is_proportional:
-        return "for convex losses"
+        return "it is a convex loss"
+    # Permutations of the values of an attribute change neither queries of single values nor the cost: by convexity some
+    # mechanism of the family is the best of all.
     is_symmetric = all(kind.is_identity or kind.at_least for kind in problem.workload.kinds)
     if is_symmetric and all(basis.family == "subtraction" for basis in problem.bases):
         return None

@@ -14,12 +14,10 @@ kind, are the query's pattern, and give a product of heads.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -29,18 +27,11 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.paired_blocks import Arrow, arrow_of, has_few_ties, trace_of_pairs
+from residualplanner.more.bounds.blocks import CUBE, Block, require_quick, root_trace
 from residualplanner.more.searches.eigen import eigen
 
-#: Attributes, each with its kind, by their numbers.
-Pattern = tuple[tuple[int, int], ...]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
-#: Up to so many coordinates the eigenvalues are computed where pairs of attributes would serve, too.
-_SMALL = 400
-#: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
-#: how many determinants there are.
-_CUBE, _ENTRY, _DETERMINANTS = 1e-10, 4e-8, 80
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
 
@@ -104,7 +95,8 @@ def _bound_for(
 ) -> float:
     """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
     weights = importance / workload.cells
-    factors = _attribute_factors(workload, values, seconds, whole=law is not None)
+    require_quick(_seconds_for_factors(workload, values), seconds)
+    factors = _attribute_factors(workload, values, whole=law is not None)
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
     has_head[[attribute for attribute, _ in factors.heads]] = True
     kinds = len(workload.kinds)
@@ -124,7 +116,7 @@ def _bound_for(
     total = float((count[alone] * corner[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     rest = (terms > 0) & ~alone
     blocks = [
-        _Block.of(factors, [patterns[column] for column in columns], entries, first, scale)
+        Block.of(factors.heads, factors.roots, [patterns[column] for column in columns], entries, first, scale)
         for columns, entries, first, scale in distinct_rows(table[rest], count[rest], corner[rest])
     ]
     require_quick(sum(block.seconds for block in blocks), seconds)
@@ -132,88 +124,23 @@ def _bound_for(
     return total * total
 
 
-def require_quick(estimated: float, seconds: float) -> None:
-    """Raise WorkloadError where a computation takes longer than it may."""
-    if estimated > seconds:
-        raise WorkloadError(f"some {estimated:,.0f} seconds of computation, the limit is {seconds:,.0f}")
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Block:
-    """A block: the patterns' products of heads times ``entries``, added; its corner is multiplied by ``first``."""
-
-    factors: _AttributeFactors
-    patterns: list[Pattern]
-    entries: FloatArray
-    first: float
-    scale: float  # how much its trace counts
-
-    @classmethod
-    def of(
-        cls, factors: _AttributeFactors, patterns: list[Pattern], entries: FloatArray, first: float, scale: float
-    ) -> "_Block":
-        """The block, without the heads that all its patterns have: their traces are factors."""
-        common = set.intersection(*map(set, patterns)) if first == 1 else set()
-        rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
-        return cls(factors, rest, entries, first, scale * math.prod(factors.roots[pair] for pair in common))
-
-    @property
-    def lengths(self) -> dict[int, int]:
-        """How many coordinates each attribute has."""
-        return {pair[0]: len(self.factors.heads[pair]) for pattern in self.patterns for pair in pattern}
-
-    @property
-    def entry_count(self) -> int:
-        """How many coordinates all patterns have together."""
-        return sum(math.prod(self.lengths[attribute] for attribute, _ in pattern) for pattern in self.patterns)
-
-    @property
-    def is_paired(self) -> bool:
-        """Whether determinants of pairs of attributes serve, and are quicker."""
-        if self.entry_count <= _SMALL:
-            return False
-        arrows = self.arrows()
-        return has_few_ties(self.patterns, arrows)
-
-    def arrows(self) -> dict[tuple[int, int], Arrow | None]:
-        """The heads as arrows."""
-        return {pair: arrow_of(self.factors.heads[pair]) for pattern in self.patterns for pair in pattern}
-
-    @property
-    def seconds(self) -> float:
-        """How long its trace takes, about."""
-        if self.is_paired:
-            return _DETERMINANTS * (_CUBE * sum(self.lengths.values()) ** 3 + _ENTRY * self.entry_count)
-        lengths = self.lengths
-        subsets = {subset for pattern in self.patterns for subset, _, _ in _subsets(pattern, lengths)}
-        rows = sum(math.prod(lengths[attribute] - 1 for attribute in subset) for subset in subsets)
-        return 3 * _CUBE * float(rows) ** 3
-
-    def root_trace(self) -> float:
-        """The sum of the roots of its eigenvalues."""
-        if self.is_paired:
-            return trace_of_pairs(self.patterns, self.entries, self.arrows(), self.first)
-        size, indices = coordinates(self.patterns, self.lengths)
-        block = np.zeros((size, size))
-        for pattern, index, entry in zip(self.patterns, indices, self.entries.tolist(), strict=True):
-            heads: FloatArray = np.ones((1, 1))
-            for pair in pattern:
-                heads = np.asarray(np.kron(heads, self.factors.heads[pair]))
-            block[np.ix_(index, index)] += entry * heads
-        block[0] *= self.first
-        block[:, 0] *= self.first
-        return _root_trace(block)
+def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -> float:
+    """How long the eigenvalues of single attributes take, about."""
+    other, sizes = [not kind.is_identity for kind in workload.kinds], workload.domain.sizes
+    uneven = np.flatnonzero(workload.uses[:, other].any(axis=1)).tolist()
+    different = {(sizes[i], workload.uses[i].tobytes(), id(values.get(i))) for i in uneven}
+    return sum(10 * CUBE * float(size) ** 3 for size, _, _ in different)
 
 
 def _attribute_factors(
-    workload: Workload, values: Mapping[int, FloatArray], seconds: float, *, whole: bool
+    workload: Workload, values: Mapping[int, FloatArray], *, whole: bool = False
 ) -> _AttributeFactors:
     """What every attribute of a workload contributes, with the weights of ``values``.  Source: eq. (33).
 
     Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail,
     unless the corner is needed, ``whole``.  An attribute with several kinds has no tail.
 
-    Raises WorkloadError: it takes more than so many seconds, or an attribute has joint and other kinds.
+    Raises WorkloadError: an attribute has joint and other kinds.
     """
     require_exchangeable_values(workload)
     sizes = workload.domain.sizes
@@ -225,10 +152,6 @@ def _attribute_factors(
     for block in workload.blocks:
         np.add.at(times, (block.attributes, block.kinds), 1)
     always = times == len(workload)
-    identity = np.array([kind.is_identity for kind in workload.kinds])
-    uneven = np.flatnonzero(workload.uses[:, ~identity].any(axis=1)).tolist()
-    different = {(sizes[i], workload.uses[i].tobytes(), id(values.get(i))) for i in uneven}
-    require_quick(sum(10 * _CUBE * float(size) ** 3 for size, _, _ in different), seconds)
     for attribute, size in enumerate(sizes):
         codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         kinds = [workload.kinds[code] for code in codes]
@@ -236,7 +159,7 @@ def _attribute_factors(
         key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least and not whole, id(weights))
         if key not in known:
             found, rest = _head_and_tail(size, kinds, key[2], weights)
-            known[key] = found, [_root_trace(head) for head in found], rest
+            known[key] = found, [root_trace(head) for head in found], rest
         found, traces, tail[attribute] = known[key]
         for code, head, trace in zip(codes, found, traces, strict=True):
             if len(head) > 1:
@@ -259,15 +182,6 @@ def require_exchangeable_values(workload: Workload) -> None:
         raise WorkloadError(f"{name!r} is in thresholds and has other kinds of query than single values")
 
 
-def _root_trace(matrix: NDArray[np.float64]) -> float:
-    """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
-
-    Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
-    """
-    values = scipy.linalg.eigvalsh(matrix, check_finite=False)
-    return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
-
-
 def _head_and_tail(
     size: int, kinds: list[Kind], always: bool, weights: FloatArray | None
 ) -> tuple[list[FloatArray], float]:
@@ -278,7 +192,7 @@ def _head_and_tail(
         return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
     root = np.sqrt(np.full(size, 1 / size) if weights is None else weights)
     if always and size > 1:
-        return [np.zeros((1, 1))], _root_trace(root[:, None] * kinds[0].gram(size) * root)
+        return [np.zeros((1, 1))], root_trace(root[:, None] * kinds[0].gram(size) * root)
     turned = [_turned(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
     return _arrow(turned[0]) if len(turned) == 1 else (_together(turned), 0.0)
 
@@ -384,33 +298,3 @@ def distinct_rows(
         more = float(factor[row]) * math.sqrt(largest)
         found[key] = (columns.astype(np.int64), entries, float(corner[row]), before + more)
     return list(found.values())
-
-
-def coordinates(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> tuple[int, list[NDArray[np.int64]]]:
-    """Coordinates for a block: one for each subset of a pattern's attributes and their values above the corner.
-
-    From the patterns of the queries in the block, and how large each attribute's head is: how many there are, and for
-    each pattern those of the entries of its product of heads.  The first is the corner of all attributes.
-    """
-    starts: dict[tuple[int, ...], int] = {}
-    total = 0
-    indices = []
-    for pattern in patterns:
-        index = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
-        for subset, shape, part in _subsets(pattern, lengths):
-            count = math.prod(shape)
-            if subset not in starts:
-                starts[subset], total = total, total + count
-            index[part] = starts[subset] + np.arange(count).reshape(shape)
-        indices.append(index.ravel())
-    return total, indices
-
-
-def _subsets(
-    pattern: Pattern, lengths: Mapping[int, int]
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
-    """Every subset of a pattern's attributes, how many values each has above its corner, and which."""
-    for present in product((False, True), repeat=len(pattern)):
-        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
-        shape = tuple(lengths[attribute] - 1 for attribute in subset)
-        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)

@@ -23,15 +23,14 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.bounds.blocks import coordinates, require_quick
+from residualplanner.more.bounds.paired_blocks import Pattern
 from residualplanner.more.bounds.svd_bound import (
     CHUNK,
-    Pattern,
     block_table,
-    coordinates,
     corner_factors,
     distinct_rows,
     require_exchangeable_values,
-    require_quick,
 )
 from residualplanner.more.searches.eigen import eigen, reflected
 

@@ -47,11 +47,8 @@ def asked_workloads(draw, most_cells=60):
 
 def least(workload, loss="sum", neighbors="add-remove", seconds=math.inf):
     """What no mechanism of cost 1 can be below."""
-    goal, bases = (
-        read_loss(loss),
-        rp.select(workload, budget=rp.pcost(1), bases="optimal", time=0).strategy.of_attributes,
-    )
-    return least_variance(workload, goal, bases, rp.privacy.Neighbors(neighbors), seconds=seconds)
+    bases = rp.select(workload, budget=rp.pcost(1), bases="optimal", time=0).strategy.of_attributes
+    return least_variance(workload, read_loss(loss), bases, rp.privacy.Neighbors(neighbors), seconds=seconds)
 
 
 def dense_bound(rows: Matrix, weights: np.ndarray) -> float:
@@ -203,7 +200,7 @@ AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
         ),
         (rp.Workload(AGES, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}]), "max", 10, "the limit is 10"),
         (rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), "max", 1e9, "weights of 1,279,200 cells"),
-        (rp.Workload(AGES, [{"age": Prefix()}]), lambda variances: variances[0], 10, "for convex losses"),
+        (rp.Workload(AGES, [{"age": Prefix()}]), lambda variances: variances[0], 10, "it is a convex loss"),
     ],
 )
 def test_a_plan_says_why_its_distance_is_not_known(workload, loss, seconds, message):
@@ -232,7 +229,7 @@ def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(l
 
 
 def replaced_optimum(rows: Matrix, steps: int = 300) -> float:
-    """A mechanism's sum of variances where records are replaced, of cost 1: multiplicative updates of weights of pairs."""
+    """The sum of variances of a mechanism of cost 1 where records are replaced: pairs that cost much get weight."""
     size = rows.shape[1]
     Z = np.linalg.qr(np.eye(size) - 1 / size)[0][:, : size - 1]
     V, weights, best = Z.T @ rows.T @ rows @ Z, 1 - np.eye(size), math.inf

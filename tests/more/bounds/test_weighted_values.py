@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS
-from residualplanner.more.bounds import svd_bound as bounds
+from residualplanner.more.bounds import blocks
 from residualplanner.more.bounds.paired_blocks import arrow_of, has_few_ties, trace_of_pairs
+from residualplanner.more.bounds.svd_bound import _bound_for
 
 NUMERICAL = {"CPS": 2, "Loans": 4, "Adult": 5}
 
@@ -54,9 +55,9 @@ def test_with_any_weights_of_values_it_is_that_of_the_singular_values(workload, 
     bases = rp.select(workload, budget=rp.pcost(1), bases="optimal", time=0).strategy.of_attributes
     weights = {i: basis.value_weights for i, basis in enumerate(bases) if basis.value_weights is not None}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounds, "_SMALL", small)  # by pairs of attributes, or by all eigenvalues
+        patch.setattr(blocks, "_SMALL", small)  # by pairs of attributes, or by all eigenvalues
         for values in ({}, weights):
-            found, dense = bounds._bound_for(workload, importance, values), dense_bound(workload, values)
+            found, dense = _bound_for(workload, importance, values), dense_bound(workload, values)
             assert dense * (1 - 1e-5) <= found <= dense * (1 + 1e-7)
 
 
