@@ -82,12 +82,10 @@ def random_mechanism(rng: np.random.Generator, size: int) -> Matrix:
 
 @settings(max_examples=120, deadline=None)
 @given(asked_workloads())
-def test_the_bound_is_that_of_the_singular_values_or_above(problem):
+def test_the_bound_for_equal_weights_is_that_of_the_singular_values(problem):
     workload, rows, weights = problem
-    dense = dense_bound(rows, weights)
-    assert least(workload) >= dense * (1 - 1e-6)
-    if (workload.uses.sum(axis=1) > 1).all():
-        assert least(workload) == pytest.approx(dense, rel=1e-6)
+    importance = rp.losses.SumOfVariances().importance(workload)
+    assert _bound_for(workload, importance, {}) == pytest.approx(dense_bound(rows, weights), rel=1e-6)
 
 
 @settings(max_examples=50, deadline=None)
