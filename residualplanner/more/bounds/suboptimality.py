@@ -22,10 +22,7 @@ def least_variance(
         WorkloadError: none is known, and why in a few words; or it would take more than so many seconds.
     """
     importance = loss.importance(workload)
-    how = {"replaced": neighbors.has_public_total, "seconds": seconds}
-    if loss.is_of_maximum:
-        least = greatest_bound(workload, importance, **how)
-    else:
-        values = {i: basis.value_weights for i, basis in enumerate(bases) if basis.value_weights is not None}
-        least = sum_bound(workload, importance, values, **how)
+    values = {i: basis.value_weights for i, basis in enumerate(bases) if basis.value_weights is not None}
+    bound = greatest_bound if loss.is_of_maximum else sum_bound
+    least = bound(workload, importance, values, replaced=neighbors.has_public_total, seconds=seconds)
     return least * neighbors.cost_factor_up

@@ -14,7 +14,7 @@ kind, are the query's pattern, and give a product of heads.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,12 +62,29 @@ def sum_bound(
     """
     matters = np.flatnonzero(importance > 0)
     workload, importance = workload.take(matters), importance[matters]
+    return greatest_over_choices(
+        lambda chosen, law, each: _bound_for(workload, importance, chosen, law, each),
+        workload,
+        values,
+        replaced=replaced,
+        seconds=seconds,
+    )
+
+
+def greatest_over_choices(
+    bound: Callable[[Mapping[int, FloatArray], float | None, float], float],
+    workload: Workload,
+    values: Mapping[int, FloatArray],
+    *,
+    replaced: bool,
+    seconds: float,
+) -> float:
+    """The greatest of the bounds for some weights of values, each law of pairs of records, and its part of the time."""
     one_kind = {i: values[i] for i in np.flatnonzero(workload.uses.sum(axis=1) == 1).tolist() if i in values}
     choices = [one_kind] if len(one_kind) == len(values) else [one_kind, values]
     laws = (1.0, 0.5, 0.0) if replaced else (None,)
     each = seconds / (len(choices) * len(laws))
-    bounds = [_bound_for(workload, importance, chosen, law, each) for chosen in choices for law in laws]
-    return (2 if replaced else 1) * max(bounds)
+    return (2 if replaced else 1) * max(bound(chosen, law, each) for chosen in choices for law in laws)
 
 
 def corner_factors(workload: Workload, law: float | None) -> FloatArray:

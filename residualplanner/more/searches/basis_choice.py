@@ -199,8 +199,6 @@ class _TangentSearch:
             family = "near_optimal" if is_near else option
             is_close, gap_of = self._loses_little(members[0], found), self._gap_of(members[0], found, option)
             basis = basis_in_integers(forms, found, is_close, family, gap_of=gap_of)
-            weights = (found.multipliers / forms.width)[forms.group]
-            basis = replace(basis, value_weights=weights / weights.sum())
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
@@ -231,7 +229,9 @@ def basis_in_integers(
         with suppress(np.linalg.LinAlgError, WorkloadError):
             near = grams.rounded(found, exponent, slack)
             if is_close(near):
-                return grams.in_integers(near, exponent, family, gap_of(near))
+                weights = (found.multipliers / grams.width)[grams.group]
+                basis = grams.in_integers(near, exponent, family, gap_of(near))
+                return replace(basis, value_weights=weights / weights.sum())
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 

@@ -112,7 +112,7 @@ def test_the_largest_variance_reaches_the_greatest_bound(problem):
         for query, weight in zip(workload, workload.weights, strict=True)
     )
     assert largest == pytest.approx(plan.loss_value, rel=1e-4)
-    least = greatest_bound(workload, plan.loss.importance(workload), replaced=False, seconds=math.inf)
+    least = greatest_bound(workload, plan.loss.importance(workload), {}, replaced=False, seconds=math.inf)
     assert plan.loss_value <= least * (1 + 6e-4)
 
 
