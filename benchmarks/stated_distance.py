@@ -1,6 +1,6 @@
 """The distance from the best of all mechanisms that plans state, beside the true one, for random workloads.
 
-    python -m benchmarks.stated_distance [--count 60] [--seed 0] [--cells 96]
+    python -m benchmarks.stated_distance [--count 60] [--seed 0] [--cells 30]
 
 Each workload has one to four attributes, two kinds of query at most on each, one to six queries and often weights.  It
 is planned by default for the sum of variances and for the largest, with records added or removed and replaced; and for
@@ -121,7 +121,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Stated and true distances from the best of all mechanisms.")
     parser.add_argument("--count", type=int, default=60, help="how many workloads")
     parser.add_argument("--seed", type=int, default=0, help="of the random workloads")
-    parser.add_argument("--cells", type=int, default=96, help="the most cells of a domain")
+    parser.add_argument("--cells", type=int, default=30, help="the most cells of a domain")
     arguments = parser.parse_args()
     chance, below = np.random.default_rng(arguments.seed), 0
     found: dict[str, list[tuple[float, float, float]]] = defaultdict(list)

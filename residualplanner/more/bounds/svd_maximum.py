@@ -171,7 +171,7 @@ class _WeightSearch:
         total = sum(group.count * math.prod(group.shape) for group in self.groups)
         here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
         boost, highest = 1.0, here.value
-        for _ in range(min(_STEPS, int(seconds / self.step_seconds))):
+        for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
             if max(float(ratio.max()) for ratio in here.ratios) <= 1 + _GAP:
                 break
             moved = self._at(self._reweighted(here, 2.0, boost))

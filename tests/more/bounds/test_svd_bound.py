@@ -180,8 +180,10 @@ def test_queries_of_weight_0_do_not_count():
     with_both = rp.Workload(domain, [{"a": Prefix()}, {"b": Range()}, ("a", "b")], weights=[1, 0, 0])
     alone = rp.Workload(domain, [{"a": Prefix()}])
     for loss in ("sum", "max"):
-        expected = least(alone, loss=loss)
-        assert least(with_both, loss=loss) == pytest.approx(expected, rel=1e-9)
+        bases = rp.select(alone, budget=rp.pcost(1), loss=loss).strategy.of_attributes
+        how = read_loss(loss), bases, rp.privacy.Neighbors()
+        both, one = (least_variance(each, *how, seconds=math.inf) for each in (with_both, alone))
+        assert both == pytest.approx(one, rel=1e-9)
 
 
 AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
@@ -226,7 +228,7 @@ def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(l
     assert at_bound.suboptimality <= 2e-6
 
 
-def replaced_optimum(rows: Matrix, steps: int = 300) -> float:
+def replaced_optimum(rows: Matrix, steps: int = 100) -> float:
     """The sum of variances of a mechanism of cost 1 where records are replaced: pairs that cost much get weight."""
     size = rows.shape[1]
     Z = np.linalg.qr(np.eye(size) - 1 / size)[0][:, : size - 1]
@@ -247,8 +249,8 @@ def replaced_optimum(rows: Matrix, steps: int = 300) -> float:
     return best
 
 
-@settings(max_examples=25, deadline=None)
-@given(problem=asked_workloads(most_cells=20))
+@settings(max_examples=10, deadline=None)
+@given(problem=asked_workloads(most_cells=12))
 def test_where_records_are_replaced_no_mechanism_is_below_the_bound(problem):
     workload, rows, weights = problem
     assume(len(workload.closure) > 1)
