@@ -34,6 +34,7 @@ def kind_and_matrix(chance: np.random.Generator, size: int) -> tuple[Any, Matrix
     """A random kind of query, and its rows."""
     groups = [list(part) for part in np.array_split(np.arange(size), max(1, size // 2))]
     rows = np.vstack([np.ones(size), chance.integers(-1, 3, (int(chance.integers(1, 4)), size))])
+    rows = rows[rows.any(axis=1)]
     sums = np.array([[float(value in group) for value in range(size)] for group in groups])
     runs = [[float(a <= value <= b) for value in range(size)] for a in range(size) for b in range(a, size)]
     named = {f"g{number}": [int(value) for value in group] for number, group in enumerate(groups)}
