@@ -22,7 +22,7 @@ _SMALL = 400
 _LARGEST = 20_000
 #: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
 #: how many determinants there are.
-CUBE, _ENTRY, _DETERMINANTS = 1e-10, 4e-8, 80
+CUBE, _ENTRY, _DETERMINANTS = 1e-10, 4e-8, 54
 
 
 def require_quick(estimated: float, seconds: float) -> None:

@@ -25,7 +25,7 @@ from residualplanner.ground.checks import FloatArray
 Pattern = tuple[tuple[int, int], ...]
 #: The trapezoid rule in log x, whose error for each root is below a factor ``2 exp(-pi**2 / step)``; what lies beyond
 #: its ends could only add to the integral.
-_STEP, _ERROR, _LEAST, _MOST = 0.4, 1e-10, 1e-7, 1e7
+_STEP, _ERROR, _LEAST, _MOST = 0.6, 2e-7, 1e-7, 1e7
 #: A matrix off its diagonal, or a tie, is 0 below this fraction of the largest entry.
 _ZERO = 1e-12
 
