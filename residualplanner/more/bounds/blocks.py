@@ -16,8 +16,6 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.more.bounds.paired_blocks import Arrow, Pattern, arrow_of, has_few_ties, trace_of_pairs
 
-#: Up to so many coordinates the eigenvalues are computed where pairs of attributes would serve, too.
-_SMALL = 400
 #: The most rows of a matrix whose eigenvalues are computed.
 _LARGEST = 20_000
 #: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
@@ -57,7 +55,8 @@ class Block:
         rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
         block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
         arrows = {pair: arrow_of(heads[pair]) for pattern in rest for pair in pattern}
-        return replace(block, arrows=arrows) if block.entry_count > _SMALL and has_few_ties(rest, arrows) else block
+        ways = [block, replace(block, arrows=arrows)] if has_few_ties(rest, arrows) else [block]
+        return min(ways, key=lambda way: way.seconds)
 
     @property
     def lengths(self) -> dict[int, int]:
