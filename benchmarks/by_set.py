@@ -61,14 +61,11 @@ def planned(name: str, workload: rp.Workload) -> Result:
     """Both plans of a workload."""
     estimated = rp.questions.resource_estimate(workload, by_set=True).planning_seconds
     start = time.perf_counter()
-    optimal = rp.select(workload, budget=rp.pcost(1))
+    optimal = rp.select(workload, budget=rp.pcost(1), bases="optimal")
     middle = time.perf_counter()
     by_set = rp.select(workload, budget=rp.pcost(1), bases="optimal_by_set")
     end = time.perf_counter()
-    try:
-        bound = by_set.rmse / (1 + by_set.above_svd_bound()) ** 0.5
-    except rp.errors.WorkloadError:  # too large a computation
-        bound = None
+    bound = by_set.rmse / (1 + by_set.suboptimality) or None  # too large a computation
     seconds = middle - start, end - middle, estimated
     return Result(name, len(workload), optimal.rmse, by_set.rmse, by_set.gap, bound, *seconds)
 

@@ -193,9 +193,10 @@ def main() -> int:
     drawn = {name: drawn_errors(people, drawn_of_plan(plan, people)) for name, plan in chosen.items()}
     drawn |= {name: drawn_errors(people, found) for name, found in peer.items()}
     workload = chosen["plan, targets"].workload
+    planned = rp.select(workload, loss=targets(1.0))
     least = {
-        "plan": rp.select(workload, loss=targets(1.0)).pcost / 2,
-        "bound": rp.losses.svd_bound(workload, loss=rp.losses.MaxVariance(targets(1.0).importance(workload))) / 2,
+        "plan": planned.pcost / 2,
+        "bound": planned.pcost / 2 / (1 + planned.suboptimality) ** 2,
     }
     for words, results in (("predicted", predicted), ("drawn", drawn)):
         print(f"{words}\n{pd.DataFrame(results).round(4).to_string()}\n")

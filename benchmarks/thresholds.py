@@ -40,7 +40,7 @@ def main() -> None:
         plan = rp.select(workload, budget=rp.pcost(1))
         joint = math.sqrt(sum(threshold_count(part, at_least) for part in itertools.combinations(sizes, order)))
         cells = int(workload.cells.sum())
-        gap, alone = plan.above_svd_bound(), math.sqrt(cells)
+        gap, alone = plan.suboptimality, math.sqrt(cells)
         print(f"{at_least}-of-{order:<3} {cells:>15,} {plan.rmse:>9.4f} {gap:>12.1e} {joint:>10.3f} {alone:>11.1f}")
 
 

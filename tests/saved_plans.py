@@ -35,7 +35,7 @@ def require_equal(left: Plan, right: Plan) -> None:
             assert one.tobytes() == other.tobytes()
     assert left.noise_variances.tobytes() == right.noise_variances.tobytes()
     assert left.loss.to_archive()[0] == right.loss.to_archive()[0]
-    for name in ("budget", "pcost", "loss_value", "gap", "status", "neighbors"):
+    for name in ("budget", "pcost", "loss_value", "gap", "suboptimality", "status", "neighbors"):
         assert getattr(left, name) == getattr(right, name)
 
 

@@ -33,9 +33,6 @@ DOORS: dict[str, set[str]] = {
     "method.domain.attribute": {"more.amounts.numeric"},
     "method.domain.domain": {"more.amounts.weight"},
     "method.losses.variances": {
-        "more.bounds.svd_bound",
-        "more.bounds.svd_maximum",
-        "more.by_set.choice",
         "more.convex.convex_noise",
     },
     "method.plan.plan": {
@@ -44,7 +41,7 @@ DOORS: dict[str, set[str]] = {
         "publish.pictures.drawing",
         "publish.pictures.plots",
     },
-    "method.plan.select": {"more.searches.basis_options"},
+    "method.plan.select": {"more.bounds.suboptimality", "more.by_set.choice", "more.searches.basis_options"},
     "method.plan.arrays": {"more.nested.nested"},
     "method.queries.json": {"more.queries.json"},
     "method.queries.kind": {

@@ -40,7 +40,6 @@ TAKERS = {
     "rounded": (rp.rounded, rp.Release, "release must be a Release, got "),
     "select": (lambda x: rp.select(x, budget=BUDGET), rp.Workload, r"workload must be .*marginals\(domain, up"),
     "resource_estimate": (rp.questions.resource_estimate, rp.Workload, "workload must be a Workload, got "),
-    "svd_bound": (rp.losses.svd_bound, rp.Workload, "workload must be a Workload, got "),
     "sweep": (lambda x: rp.questions.sweep(x, [BUDGET]), rp.Workload, "workload must be a Workload, got "),
     "marginals": (lambda x: rp.marginals(x, up_to=2), rp.Domain, r"domain must be a Domain, .*Domain\({"),
     "Workload": (lambda x: rp.Workload(x, [("age",)]), rp.Domain, "domain must be a Domain, got "),

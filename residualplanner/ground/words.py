@@ -124,15 +124,19 @@ def count_text(number: float, word: str) -> str:
     return f"{number_text(number)} {word if number == 1 else several}"
 
 
-def optimality_text(gap: float, families: Iterable[str]) -> str:
-    """What has been proved of a plan's noise: its loss is above the best possible by at most ``gap``, relatively.
+def optimality_text(suboptimality: float, gap: float) -> str:
+    """What has been proved of a plan: of all mechanisms, or, where that is not known, of the noise for its bases.
 
-    The best is of bases of the plan's families, and of all bases where they are subtraction bases.
+    Example:
+        >>> optimality_text(0.003612, 0.0), optimality_text(0.0, 0.0)
+        ('within 0.37% of the best of all mechanisms', 'no mechanism has smaller errors')
     """
-    if not math.isfinite(gap):
-        return "no bound is known"
-    proved = f"proved to be within {gap:.1e} (relative) of the best" if gap else "no noise of this cost does better"
-    return proved if set(families) == {"subtraction"} else f"{proved} with these bases"
+    if suboptimality < math.inf:
+        percent = 100 * suboptimality
+        digit = 10.0 ** (math.floor(math.log10(percent)) - 1) if percent else 1.0
+        rounded = math.ceil(percent / digit * (1 - 1e-12)) * digit
+        return f"within {rounded:.2g}% of the best of all mechanisms" if percent else "no mechanism has smaller errors"
+    return f"gap {gap:.1e} with these bases" if math.isfinite(gap) else "no bound is known"
 
 
 def query_text(names: Sequence[str], universe: Sequence[str] = ()) -> str:

@@ -124,8 +124,9 @@ class Session:
         *,
         fraction: Number = 1,
         loss: LossLike = "sum",
-        bases: Bases = "optimal",
+        bases: Bases | None = None,
         gap: float = 1e-6,
+        time: float = 10.0,
     ) -> Plan:
         """The best plan for a fraction of what is left, for the session's neighbors; no record is read.
 
@@ -135,6 +136,7 @@ class Session:
             loss: as for `residualplanner.select`.
             bases: likewise.
             gap: likewise.
+            time: likewise.
 
         Raises:
             BudgetError: as by `budget_for`.
@@ -146,6 +148,7 @@ class Session:
             loss=loss,
             bases=bases,
             gap=gap,
+            time=time,
             neighbors=self._ledger.neighbors,
             records_per_person=self._ledger.records_per_person,
         )

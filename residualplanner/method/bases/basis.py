@@ -60,6 +60,7 @@ class Basis(ABC):
             this fraction; infinite where nothing is proved.
         denominator: of the fractions of records that are counted; more than 1 for amounts only.
         multipliers: the integer matrices that counts are multiplied by before there is noise: B, or none.
+        value_weights: the weights (n,), of sum 1, of the values in the proof of the gap, if there is one.
         is_symmetric: whether a permutation of the values changes neither cost nor variances; then no basis by set is
             better.
         takes_differences: whether noise is added to all n values, and the answers are differences of noisy values.
@@ -74,6 +75,7 @@ class Basis(ABC):
     gap: float
     multipliers: tuple[IntArray, ...]
     denominator: int = field(default=1, kw_only=True)
+    value_weights: FloatArray | None = field(default=None, kw_only=True)
 
     is_symmetric: ClassVar[bool] = False
     takes_differences: ClassVar[bool] = False

@@ -11,7 +11,6 @@ from residualplanner.method.losses.variances import (
     MaxVariance,
     SumOfVariances,
     read_loss,
-    svd_bound,
 )
 
 __all__ = [
@@ -24,5 +23,4 @@ __all__ = [
     "SumOfVariances",
     "Targets",
     "read_loss",
-    "svd_bound",
 ]

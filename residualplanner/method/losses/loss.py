@@ -14,9 +14,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
-from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
-from residualplanner.method.privacy import Neighbors
-from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.workload.query import QueryLike, checked_weights, written_query
 from residualplanner.method.workload.workload import Workload
 
@@ -85,8 +83,8 @@ RESERVE = 1 + 1e-11
 
 
 @hides(
-    "allows_bases_by_set basis_importance best_noise by_set cheapest_noise default_limit has_targets importance "
-    "is_of_maximum is_proportional of pcost_for stated svd_bound to_archive unit unit_noise value with_more words"
+    "allows_bases_by_set basis_importance best_noise cheapest_noise default_limit has_targets importance "
+    "is_of_maximum is_proportional of pcost_for stated to_archive unit unit_noise with_more words"
 )
 class Loss:
     """What a plan is to make small: unless it says otherwise, weighted variances, in proportion to the noise."""
@@ -154,27 +152,6 @@ class Loss:
     def pcost_for(self, unit_loss: float, at_most: float) -> float:
         """The privacy cost at which the loss is ``at_most``, from the largest or summed variance at cost 1."""
         return unit_loss / at_most
-
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
-        """The search for bases that vary by set, None if none would; WorkloadError where none is for this loss."""
-        del workload, importance, neighbors
-        raise WorkloadError(
-            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), '
-            f'not for the {self.words}; use bases="optimal"'
-        )
-
-    def svd_bound(self, workload: Workload) -> float:
-        """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.  Source: eq. (33).
-
-        WorkloadError where no such bound is known, or it is too large a computation.
-        """
-        del workload
-        raise WorkloadError("svd_bound is for the losses 'sum', 'max', SumOfVariances(...) and MaxVariance(...)")
-
-    def value(self, workload: Workload, accuracy: Accuracy) -> float:
-        """The loss that a plan of this accuracy has, where there is a bound of it; errors as of `svd_bound`."""
-        del accuracy
-        return self.svd_bound(workload)
 
     def with_more(self, known: IntArray, variances: FloatArray) -> "Loss":
         """The same loss for q queries, more than it was for; WorkloadError where it is known for single queries only.

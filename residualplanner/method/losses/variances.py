@@ -1,8 +1,9 @@
 """Losses that are functions of the variances, weighted sums and maxima and any convex one; and losses as words.
 
-Source: eqs. (14) to (18) and (33).
+Source: eqs. (14) to (18).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -13,10 +14,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise
-from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem, least_maximum, least_sum
-from residualplanner.method.privacy import Neighbors
-from residualplanner.method.strategy.accuracy import Accuracy
-from residualplanner.method.workload.workload import Workload, require_workload
+from residualplanner.method.noise.noise_problem import NoiseProblem, least_maximum, least_sum
 
 #: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
@@ -51,28 +49,9 @@ class SumOfVariances(Loss):
             return plain
         found = problem.by_set(problem.bases, problem.neighbors)
         if found.loss < plain.loss * (1 - _WORTH):
-            return found
+            gain = 1 - math.sqrt(found.loss / plain.loss)
+            return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than with shared ones")
         return replace(plain, status=f"{plain.status}; no better bases by set were found")
-
-    def by_set(self, workload: Workload, importance: FloatArray, neighbors: Neighbors) -> BySetSearch | None:
-        """The search for bases that vary by set; None if none would."""
-        if neighbors.has_public_total:
-            raise WorkloadError(
-                'bases="optimal_by_set" is for neighbors="add-remove"; where records are replaced, use bases="optimal"'
-            )
-        from residualplanner.more.by_set.choice import search_by_set  # a door
-
-        return search_by_set(workload, importance)
-
-    def svd_bound(self, workload: Workload) -> float:
-        """The bound for the sum.  Source: eq. (33)."""
-        from residualplanner.more.bounds.svd_bound import sum_bound  # a door
-
-        return sum_bound(workload, self.importance(workload))
-
-    def value(self, workload: Workload, accuracy: Accuracy) -> float:
-        """The weighted sum of the average variances."""
-        return float(self.importance(workload) @ accuracy.average_variances)
 
 
 @hides("kind", "name")
@@ -99,16 +78,6 @@ class MaxVariance(Loss):
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum.  Source: eqs. (15) to (17) and (23)."""
         return problem.selection(least_maximum(problem))
-
-    def svd_bound(self, workload: Workload) -> float:
-        """The largest bound over all sums in which cells have weights that add up to 1.  Source: eq. (33)."""
-        from residualplanner.more.bounds.svd_maximum import greatest_bound  # a door
-
-        return greatest_bound(workload, self.importance(workload))
-
-    def value(self, workload: Workload, accuracy: Accuracy) -> float:
-        """The largest weighted variance."""
-        return float((self.importance(workload) * accuracy.max_variances).max())
 
 
 @hides("weights")
@@ -173,45 +142,3 @@ def read_loss(loss: LossLike) -> Loss:
         "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
         f"vector, got {value_text(loss)}{suggestion(word, _NAMES)}"
     )
-
-
-def svd_bound(workload: Workload, *, loss: LossLike = "sum") -> float:
-    """No unbiased linear mechanism with Gaussian noise and privacy cost 1 has a loss below this.
-
-    For the sum of all cell variances it is ``(sum of the singular values of W)**2``, where W has a row for each cell of
-    each query, times the root of its weight, and a column for each cell of the domain, times the root of a weight of
-    its own; these add up to 1.  The loss at privacy cost c is at least the bound over c.  Marginals reach it; with one
-    kind for each attribute plans come within a percent, as a rule.
-
-    For the largest cell variance it is the largest such bound of all sums in which cells have weights that add up to 1.
-
-    Args:
-        workload: the queries.
-        loss: "sum", "max", `SumOfVariances` or `MaxVariance`, as for `select`.
-
-    Returns:
-        The bound, in counts squared; for "max" usually within 1e-5 of the best such bound.
-
-    Raises:
-        WorkloadError: it is another loss, its weights do not fit, or the eigenvalues of a matrix of more than 6,000
-            rows would be needed, as where queries tie three large attributes together (2,000 for "max", or a weight for
-            each of more than 500,000 cells).
-
-    Guarantees: up to rounding, a lower bound; of "max" so even where the search for weights stopped early.
-    Cost: for marginals, and for queries that have all but marginals in common, as much as `select`.  Where queries have
-        at most two attributes in other kinds than identity, some 80 determinants of matrices with a row for each value
-        of these.  Else, and for "max" some tens of times, eigenvalues of matrices whose rows are, for each set of
-        attributes that a query has in other kinds than identity, the product of their sizes less one.
-    Source: eqs. (33) and (126).
-
-    Example:
-        >>> from residualplanner import Domain, Prefix, marginals
-        >>> cps = Domain({"income": 50, "age": 100, "race": 7, "marital": 4, "sex": 2})
-        >>> pairs = marginals(cps, order=2)
-        >>> round(float(svd_bound(pairs) / pairs.cells.sum()) ** 0.5, 3)  # root mean square error
-        2.035
-        >>> round(svd_bound(marginals(cps, order=1, kinds={"age": Prefix(), "income": Prefix()}), loss="max"), 3)
-        9.603
-    """
-    require_workload("svd_bound", workload)
-    return read_loss(loss).svd_bound(workload)

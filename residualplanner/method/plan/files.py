@@ -53,6 +53,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "records_per_person": plan.neighbors.records_per_person,
         "bases": families,
     }
+    if math.isfinite(plan.suboptimality):  # files from before it was known keep their hashes
+        header["suboptimality"] = plan.suboptimality
     numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
     return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks
 
@@ -96,7 +98,7 @@ def plan_hash(plan: Plan) -> str:
 
 def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
     """Undo `plan_to_archive`, checking everything; errors as those of `load_plan`."""
-    if set(header) != _FIELDS:
+    if set(header) - {"suboptimality"} != _FIELDS:
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
     found = {
         prefix: {key: arrays[key] for key in arrays if key.startswith(prefix)} for prefix in (QUERIES, BASES, LOSS)
@@ -116,6 +118,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             loss_value=_number(header, "loss_value"),
             gap=math.inf if header["gap"] is None else _number(header, "gap"),
             status=_text(header, "status"),
+            suboptimality=_number(header, "suboptimality") if "suboptimality" in header else math.inf,
             neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
             strategy=strategy_from_arrays(workload, header["bases"], arrays),
         )

@@ -16,10 +16,10 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
 from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError, memory_for
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
-from residualplanner.ground.words import JOIN, TOTAL, count_text, number_text
+from residualplanner.ground.words import JOIN, TOTAL, count_text, number_text, optimality_text
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import Loss, LossLike, Targets, read_loss
+from residualplanner.method.losses import Loss, Targets
 from residualplanner.method.plan.error_table import ErrorTable, query_table, save_error_table
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.accuracy import Accuracy, mean_largest_error
@@ -104,6 +104,10 @@ class Plan:
         loss_value: the loss that this plan reaches.
         gap: the loss (for a given loss, the cost) is proved to be within this fraction of the least that noise of this
             exact cost can have with these bases; where bases vary by set, of this bound of the cost.
+        suboptimality: its errors are proved to be within this fraction of those of the best of all unbiased linear
+            mechanisms with Gaussian noise of this cost: the root mean square error over all cells, weighted as in the
+            loss, for sums; the largest standard error for maxima; the largest margin of error relative to its target
+            for targets.  Infinite where nothing is proved; ``status`` says why.
         status: how the noise was found; it says where the cost is a bound that the best noise would not reach.
         neighbors: which data sets count as neighbors.
 
@@ -126,6 +130,7 @@ class Plan:
     gap: float
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
+    suboptimality: float = math.inf
 
     def __post_init__(self) -> None:
         neighbors = replace(self.neighbors, largest_weight=self.domain.weight.maximum)
@@ -152,7 +157,7 @@ class Plan:
         caution = claim_of_budget(self.budget, self.neighbors).caution
         return (
             f"<Plan for {count_text(len(self.workload), 'query')}: pcost {self.pcost:.6g}, rmse {self.rmse:.6g}, "
-            f"{self.loss.words} {self.loss_value:.6g} (gap {self.gap:.1e}){caution and f'.  {caution}'}>"
+            f"{self.loss.words} {self.loss_value:.6g} ({self.optimality}){caution and f'.  {caution}'}>"
         )
 
     def _repr_html_(self) -> str:
@@ -163,6 +168,11 @@ class Plan:
         texts = [[query, kinds, *map(number_text, numbers)] for query, kinds, *numbers in rows]
         note = rest_note(len(errors) - len(rows), ".errors() has all")
         return html_table(caption_of(self), _COLUMNS, texts, note=note)
+
+    @property
+    def optimality(self) -> str:
+        """How far from the best it is proved to be, in words."""
+        return optimality_text(self.suboptimality, self.gap)
 
     @property
     def domain(self) -> Domain:
@@ -196,24 +206,6 @@ class Plan:
         Where bases vary by set it is a bound of the cost.  Source: eqs. (8), (37) and (41).
         """
         return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
-
-    def above_svd_bound(self, loss: LossLike = "sum") -> float:
-        """How far a loss of this plan is above the bound for all mechanisms of the same cost, relative to the bound.
-
-        Args:
-            loss: "sum", "max", `SumOfVariances` or `MaxVariance`.
-
-        Raises:
-            WorkloadError: it is another loss, or the bound is too large a computation; see `svd_bound`.
-            BudgetError: records are replaced; the bound is for adding or removing records.
-
-        Cost: that of `svd_bound`.  Source: eq. (33).
-        """
-        if self.neighbors.has_public_total:
-            raise BudgetError("the bound is for adding or removing records; plan with neighbors='add-remove' for it")
-        goal = read_loss(loss)
-        least = goal.svd_bound(self.workload) / (self.pcost / self.neighbors.cost_factor_up)
-        return goal.value(self.workload, self._accuracy) / least - 1
 
     @property
     @_within_memory

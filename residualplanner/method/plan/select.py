@@ -1,18 +1,21 @@
 """From a workload and a budget to a plan: the best noise for a loss, or the least budget for one."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from residualplanner.ground.checks import FloatArray, require_positive, value_text
-from residualplanner.ground.errors import BudgetError, memory_for
+from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError, memory_for
 from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
-from residualplanner.method.noise.noise_problem import NoiseProblem
+from residualplanner.method.noise.choice import ChosenNoise
+from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
@@ -20,6 +23,12 @@ from residualplanner.method.workload.workload import Workload, require_workload
 
 #: What `select` accepts as bases.
 Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
+#: The word for those that vary by set.
+BY_SET = "optimal_by_set"
+#: Above this distance from the best of all mechanisms bases by set are searched for, and below this one no longer.
+_FAR, _NEAR = 0.005, 0.001
+#: Distances are rounded up to a multiple of one over this; weights that differ by less than this are equal.
+_DIGITS, _EQUAL = 1e6, 1e-9
 #: What may be meant by a word for a budget, and how it is written.
 _BUDGETS = {
     "zcdp": "zcdp(0.5)",
@@ -33,16 +42,17 @@ _BUDGETS = {
 
 
 @memory_for("to plan this workload; ask for fewer tables, or use a machine with more memory")
-def select(
+def select(  # noqa: PLR0913 - arguments that have nothing to do with one another
     workload: Workload,
     *,
     budget: Budget | None = None,
     at_most: float | None = None,
     loss: LossLike = "sum",
-    bases: Bases = "optimal",
+    bases: Bases | None = None,
     gap: float = 1e-6,
     neighbors: Notion = "add-remove",
     records_per_person: int = 1,
+    time: float = 10.0,
 ) -> Plan:
     """Choose the noise that makes a loss as small as a budget allows, or the least budget that reaches a loss.
 
@@ -53,25 +63,31 @@ def select(
         loss: "sum" (of all cell variances), "max" (the largest cell variance), `SumOfVariances`, `MaxVariance`,
             `Targets` (margins of error that tables are to have: the largest one relative to its target), or a function
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
-        bases: what is measured of attributes with other kinds than identity: "optimal" (docs/mathematics.md section 5),
-            "orthogonal" (the paper's section 7), "optimal_by_set" (an attribute may have other bases in other sets of
-            attributes; for sums, and where records are added or removed), or a mapping from attribute name to a matrix
-            S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as ``plan.bases``
-            of another plan; attributes that are not named get the optimal one.  Matrices of real numbers are rounded
-            to integer multiples of a power of 2, which costs less than 1e-4 of any variance.
+        bases: what is measured of attributes with other kinds than identity.  By default one basis for each, or, where
+            these are not proved to be within 0.5% of the best of all mechanisms, an attribute has several kinds or
+            weights, the loss is a sum and records are added or removed, others in other sets of attributes, if a search
+            finds better ones.  "optimal" is one for each (docs/mathematics.md section 5), "optimal_by_set" searches in
+            any case, for up to two minutes, "orthogonal" is as in the paper's section 7; or a mapping from attribute
+            name to a matrix S of shape (n-1, n) whose rows are independent of one another and of a row of ones, such as
+            ``plan.bases`` of another plan; attributes that are not named get the optimal one.  Matrices of real numbers
+            are rounded to integer multiples of a power of 2, which costs less than 1e-4 of any variance.
         gap: how close to the optimum is close enough, as a fraction; for "max", and where records are replaced for all
             built-in losses.
         neighbors: "add-remove": data sets are neighbors if one has a record more; "replace": if a record has other
             values, the number of records being public.
         records_per_person: the most records one person contributes, all of which may change; a promise about the data.
+        time: about how many seconds of one core may go to the proof of how far from the best of all mechanisms the plan
+            is, and by default as many to a search for better bases.  How long they take is estimated from sizes alone,
+            so that equal arguments give equal plans.
 
     Returns:
-        The plan, with its proved gap to the optimum.
+        The plan, with its proved distance from the best of all mechanisms where one is known.
 
     Raises:
         BudgetError: both or neither of ``budget`` and ``at_most``; a number is not positive and finite; no noise
             reaches ``at_most``; the budget is too small or large for floating point; ``neighbors`` is another notion;
-            records are replaced, and an attribute drops some or there is nothing but their number to protect.
+            records are replaced, and an attribute drops some or there is nothing but their number to protect; ``time``
+            is less than 0.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
             another word, or a matrix does not fit its attribute or span its queries; the search for bases
             by set is too large, or is for another loss or where records are replaced.
@@ -90,18 +106,27 @@ def select(
     """
     goal = read_loss(loss)
     limit = _read_limit(budget, at_most, goal)
+    if not time >= 0:
+        raise BudgetError(f"time must be a number of seconds, at least 0, got {value_text(time)}")
     require_workload("select", workload)
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
-    by_set = goal.by_set(workload, importance, notion) if isinstance(bases, str) and bases == "optimal_by_set" else None
     measured = _measured(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
-    problem = NoiseProblem(workload, measured, importance, notion, gap, by_set)
-    if budget is not None:
-        found = goal.best_noise(problem, limit)
-    else:
+    problem = NoiseProblem(workload, measured, importance, notion, gap)
+    if isinstance(bases, str) and bases == BY_SET:
+        problem = replace(problem, by_set=_search_by_set(problem, goal))
+
+    def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
+        """The noise, and what it costs."""
+        if budget is not None:
+            return goal.best_noise(problem, limit), limit
         found = goal.cheapest_noise(problem, limit)
+        return found, cost_upper_bound(found.strategy, found.noise_variance, notion)
+
+    found, cost, distance = _compared(problem, goal, solved, time, searches=bases is None)
+    if budget is None:
         # A float more than the noise costs, as a budget reads the decimal spelling where that is less.
-        budget = pcost(math.nextafter(cost_upper_bound(found.strategy, found.noise_variance, notion), math.inf))
+        budget = pcost(math.nextafter(cost, math.inf))
     return Plan(
         workload=workload,
         strategy=found.strategy,
@@ -110,13 +135,86 @@ def select(
         loss=goal,
         loss_value=found.loss,
         gap=found.gap,
+        suboptimality=distance,
         status=found.status,
         neighbors=notion,
     )
 
 
-def _measured(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
+def _compared(
+    problem: NoiseProblem,
+    goal: Loss,
+    solved: Callable[[NoiseProblem], tuple[ChosenNoise, float]],
+    seconds: float,
+    *,
+    searches: bool,
+) -> tuple[ChosenNoise, float, float]:
+    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
+    found, cost = solved(problem)
+    known = _least_variance(problem, goal, seconds)
+    distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
+    if searches and distance > _FAR and _is_mixed(problem, goal):
+        enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
+        try:
+            search = _search_by_set(problem, goal, seconds=seconds, enough=enough)
+            found, cost = solved(replace(problem, by_set=search))
+            distance = _distance(goal, found, cost, known)
+        except (SolverError, WorkloadError) as error:
+            found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
+    if isinstance(known, str):
+        found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
+    return found, cost, distance
+
+
+def _search_by_set(problem: NoiseProblem, goal: Loss, **limits: float) -> BySetSearch | None:
+    """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
+    if not goal.allows_bases_by_set or problem.neighbors.has_public_total:
+        raise WorkloadError(
+            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), with neighbors="add-remove"; use '
+            'bases="optimal"'
+        )
+    from residualplanner.more.by_set.choice import search_by_set  # a door
+
+    return search_by_set(problem.workload, problem.importance, **limits)
+
+
+def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
+    """Whether bases by set can be searched for, and may be better: some attribute has several kinds or weights."""
+    each = problem.importance / problem.workload.cells
+    is_for_it = goal.allows_bases_by_set and not problem.neighbors.has_public_total
+    return is_for_it and bool((problem.workload.uses.sum(axis=1) > 1).any() or np.ptp(each) > _EQUAL * each.max())
+
+
+def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float | str | None:
+    """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it."""
+    if not goal.is_proportional:
+        return "it is a convex loss"
+    # Permutations of the values of an attribute change neither queries of single values nor the cost: by convexity some
+    # mechanism of the family is the best of all.
+    is_symmetric = all(kind.is_identity or kind.at_least for kind in problem.workload.kinds)
+    if is_symmetric and all(basis.family == "subtraction" for basis in problem.bases):
+        return None
+    from residualplanner.more.bounds.suboptimality import least_variance  # a door
+
+    try:
+        return least_variance(problem.workload, goal, problem.bases, problem.neighbors, seconds=seconds)
+    except WorkloadError as error:
+        return str(error)
+
+
+def _distance(goal: Loss, found: ChosenNoise, cost: float, known: float | str | None) -> float:
+    """By what fraction errors may be above those of the best of all mechanisms, rounded up; infinite if not known."""
+    if isinstance(known, str):
+        return math.inf
+    excess = 1 + found.gap if known is None else cost / goal.pcost_for(known, found.loss)
+    return math.ceil((math.sqrt(max(excess, 1.0)) - 1) * _DIGITS) / _DIGITS if excess < math.inf else math.inf
+
+
+def _measured(
+    workload: Workload, importance: FloatArray, bases: Bases | None, *, for_maximum: bool
+) -> tuple[Basis, ...]:
     """The basis of every attribute: of one count per value the subtraction basis, which is the best for these."""
+    bases = "optimal" if bases is None else bases
     if isinstance(bases, str) and bases == "optimal" and all(kind.is_identity for kind in workload.kinds):
         return tuple(subtraction_basis(size) for size in workload.domain.sizes)
     from residualplanner.more.searches.basis_options import bases_for  # a door

@@ -25,7 +25,7 @@ from residualplanner.ground.checks import FloatArray
 Pattern = tuple[tuple[int, int], ...]
 #: The trapezoid rule in log x, whose error for each root is below a factor ``2 exp(-pi**2 / step)``; what lies beyond
 #: its ends could only add to the integral.
-_STEP, _ERROR, _LEAST, _MOST = 0.4, 1e-10, 1e-7, 1e7
+_STEP, _ERROR, _LEAST, _MOST = 0.6, 2e-7, 1e-7, 1e7
 #: A matrix off its diagonal, or a tie, is 0 below this fraction of the largest entry.
 _ZERO = 1e-12
 
@@ -62,12 +62,18 @@ def has_few_ties(patterns: Sequence[Pattern], arrows: Mapping[tuple[int, int], A
 
 
 def trace_of_pairs(
-    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow | None]
+    patterns: Sequence[Pattern], entries: FloatArray, arrows: Mapping[tuple[int, int], Arrow | None], first: float = 1.0
 ) -> float:
-    """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added."""
+    """The trace of the root of a block: the patterns' products of arrows times ``entries`` (p,), added.
+
+    The row and the column of its first coordinate, the corner, are multiplied by ``first``.
+    """
     block = _PairedBlock({pair: arrow for pair, arrow in arrows.items() if arrow is not None})
     for pattern, entry in zip(patterns, entries.tolist(), strict=True):
         block.add(pattern, entry)
+    block.low[0] *= first
+    block.low[:, 0] *= first
+    block.pairs = {key: pair._replace(corner=pair.corner * first) for key, pair in block.pairs.items()}
     return block.root_trace()
 
 

@@ -1,6 +1,6 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
-Source: eqs. (33) and (61).
+Source: eqs. (33), (61) and (127).
 
 With the roots of the values' weights for the first coordinate, ``1/sqrt(n)`` where they are equal, a kind's Gram matrix
 times these roots on both sides is ``[[a, b^T], [b, C]]``, and that of an attribute that is summed out has a single 1 in
@@ -14,12 +14,11 @@ kind, are the query's pattern, and give a product of heads.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -29,20 +28,11 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.paired_blocks import arrow_of, has_few_ties, trace_of_pairs
-from residualplanner.more.searches.attribute_grams import searched_attributes
-from residualplanner.more.searches.basis_choice import weights_of_values
+from residualplanner.more.bounds.blocks import CUBE, Block, require_quick, root_trace
 from residualplanner.more.searches.eigen import eigen
 
-#: Attributes, each with its kind, by their numbers.
-Pattern = tuple[tuple[int, int], ...]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
-#: The largest symmetric matrix whose eigenvalues are computed.
-_LARGEST = 6_000
-#: Up to so many coordinates the eigenvalues are computed where pairs of attributes would serve, too; these take half a
-#: minute at most, and a gigabyte.
-_SMALL, _PAIR_ROWS, _PAIR_ENTRIES = 400, 2_500, 2 * 10**7
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
 
@@ -57,29 +47,84 @@ class _AttributeFactors:
     tail: FloatArray  # (d,): the sum of the roots of the eigenvalues in the tail; 0 where there is none
 
 
-def sum_bound(workload: Workload, importance: FloatArray) -> float:
-    """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries.
+def sum_bound(
+    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], *, replaced: bool, seconds: float
+) -> float:
+    """The bound for the sum of average cell variances times the ``importance`` (q,) of their queries, at cost 1.
 
-    It is the larger of two: for equal weights of all cells of the domain, and for products of weights of the values of
-    attributes with one kind of query, which are the multipliers of the best basis.
+    Weights of the values of some attributes (n,) that suit their bases, with sum 1, are for those that have one kind of
+    query; for others it is the larger of the bounds with these and with equal weights.  Where records are ``replaced``
+    it is the largest for three laws of pairs of records: independent ones; such that differ in all attributes of single
+    values; and half of each.
 
     Raises:
-        WorkloadError: the eigenvalues of too large matrices would be needed, or a threshold has an attribute on
-            which there are queries for more than single values.
+        WorkloadError: it would take more than so many seconds, or a threshold has an attribute on which there are
+            queries for more than single values.
     """
     matters = np.flatnonzero(importance > 0)
     workload, importance = workload.take(matters), importance[matters]
-    equal = _bound_for(workload, importance, {})
-    one_kind = np.flatnonzero(workload.uses.sum(axis=1) == 1).tolist()
-    weights = weights_of_values(workload, importance) if searched_attributes(workload) else {}
-    weights = {attribute: weights[attribute] for attribute in one_kind if attribute in weights}
-    return max(equal, _bound_for(workload, importance, weights)) if weights else equal
+    return greatest_over_choices(
+        lambda chosen, law, each: _bound_for(workload, importance, chosen, law, each),
+        workload,
+        values,
+        replaced=replaced,
+        seconds=seconds,
+    )
 
 
-def _bound_for(workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray]) -> float:
+def greatest_over_choices(
+    bound: Callable[[Mapping[int, FloatArray], float | None, float], float],
+    workload: Workload,
+    values: Mapping[int, FloatArray],
+    *,
+    replaced: bool,
+    seconds: float,
+) -> float:
+    """The greatest of the bounds for some weights of values, each law of pairs of records, and its part of the time."""
+    one_kind = {i: values[i] for i in np.flatnonzero(workload.uses.sum(axis=1) == 1).tolist() if i in values}
+    # Equal weights are seldom better, and have a small part of the time where there are others.
+    choices = [(values, 0.4), (one_kind, 0.4), ({}, 0.2)]
+    choices = [each for number, each in enumerate(choices) if each[0] not in [chosen for chosen, _ in choices[:number]]]
+    laws = (1.0, 0.5, 0.0) if replaced else (None,)
+    each = seconds / sum(part for _, part in choices) / len(laws)
+    found, refused = 0.0, WorkloadError("no weights were tried")
+    for (chosen, part), law in product(choices, laws):
+        try:
+            found = max(found, bound(chosen, law, each * part))
+        except WorkloadError as error:  # other weights may be quicker
+            refused = error
+    if not found:
+        raise refused
+    return (2 if replaced else 1) * found
+
+
+def corner_factors(workload: Workload, law: float | None) -> FloatArray:
+    """What the corner of the block of each set counts, (m,): 1 where one record is added or removed.
+
+    Where one is replaced pairs of records differ in all attributes of single values with the probability ``law``, and
+    are independent otherwise.  Source: eq. (127).
+    """
+    if law is None:
+        return np.ones(len(workload.closure))
+    sizes, other = np.array(workload.domain.sizes), [not kind.is_identity for kind in workload.kinds]
+    is_counted = (sizes > 1) & ~workload.uses[:, other].any(axis=1)
+    apart = workload.closure.products(np.where(is_counted, -1 / np.maximum(sizes - 1, 1), 0.0))
+    corners: FloatArray = np.sqrt(np.maximum(1 - law * apart, 0.0))
+    corners[0] = 0.0  # both data sets have as many records
+    return corners
+
+
+def _bound_for(
+    workload: Workload,
+    importance: FloatArray,
+    values: Mapping[int, FloatArray],
+    law: float | None = None,
+    seconds: float = math.inf,
+) -> float:
     """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
     weights = importance / workload.cells
-    factors = _attribute_factors(workload, values)
+    require_quick(_seconds_for_factors(workload, values), seconds)
+    factors = _attribute_factors(workload, values, whole=law is not None)
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
     has_head[[attribute for attribute, _ in factors.heads]] = True
     kinds = len(workload.kinds)
@@ -90,45 +135,40 @@ def _bound_for(workload: Workload, importance: FloatArray, values: Mapping[int, 
     ]
     patterns = [tuple(divmod(code, kinds) for code in codes) for codes in number]
     table = block_table(workload, weights, factors.corner, factors.tail > 0, columns_of, len(patterns))
-    count = workload.closure.products(factors.tail)
+    count, corner = workload.closure.products(factors.tail), corner_factors(workload, law)
     terms = np.diff(table.indptr)
     alone = terms == 1
+    if law is not None:  # where the corner counts otherwise, a product has no longer the product of the traces
+        alone[alone] = (table[alone].indices == 0) | (corner[alone] == 1)
     roots = np.array([math.prod(factors.roots[pair] for pair in pattern) for pattern in patterns])
-    total = float((count[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
-    for columns, entries, scale in distinct_rows(table[terms > 1], count[terms > 1]):
-        total += scale * _block_trace(workload, factors, [patterns[column] for column in columns], entries)
+    total = float((count[alone] * corner[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
+    rest = (terms > 0) & ~alone
+    blocks = [
+        Block.of(factors.heads, factors.roots, [patterns[column] for column in columns], entries, first, scale)
+        for columns, entries, first, scale in distinct_rows(table[rest], count[rest], corner[rest])
+    ]
+    require_quick(sum(block.seconds for block in blocks), seconds)
+    total += sum(block.scale * block.root_trace() for block in blocks)
     return total * total
 
 
-def _block_trace(workload: Workload, factors: _AttributeFactors, patterns: list[Pattern], entries: FloatArray) -> float:
-    """The sum of the roots of the eigenvalues of a block: the patterns' products of heads times ``entries``, added."""
-    common = set.intersection(*map(set, patterns))
-    rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
-    factor = math.prod(factors.roots[pair] for pair in common)
-    lengths = {attribute: len(head) for (attribute, _), head in factors.heads.items()}
-    arrows = {pair: arrow_of(factors.heads[pair]) for pattern in rest for pair in pattern}
-    entries_of_pairs = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
-    rows = sum(lengths[attribute] for attribute in {attribute for pattern in rest for attribute, _ in pattern})
-    is_feasible = entries_of_pairs <= _PAIR_ENTRIES and rows <= _PAIR_ROWS
-    if entries_of_pairs > _SMALL and is_feasible and has_few_ties(rest, arrows):
-        return factor * trace_of_pairs(rest, entries, arrows)
-    size, indices = coordinates(rest, lengths, workload.domain.names, _LARGEST)
-    block = np.zeros((size, size))
-    for pattern, index, entry in zip(rest, indices, entries.tolist(), strict=True):
-        heads: FloatArray = np.ones((1, 1))
-        for pair in pattern:
-            heads = np.asarray(np.kron(heads, factors.heads[pair]))
-        block[np.ix_(index, index)] += entry * heads
-    return factor * _root_trace(block)
+def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -> float:
+    """How long the eigenvalues of single attributes take, about."""
+    other, sizes = [not kind.is_identity for kind in workload.kinds], workload.domain.sizes
+    uneven = np.flatnonzero(workload.uses[:, other].any(axis=1)).tolist()
+    different = {(sizes[i], workload.uses[i].tobytes(), id(values.get(i))) for i in uneven}
+    return sum(10 * CUBE * float(size) ** 3 for size, _, _ in different)
 
 
-def _attribute_factors(workload: Workload, values: Mapping[int, FloatArray]) -> _AttributeFactors:
+def _attribute_factors(
+    workload: Workload, values: Mapping[int, FloatArray], *, whole: bool = False
+) -> _AttributeFactors:
     """What every attribute of a workload contributes, with the weights of ``values``.  Source: eq. (33).
 
-    Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail.
-    An attribute with several kinds has no tail.
+    Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail,
+    unless the corner is needed, ``whole``.  An attribute with several kinds has no tail.
 
-    Raises WorkloadError: an attribute has too many values, or joint and other kinds.
+    Raises WorkloadError: an attribute has joint and other kinds.
     """
     require_exchangeable_values(workload)
     sizes = workload.domain.sizes
@@ -144,10 +184,10 @@ def _attribute_factors(workload: Workload, values: Mapping[int, FloatArray]) -> 
         codes = tuple(np.flatnonzero(workload.uses[attribute]).tolist())
         kinds = [workload.kinds[code] for code in codes]
         weights = values.get(attribute)
-        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least, id(weights))
+        key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least and not whole, id(weights))
         if key not in known:
-            found, rest = _head_and_tail(workload.domain.names[attribute], size, kinds, key[2], weights)
-            known[key] = found, [_root_trace(head) for head in found], rest
+            found, rest = _head_and_tail(size, kinds, key[2], weights)
+            known[key] = found, [root_trace(head) for head in found], rest
         found, traces, tail[attribute] = known[key]
         for code, head, trace in zip(codes, found, traces, strict=True):
             if len(head) > 1:
@@ -166,23 +206,12 @@ def require_exchangeable_values(workload: Workload) -> None:
     other = np.array([not kind.is_identity for kind in workload.kinds])
     mixed = np.flatnonzero(workload.uses[:, joint].any(axis=1) & workload.uses[:, other].any(axis=1))
     if len(mixed):
-        raise WorkloadError(
-            f"the bound is not computed where {workload.domain.names[mixed[0]]!r} is in thresholds and has other kinds "
-            "of query than single values; leave out one or the other"
-        )
-
-
-def _root_trace(matrix: NDArray[np.float64]) -> float:
-    """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
-
-    Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
-    """
-    values = scipy.linalg.eigvalsh(matrix, check_finite=False)
-    return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
+        name = workload.domain.names[mixed[0]]
+        raise WorkloadError(f"{name!r} is in thresholds and has other kinds of query than single values")
 
 
 def _head_and_tail(
-    name: str, size: int, kinds: list[Kind], always: bool, weights: FloatArray | None
+    size: int, kinds: list[Kind], always: bool, weights: FloatArray | None
 ) -> tuple[list[FloatArray], float]:
     """The head of one attribute in each kind, and its tail."""
     if all(kind.is_identity for kind in kinds):
@@ -191,12 +220,7 @@ def _head_and_tail(
         return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
     root = np.sqrt(np.full(size, 1 / size) if weights is None else weights)
     if always and size > 1:
-        return [np.zeros((1, 1))], _root_trace(root[:, None] * kinds[0].gram(size) * root)
-    if size > _LARGEST:
-        raise WorkloadError(
-            f"the bound needs the eigenvalues of matrices of as many rows as {name!r} has values, {size:,}; it is "
-            f"computed up to {_LARGEST:,}: ask for its single values, or use coarser ones"
-        )
+        return [np.zeros((1, 1))], root_trace(root[:, None] * kinds[0].gram(size) * root)
     turned = [_turned(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
     return _arrow(turned[0]) if len(turned) == 1 else (_together(turned), 0.0)
 
@@ -282,65 +306,23 @@ def _numbered(codes: NDArray[np.int64], number: dict[tuple[int, ...], int]) -> N
     return known[group].reshape(count, -1)
 
 
-def distinct_rows(table: sparse.csr_array, factor: FloatArray) -> list[tuple[NDArray[np.int64], FloatArray, float]]:
-    """The rows of ``table`` (b, columns), rows that are multiples of one another together.
+def distinct_rows(
+    table: sparse.csr_array, factor: FloatArray, corner: FloatArray
+) -> list[tuple[NDArray[np.int64], FloatArray, float, float]]:
+    """The rows of ``table`` (b, columns), rows that are multiples of one another and have one ``corner`` (b,) together.
 
-    For each the columns of its entries, its entries with maximum 1, and the sum of ``factor`` (b,) times the roots of
-    the multiples.
+    For each the columns of its entries, its entries with maximum 1, its corner, and the sum of ``factor`` (b,) times
+    the roots of the multiples.
     """
-    found: dict[bytes, tuple[NDArray[np.int64], FloatArray, float]] = {}
+    found: dict[tuple[bytes, bytes, float], tuple[NDArray[np.int64], FloatArray, float, float]] = {}
     for row in range(table.shape[0]):
         inside = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
         columns, entries = table.indices[inside], table.data[inside]
         order = np.argsort(columns)
         columns, largest = columns[order], float(entries.max())
         entries = entries[order] / largest
-        key = columns.tobytes() + np.round(entries, 12).tobytes()
-        before = found[key][2] if key in found else 0.0
-        found[key] = (columns.astype(np.int64), entries, before + float(factor[row]) * math.sqrt(largest))
+        key = columns.tobytes(), np.round(entries, 12).tobytes(), round(float(corner[row]), 12)
+        before = found[key][3] if key in found else 0.0
+        more = float(factor[row]) * math.sqrt(largest)
+        found[key] = (columns.astype(np.int64), entries, float(corner[row]), before + more)
     return list(found.values())
-
-
-def coordinates(
-    patterns: Sequence[Pattern], lengths: Mapping[int, int], names: Sequence[str], limit: int
-) -> tuple[int, list[NDArray[np.int64]]]:
-    """Coordinates for a block: one for each subset of a pattern's attributes and their values above the corner.
-
-    From the patterns of the queries in the block, how large each attribute's head is, the names of all attributes for
-    the message, and the most coordinates that there may be: how many there are, and for each pattern those of the
-    entries of its product of heads.
-
-    Raises WorkloadError: there are more.
-    """
-    starts: dict[tuple[int, ...], int] = {}
-    total = 0
-    for pattern in patterns:
-        for subset, shape, _ in _subsets(pattern, lengths):
-            if subset not in starts:
-                starts[subset] = total
-                total += math.prod(shape)
-    if total > limit:
-        inside = sorted({attribute for pattern in patterns for attribute, _ in pattern})
-        words = ", ".join(repr(names[attribute]) for attribute in inside)
-        raise WorkloadError(
-            f"the bound needs the eigenvalues of a matrix of {total:,} rows for the queries of {words} together; it "
-            f"is computed up to {limit:,}: for marginals, and for products of one query, of any size; for other kinds "
-            "use coarser values, or leave queries out"
-        )
-    indices = []
-    for pattern in patterns:
-        index = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
-        for subset, shape, part in _subsets(pattern, lengths):
-            index[part] = starts[subset] + np.arange(math.prod(shape)).reshape(shape)
-        indices.append(index.ravel())
-    return total, indices
-
-
-def _subsets(
-    pattern: Pattern, lengths: Mapping[int, int]
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
-    """Every subset of a pattern's attributes, how many values each has above its corner, and which."""
-    for present in product((False, True), repeat=len(pattern)):
-        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
-        shape = tuple(lengths[attribute] - 1 for attribute in subset)
-        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)

@@ -10,7 +10,7 @@ identity only, and those of queries that such attributes of one size exchange.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,38 +23,50 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.bounds.blocks import coordinates, require_quick
+from residualplanner.more.bounds.paired_blocks import Pattern
 from residualplanner.more.bounds.svd_bound import (
     CHUNK,
-    Pattern,
     block_table,
-    coordinates,
+    corner_factors,
     distinct_rows,
+    greatest_over_choices,
     require_exchangeable_values,
 )
-from residualplanner.more.searches.eigen import eigen, reflected
+from residualplanner.more.searches.eigen import eigen
 
-#: The largest matrix whose eigenvalues are computed over and over, and how many weights there are at most.
-_LARGEST = 2_000
+#: How many weights there are at most.
 _WEIGHTS = 500_000
-#: The search ends when no weights can raise the bound by more than this fraction, or after so many steps.
-_GAP = 1e-4
-_STEPS = 500
+#: The search ends when no weights can raise the bound by more than this fraction, or after so many steps; it is not
+#: begun for fewer than these.
+_GAP, _STEPS, _FEWEST = 5e-4, 100, 10
+#: Seconds of one core for a step in any case, for each cube of rows of a matrix, and for each entry of rows and tables.
+_STEP, _CUBE, _CELL = 3e-4, 1e-9, 1e-8
 _GROWTH = 1.1
 _LARGEST_BOOST = 1e3
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
 #: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
-#: coordinates there are; how often the block is there.
-_Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float]
+#: coordinates there are; what the first of them is multiplied by; how often the block is there.
+_Block = tuple[list[tuple[int, float, NDArray[np.int64]]], int, float, float]
 
 
-def greatest_bound(workload: Workload, importance: FloatArray) -> float:
+def greatest_bound(
+    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], *, replaced: bool, seconds: float
+) -> float:
     """The greatest bound for a sum of cell variances whose weights, over the ``importance`` (q,), have sum 1.
 
-    Raises WorkloadError: matrices or weights are too large.
+    Arguments and errors are those of `sum_bound`.
     """
     matters = np.flatnonzero(importance > 0)
-    return _WeightSearch.of(workload.take(matters), importance[matters]).run()
+    part, weights = workload.take(matters), importance[matters]
+    return greatest_over_choices(
+        lambda chosen, law, each: _WeightSearch.of(part, weights, chosen, law).run(each),
+        part,
+        values,
+        replaced=replaced,
+        seconds=seconds,
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,6 +76,7 @@ class _Rows:
     kinds: tuple[Kind, ...]  # of query, for the attribute of each axis
     sizes: tuple[int, ...]  # how many values it has
     count: float  # how many cells there are for each weight, counting those that differ in other attributes' values
+    roots: tuple[FloatArray, ...]  # (n,): of the weights of the values of the attribute of each axis
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,29 +84,30 @@ class _Rows:
         return tuple(kind.rows(size) for kind, size in zip(self.kinds, self.sizes, strict=True))
 
     def gram(self, weights: FloatArray) -> NDArray[np.float64]:
-        """The weighted Gram matrix of the rows in residual coordinates, over the product of the sizes, (n, n)."""
+        """The weighted Gram matrix of the rows times the roots, in coordinates of which these are the first, (n, n)."""
         if len(self.sizes) == 1:
-            gram = self.kinds[0].weighted_gram(weights, self.sizes[0])
-            return reflected(reflected(gram).T) / self.sizes[0]
+            gram, (root,) = self.kinds[0].weighted_gram(weights, self.sizes[0]), self.roots
+            return _turned(_turned(gram * np.outer(root, root), root).T, root)
         found = weights
-        for kind, size in zip(self.kinds, self.sizes, strict=True):
+        for kind, root in zip(self.kinds, self.roots, strict=True):
             flat = found.reshape(len(found), -1)
-            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, size)]
+            pieces = [flat[rows].T @ squares for rows, squares in _squares(kind, root)]
             found = np.sum(pieces, axis=0).reshape(*found.shape[1:], -1)  # the axis goes last, as pairs of coordinates
         pairs = found.reshape(np.repeat(self.sizes, 2))
         order = [*range(0, pairs.ndim, 2), *range(1, pairs.ndim, 2)]
         return pairs.transpose(order).reshape(math.prod(self.sizes), -1)
 
     def row_forms(self, form: NDArray[np.float64]) -> FloatArray:
-        """``w^T form w`` over the product of the sizes for every row w in residual coordinates, shaped as weights."""
+        """``w^T form w`` for every row w in the same coordinates, shaped as weights."""
         if len(self.sizes) == 1:
-            return self.kinds[0].row_forms(reflected(reflected(form).T)) / self.sizes[0]
+            (root,) = self.roots
+            return self.kinds[0].row_forms(_turned(_turned(form, root).T, root) * np.outer(root, root))
         half = len(self.sizes)
         pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
         found: FloatArray = pairs.reshape([size * size for size in self.sizes])
-        for kind, size in zip(self.kinds, self.sizes, strict=True):
-            flat = found.reshape(size * size, -1)
-            pieces = [(squares @ flat).T for _, squares in _squares(kind, size)]
+        for kind, root in zip(self.kinds, self.roots, strict=True):
+            flat = found.reshape(len(root) ** 2, -1)
+            pieces = [(squares @ flat).T for _, squares in _squares(kind, root)]
             found = np.concatenate(pieces, axis=1).reshape(*found.shape[1:], -1)
         return found
 
@@ -117,14 +131,16 @@ class _WeightSearch:
     blocks: list[_Block]  # all others
 
     @classmethod
-    def of(cls, workload: Workload, importance: FloatArray) -> "_WeightSearch":
+    def of(
+        cls, workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None
+    ) -> "_WeightSearch":
         """Group the queries, and find the blocks."""
         require_exchangeable_values(workload)
         single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
         patterns = _patterns(workload, orbits.representative, single)
-        groups = _groups(workload, patterns, orbits.query_size)
+        groups = _groups(workload, patterns, orbits.query_size, values)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))
         group_of = (orbits.query[queries, None] for queries, _ in workload.runs(CHUNK))
         table = block_table(workload, importance, corner, single & (sizes > 1), group_of, len(groups))
@@ -133,20 +149,29 @@ class _WeightSearch:
         in_block = (table @ has_axes.astype(np.float64)) > 0
         flat = np.flatnonzero(~has_axes)
         simple = ~in_block & (np.diff(table.indptr) > 0)
+        firsts = corner_factors(workload, law)
         blocks: list[_Block] = []
-        for columns, entries, scale in distinct_rows(table[in_block], count[in_block]):
+        for columns, entries, first, scale in distinct_rows(table[in_block], count[in_block], firsts[in_block]):
             inside = [patterns[column] for column in columns]
             lengths = {attribute: workload.domain.sizes[attribute] for pattern in inside for attribute, _ in pattern}
-            size, indices = coordinates(inside, lengths, workload.domain.names, _LARGEST)
-            blocks.append((list(zip(columns.tolist(), entries.tolist(), indices, strict=True)), size, scale))
-        return cls(groups, flat, table[simple][:, flat], count[simple], blocks)
+            size, indices = coordinates(inside, lengths)
+            blocks.append((list(zip(columns.tolist(), entries.tolist(), indices, strict=True)), size, first, scale))
+        return cls(groups, flat, table[simple][:, flat], (count * firsts)[simple], blocks)
 
-    def run(self) -> float:
-        """Search, and return the greatest bound seen."""
+    @property
+    def step_seconds(self) -> float:
+        """How long a step takes, about."""
+        rows = sum(float(size) ** 3 for _, size, _, _ in self.blocks)
+        cells = sum(math.prod(group.shape) * math.prod(group.sizes) for group in self.groups if group.kinds)
+        return _STEP + _CUBE * rows + _CELL * (self.table.nnz + cells)
+
+    def run(self, seconds: float) -> float:
+        """Search for some seconds, and return the greatest bound seen."""
+        require_quick(_FEWEST * self.step_seconds, seconds)
         total = sum(group.count * math.prod(group.shape) for group in self.groups)
         here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
         boost, highest = 1.0, here.value
-        for _ in range(_STEPS):
+        for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
             if max(float(ratio.max()) for ratio in here.ratios) <= 1 + _GAP:
                 break
             moved = self._at(self._reweighted(here, 2.0, boost))
@@ -167,15 +192,18 @@ class _WeightSearch:
             slopes[number] += slope
         grams: dict[int, NDArray[np.float64]] = {}
         forms: dict[int, NDArray[np.float64]] = {}
-        for parts, size, count in self.blocks:
+        for parts, size, first, count in self.blocks:
             matrix = np.zeros((size, size))
             for number, entry, index in parts:
                 if number not in grams:
                     grams[number] = self.groups[number].gram(weights[number])
                 matrix[np.ix_(index, index)] += entry * grams[number]
+            matrix[0] *= first
+            matrix[:, 0] *= first
             values, vectors = eigen(matrix)
             value += count * float(np.sqrt(np.maximum(values, 0.0)).sum())
             half = vectors / np.maximum(values, values[-1] * 1e-15) ** 0.25
+            half[0] *= first
             for number, entry, index in parts:
                 part = half[index]
                 forms[number] = forms.get(number, 0.0) + count * entry * (part @ part.T)
@@ -189,7 +217,7 @@ class _WeightSearch:
         moved = []
         for weight, ratio in zip(point.weights, point.ratios, strict=True):
             power = np.where(ratio < 1, exponent * boost, exponent)
-            moved.append(np.clip(weight * ratio**power, 1e-280, 1e280))
+            moved.append(np.clip(weight * np.maximum(ratio, 0.0) ** power, 1e-280, 1e280))
         total = sum(group.count * float(weight.sum()) for group, weight in zip(self.groups, moved, strict=True))
         return [weight / total for weight in moved]
 
@@ -207,27 +235,36 @@ def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np
     return patterns
 
 
-def _groups(workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64]) -> list[_Rows]:
-    groups = []
+def _groups(
+    workload: Workload, patterns: list[Pattern], counts: NDArray[np.int64], values: Mapping[int, FloatArray]
+) -> list[_Rows]:
+    groups, sizes = [], workload.domain.sizes
+    roots = [np.sqrt(values.get(attribute, np.full(size, 1 / size))) for attribute, size in enumerate(sizes)]
     for pattern, count in zip(patterns, counts.tolist(), strict=True):
         kinds = tuple(workload.kinds[code] for _, code in pattern)
-        groups.append(_Rows(kinds, tuple(workload.domain.sizes[attribute] for attribute, _ in pattern), float(count)))
+        own = [attribute for attribute, _ in pattern]
+        groups.append(_Rows(kinds, tuple(sizes[i] for i in own), float(count), tuple(roots[i] for i in own)))
     weights = sum(math.prod(group.shape) for group in groups)
     if weights > _WEIGHTS:
-        raise WorkloadError(
-            f"the bound on the largest variance needs a weight for each of {weights:,} cells that cannot be exchanged; "
-            f"it is computed up to {_WEIGHTS:,}: use coarser values, leave queries out, or take the bound on the sum"
-        )
+        raise WorkloadError(f"weights of {weights:,} cells that cannot be exchanged, the limit is {_WEIGHTS:,}")
     return groups
 
 
-def _squares(kind: Kind, size: int) -> Iterator[tuple[slice, FloatArray]]:
+def _turned(rows: NDArray[np.float64], root: FloatArray) -> NDArray[np.float64]:
+    """Rows (m, n) in orthonormal coordinates of which the first is along a unit vector (n,), negated; in O(m n)."""
+    normal = root.copy()
+    normal[0] += 1  # Householder's reflection
+    turned: NDArray[np.float64] = rows - np.outer(rows @ normal / normal[0], normal)
+    return turned
+
+
+def _squares(kind: Kind, root: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
 
-    Entries are those in residual coordinates, over the root of n.
+    Entries are those of the rows times the ``root`` (n,), in coordinates of which it is the first.
     """
-    rows = reflected(kind.matrix(size)) / np.sqrt(size)
-    step = max(1, _PAIRS // size**2)
+    rows = _turned(kind.matrix(len(root)) * root, root)
+    step = max(1, _PAIRS // len(root) ** 2)
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         yield slice(start, start + step), (part[:, :, None] * part[:, None, :]).reshape(len(part), -1)

@@ -21,7 +21,7 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.problem import BySetProblem, by_set_problem
+from residualplanner.more.by_set.problem import SECONDS_LIMIT, BySetProblem, by_set_problem
 from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
 from residualplanner.more.by_set.table_costs import TableChoice
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
@@ -31,25 +31,45 @@ from residualplanner.more.searches.rounding import rounded_matrix
 _QUANTUM = 2.0**-44
 #: How often noise is raised to make up for rounding, at least by so much each time.
 _ROUNDINGS, _ULP = 20, 2.0**-50
-_STATUS = "bases by set from a local search; noise certified for them"
+#: A search may be cut to this part of its steps.
+_LEAST_PART = 1 / 4
+_STATUS = "noise certified for bases by set from a local search"
 
 
-def search_by_set(workload: Workload, importance: FloatArray) -> BySetSearch | None:
-    """The search for bases by set; arguments, errors and None as of `by_set_problem`."""
-    problem = by_set_problem(workload, importance)
-    return None if problem is None else partial(choose_by_set, problem)
+def search_by_set(
+    workload: Workload, importance: FloatArray, *, seconds: float = SECONDS_LIMIT, enough: float = 0.0
+) -> BySetSearch | None:
+    """The search for bases by set, in at most about so many seconds, as long as the loss is not small ``enough``.
+
+    Where it would take longer, it has fewer steps.  None if every attribute has one basis in any case.
+
+    Raises WorkloadError: it would take too long even with a quarter of the steps.
+    """
+    problem = by_set_problem(workload, importance, seconds / _LEAST_PART)
+    if problem is None:
+        return None
+    part = min(1.0, seconds / problem.size.seconds)
+    return partial(choose_by_set, problem, part=part, enough=enough)
 
 
-def choose_by_set(problem: BySetProblem, bases: tuple[Basis, ...], neighbors: Neighbors) -> ChosenNoise:
+def choose_by_set(
+    problem: BySetProblem,
+    bases: tuple[Basis, ...],
+    neighbors: Neighbors,
+    *,
+    part: float = 1.0,
+    enough: float = 0.0,
+) -> ChosenNoise:
     """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
 
-    The search starts from one basis for each attribute (d,); neighbors are of the notion "add-remove".
+    The search starts from one basis for each attribute (d,); neighbors are of the notion "add-remove".  It makes a part
+    of its steps, and ends where the loss is small enough.
 
     Raises SolverError: the solver gave no usable noise, or no integers come close to the bases.
     """
     family = Family(problem)
     with one_thread():
-        matrices, exponents, member = _rounded(family, search(family, family.start(bases)))
+        matrices, exponents, member = _rounded(family, search(family, family.start(bases), part=part, enough=enough))
         return _with_noise(family, matrices, exponents, member, neighbors)
 
 

@@ -115,9 +115,9 @@ class SearchSize:
         parts = self.parts + len(self.directions)
         return _TIMES * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
 
-    def require_quick(self) -> None:
-        """Raise WorkloadError if it takes too long."""
-        if self.seconds > SECONDS_LIMIT:
+    def require_quick(self, seconds: float) -> None:
+        """Raise WorkloadError if it takes longer."""
+        if self.seconds > seconds:
             tables = f", {self.cells:,} cells in {self.parts:,} tables" if self.parts else ""
             raise WorkloadError(
                 f"too large a search for bases by set, about {self.seconds:,.0f} seconds: {len(self.directions):,} "
@@ -181,12 +181,12 @@ class BySetProblem:
         return SearchSize(_pair_count(self.workload), sum(tables), directions, len(tables) + rests)
 
 
-def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem | None:
+def by_set_problem(workload: Workload, importance: FloatArray, seconds: float = SECONDS_LIMIT) -> BySetProblem | None:
     """What there is to choose where each query's average variance counts by its ``importance`` (q,), at least 0.
 
     None if every attribute has one basis in any case.
 
-    Raises WorkloadError: it would be too large a search.
+    Raises WorkloadError: it would be too large a search, or take more than so many seconds.
     """
     _pair_count(workload)
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
@@ -195,8 +195,8 @@ def by_set_problem(workload: Workload, importance: FloatArray) -> BySetProblem |
     if len(attribute_of_group) == len(np.unique(same[list(axes)])):
         return None
     problem = BySetProblem(workload, importance, axes, group, attribute_of_group, *_classes(workload, group))
-    problem.size_with(0).require_quick()  # before the terms, which may be many
-    problem.size.require_quick()
+    problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
+    problem.size.require_quick(seconds)
     return problem
 
 

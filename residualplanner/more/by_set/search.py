@@ -187,7 +187,7 @@ class Family:
         """The member with one basis (d,) for each attribute, messages of 0 and the best noise for them, of cost 1."""
         problem, found = self.problem, {}
         for i, axis in problem.axes.items():
-            (matrix,), first = bases[i].multipliers, np.unique(axis.forms.group, return_index=True)[1]
+            matrix, first = bases[i].matrix, np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         messages = {number: [np.zeros(problem.axis(g).values) for g in groups] for number, groups in problem.joint}
         member = Member(tuple(found[i] for i in self.attribute), np.ones(len(problem.classes)), messages)
@@ -203,19 +203,22 @@ class Family:
         return replace(member, precision=member.precision / cost, messages=messages)
 
 
-def search(family: Family, start: Member) -> Member:
-    """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``."""
+def search(family: Family, start: Member, *, part: float, enough: float) -> Member:
+    """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``.
+
+    It makes a ``part`` of its steps, and stops at a loss that is small ``enough``.
+    """
     count = len(family.problem.joint) + len(family.problem.axes)
     here, values, found = start, [family.value(start)], [start]
     for sharpness, steps in _SCHEDULE:
         maxima = Maxima(sharpness * count)
-        here = _descended(family, here, maxima, steps)
+        here = _descended(family, here, maxima, math.ceil(steps * part))
     for number in range(_ROUNDS):
         maxima = family.cost(here, maxima)[1].maxima(sharpness * count)
-        here = _descended(family, here, maxima, _STEPS)
+        here = _descended(family, here, maxima, math.ceil(_STEPS * part))
         values.append(math.log(family.best_noise(here).loss))
         found.append(here)
-        if number > 1 and values[-3] - min(values[-2:]) < _PROGRESS:
+        if math.exp(values[-1]) <= enough or (number > 1 and values[-3] - min(values[-2:]) < _PROGRESS):
             break
     return found[int(np.argmin(values))]
 

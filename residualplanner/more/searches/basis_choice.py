@@ -78,20 +78,6 @@ def choose_bases(
         return search.refined(grams, option).bases(option)
 
 
-def weights_of_values(workload: Workload, importance: FloatArray) -> dict[int, FloatArray]:
-    """The multipliers of the problem (31) of each attribute whose basis is searched for, (n,), with sum 1."""
-    grams = attribute_grams(workload, grams_for_sum)
-    with _threads_for(grams):
-        search = _searched(workload, importance, grams, _ROUNDS)
-    weights = {}
-    for members, found in zip(search.classes, search.found, strict=True):
-        for attribute in members:
-            forms = search.grams[attribute]
-            of_values = (found.multipliers / forms.width)[forms.group]
-            weights[attribute] = of_values / of_values.sum()
-    return weights
-
-
 def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[object]:
     """One thread, unless matrices are so large that several are quicker."""
     many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
@@ -290,7 +276,9 @@ def basis_in_integers(
             near = grams.rounded(found, exponent, slack)
             lost = excess(near)
             if lost <= 1:
-                return grams.in_integers(near, exponent, family, gap_of(near))
+                weights = (found.multipliers / grams.width)[grams.group]
+                basis = grams.in_integers(near, exponent, family, gap_of(near))
+                return replace(basis, value_weights=weights / weights.sum())
         exponent += max(1, int(math.log(lost, 4))) if math.isfinite(lost) else 1
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 

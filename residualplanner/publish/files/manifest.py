@@ -118,6 +118,7 @@ def about_plan(plan: Plan) -> dict[str, Any]:
         "loss": plan.loss.words,
         "loss_value": plan.loss_value,
         "gap": plan.gap if math.isfinite(plan.gap) else None,
+        "suboptimality": plan.suboptimality if math.isfinite(plan.suboptimality) else None,
         "status": plan.status,
         "kinds": [kind.to_json() for kind in plan.workload.kinds],
         "bases": {name: _basis(plan, attribute) for attribute, name in enumerate(plan.domain.names)},

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from residualplanner.ground.version import __version__
-from residualplanner.ground.words import count_text, number_text, optimality_text, rounded_up
+from residualplanner.ground.words import count_text, number_text, rounded_up
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.domain.labels import label_text
@@ -183,7 +183,7 @@ def _workload(subject: Subject) -> dict[str, Any]:
         "bases": ", ".join(
             f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}" for family, number in bases
         ),
-        "optimality": optimality_text(plan.gap, plan.basis_summary),
+        "optimality": plan.optimality,
     }
 
 

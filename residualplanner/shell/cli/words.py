@@ -21,7 +21,6 @@ from residualplanner.ground.words import (
     is_plain,
     listed,
     number_text,
-    optimality_text,
     rounded_up,
     table_text,
 )
@@ -72,7 +71,7 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
-        output.fact("Bases", bases_text(plan), *_by_set_hint(plan))
+        output.fact("Bases", bases_text(plan))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     output.fact(
         "Accuracy",
@@ -83,13 +82,14 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     if plan.targets is not None:
         output.fact("Targets", _targets_text(plan))
-    loss_value, gap = number_text(plan.loss_value), optimality_text(plan.gap, plan.basis_summary)
+    loss_value = number_text(plan.loss_value)
     output.fact(
         "Minimized",
-        f"{plan.loss.words}: {loss_value}{plan.loss.unit.replace(COUNTS, unit)} ({plan.status}); {gap}",
+        f"{plan.loss.words}: {loss_value}{plan.loss.unit.replace(COUNTS, unit)} ({plan.status}); {plan.optimality}",
         loss=plan.loss.words,
         loss_value=plan.loss_value,
         gap=plan.gap,
+        suboptimality=plan.suboptimality if math.isfinite(plan.suboptimality) else None,
     )
 
 
@@ -215,24 +215,6 @@ def bases_text(plan: Plan) -> str:
     return "; ".join(
         f"{family.replace('_', ' ')} for {listed(names, _NAMED)}" for family, names in sorted(families.items())
     )
-
-
-def _by_set_hint(plan: Plan) -> list[str]:
-    """A line on bases by set, worth a try where large tables have several kinds of query on one attribute."""
-    is_for_it = plan.loss.allows_bases_by_set and not plan.neighbors.has_public_total
-    if (
-        plan.strategy.varying.any()
-        or not is_for_it
-        or "optimal" not in plan.basis_summary
-        or len(plan.closure.blocks) <= 2
-    ):
-        return []
-    in_pairs = np.unique(plan.closure.blocks[2])
-    several = [plan.domain.names[i] for i in in_pairs.tolist() if plan.workload.uses[i].sum() > 1]
-    if not several:
-        return []
-    names = listed(several, _NAMED)
-    return [f'{names}: several kinds of query; bases = "optimal_by_set" may be more accurate, and takes longer']
 
 
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:

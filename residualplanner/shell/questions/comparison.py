@@ -127,6 +127,7 @@ def _totals(plan: Plan) -> dict[str, object]:
         "loss": plan.loss.words,
         "loss_value": plan.loss_value,
         "gap": plan.gap,
+        "suboptimality": plan.suboptimality,
         "neighbors": plan.neighbors.words,
         "meets_targets": plan.meets_targets,
     }
@@ -138,7 +139,7 @@ def sweep(
     losses: LossLike | Sequence[LossLike] | Mapping[str, LossLike] = "sum",
     *,
     level: float = 0.95,
-    bases: Bases = "optimal",
+    bases: Bases | None = None,
     gap: float = 1e-6,
     neighbors: Notion = "add-remove",
     records_per_person: int = 1,
@@ -242,7 +243,8 @@ def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
     noise = plan.noise_variances[plan.closure.positions_of_sets(part.closure)]
     strategy, loss = plan.strategy.part(part.closure), DescribedLoss(f"{plan.loss.words}, of more queries")
-    return replace(plan, workload=part, noise_variances=noise, strategy=strategy, loss=loss)
+    kept = {"workload": part, "noise_variances": noise, "strategy": strategy, "loss": loss}
+    return replace(plan, suboptimality=math.inf, **kept)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:

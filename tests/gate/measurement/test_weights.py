@@ -55,7 +55,7 @@ def test_errors_are_those_of_counts_times_the_largest_weight(loss):
     assert weighted.rmse == pytest.approx(60 * counted.rmse, rel=1e-6)
     expected = dense.marginal_covariance(SIZES, (0, 1), noise_of(weighted))
     assert weighted.covariance(("job", "sex")) == pytest.approx(expected, rel=1e-9)
-    assert weighted.above_svd_bound(loss) == pytest.approx(counted.above_svd_bound(loss), abs=1e-5)
+    assert weighted.suboptimality == pytest.approx(counted.suboptimality, abs=1e-5)
 
 
 @pytest.mark.parametrize("maximum", [60, 1, 0.5])

@@ -231,11 +231,9 @@ def test_a_level_or_a_reserve_outside_zero_and_one_is_refused(part):
         Targets(5, reserve=part)
 
 
-def test_a_public_total_needs_no_target_and_no_bound_is_known_for_targets():
+def test_a_public_total_needs_no_target():
     with pytest.raises(rp.errors.BudgetError, match="their number is public: it needs no target; name another table"):
         select(PAIRS, loss=Targets({(): 5}), neighbors="replace")
-    with pytest.raises(rp.errors.WorkloadError, match="svd_bound is for the losses 'sum', 'max'"):
-        rp.losses.svd_bound(PAIRS, loss=Targets(5))
 
 
 def test_many_targets_are_found_quickly():

@@ -252,13 +252,6 @@ def test_average_variances_of_ranges_need_no_array_of_all_ranges():
     np.testing.assert_allclose(plans[1].average_variances, means, rtol=1e-10)
 
 
-@settings(max_examples=20)
-@given(plan=plans_by_set())
-def test_no_plan_is_below_the_bound_of_all_mechanisms(plan):
-    for loss in ("sum", rp.losses.SumOfVariances("equal"), "max"):
-        assert plan.above_svd_bound(loss) >= -1e-9
-
-
 def test_a_single_value_and_a_query_of_no_attributes_have_tables_too():
     domain = Domain({"a": 3, "one": 1})
     workload = Workload(

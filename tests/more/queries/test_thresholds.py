@@ -17,6 +17,7 @@ from benchmarks.thresholds import RMSE
 from kinds import read_kind
 from random_plans import basis_of, mechanism, plan_by_hand, random_matrix
 from residualplanner import Matching
+from residualplanner.more.bounds.svd_maximum import greatest_bound
 from residualplanner.more.queries.thresholds import (
     threshold_count,
     threshold_distance,
@@ -85,8 +86,8 @@ def test_thresholds_and_marginals_reach_the_singular_value_bound(problem):
     workload, _ = problem
     plan = rp.select(workload, budget=rp.pcost(1))
     expected = dense_bound(workload)
-    assert rp.losses.svd_bound(workload) == pytest.approx(expected, rel=1e-7)
     assert plan.loss_value == pytest.approx(expected, rel=1e-7)
+    assert plan.suboptimality == 0
 
 
 @settings(max_examples=15)
@@ -99,7 +100,8 @@ def test_the_largest_variance_reaches_the_greatest_bound(problem):
         for query, weight in zip(workload, workload.weights, strict=True)
     )
     assert largest == pytest.approx(plan.loss_value, rel=1e-4)
-    assert plan.loss_value <= rp.losses.svd_bound(workload, loss="max") * (1 + 3e-4)
+    least = greatest_bound(workload, plan.loss.importance(workload), {}, replaced=False, seconds=math.inf)
+    assert plan.loss_value <= least * (1 + 6e-4)
 
 
 def test_the_largest_cell_beside_other_kinds_has_no_better_noise():
@@ -145,7 +147,7 @@ def test_rmse_of_all_thresholds_of_adult_is_the_figure_of_the_specification(orde
     domain = rp.Domain({f"a{i}": size for i, size in enumerate(DOMAINS["Adult"])})
     plan = rp.select(rp.marginals(domain, order=order, at_least=at_least), budget=rp.pcost(1))
     assert plan.rmse == pytest.approx(RMSE[order, at_least], abs=1e-4)
-    assert plan.above_svd_bound() == pytest.approx(0, abs=1e-12)
+    assert plan.suboptimality == 0
 
 
 def test_a_threshold_of_all_its_attributes_is_the_marginal_and_families_are_those_written_one_by_one():
@@ -191,9 +193,7 @@ def test_an_attribute_of_a_threshold_has_the_subtraction_basis_whatever_else_it_
         assert [basis.is_symmetric for basis in plan.strategy.of_attributes] == [True, True, False]
         for query in plan.workload:
             np.testing.assert_allclose(plan.covariance(query), dense_covariance(plan, query), atol=1e-7)
-    for loss in ("sum", "max"):
-        with pytest.raises(rp.errors.WorkloadError, match="the bound is not computed where 'a' is in thresholds"):
-            plan.above_svd_bound(loss)
+        assert plan.status.endswith("'a' is in thresholds and has other kinds of query than single values")
 
 
 @pytest.mark.parametrize("at_least", [0, -1, 1.5, True, "1", None])

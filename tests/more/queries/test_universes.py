@@ -119,13 +119,12 @@ def test_cost_and_variances_are_those_of_explicit_matrices(problem):
 
 @settings(max_examples=12)
 @given(problem=universe_workloads())
-def test_the_singular_value_bound_is_that_of_all_rows_or_above_and_below_every_plan(problem):
+def test_no_plan_states_a_distance_below_the_true_one(problem):
     workload, queries = problem
     numbers = [list(workload).index(next(iter(rp.Workload(workload.domain, [query])))) for query, _ in queries]
     rows = np.vstack([*{number: rows for number, (_, rows) in zip(numbers, queries, strict=True)}.values()])
-    expected = np.linalg.svd(rows, compute_uv=False).sum() ** 2 / rows.shape[1]
-    assert rp.losses.svd_bound(workload) >= expected * (1 - 1e-6)
-    assert rp.losses.svd_bound(workload) <= rp.select(workload, budget=rp.pcost(1)).loss_value * (1 + 1e-6)
+    plan = rp.select(workload, budget=rp.pcost(1))
+    assert plan.loss_value / (1 + plan.suboptimality) ** 2 <= least_sum(rows) * (1 + 1e-4)
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.25, 9.0])

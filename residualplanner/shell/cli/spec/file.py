@@ -136,8 +136,13 @@ class SpecFile(SpecTable):
     )
     reserve: BetweenZeroAndOne = Field(0.01, description="The part of the cost for noise that no target limits.")
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
-    bases: Literal["optimal", "optimal_by_set", "orthogonal"] = Field(
-        "optimal", description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total."
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] | None = Field(
+        None,
+        description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total. By default the "
+        "second where the first may be far from the best of all mechanisms.",
+    )
+    time: Real = Field(
+        10.0, description="Seconds that may go to proving how good the plan is, and as many to better bases."
     )
     neighbors: Literal["add-remove", "replace"] = Field(
         "add-remove", description="A record more or less; or one with other values, their number public."

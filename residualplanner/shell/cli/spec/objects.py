@@ -262,4 +262,5 @@ def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
         bases=spec.bases,
         neighbors=spec.neighbors,
         records_per_person=spec.most_records,
+        time=spec.time,
     )

@@ -1,0 +1,139 @@
+"""A block of the Gram matrix: a sum of products of heads, the trace of its root, and how long that takes.
+
+Source: eqs. (33) and (126).
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.more.bounds.paired_blocks import Arrow, Pattern, arrow_of, has_few_ties, trace_of_pairs
+
+#: The most rows of a matrix whose eigenvalues are computed.
+_LARGEST = 20_000
+#: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
+#: how many determinants there are.
+CUBE, _ENTRY, _DETERMINANTS = 1e-10, 4e-8, 54
+
+
+def require_quick(estimated: float, seconds: float) -> None:
+    """Raise WorkloadError where a computation takes longer than it may."""
+    if estimated > seconds:
+        raise WorkloadError(f"some {estimated:,.0f} seconds of computation, the limit is {seconds:,.0f}")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """A block: the patterns' products of heads times ``entries``, added; its corner is multiplied by ``first``."""
+
+    heads: Mapping[tuple[int, int], FloatArray]
+    patterns: list[Pattern]
+    entries: FloatArray
+    first: float
+    scale: float  # how much its trace counts
+    arrows: dict[tuple[int, int], Arrow | None] | None = None  # its heads as arrows, where determinants are quicker
+
+    @classmethod
+    def of(
+        cls,
+        heads: Mapping[tuple[int, int], FloatArray],
+        roots: Mapping[tuple[int, int], float],
+        patterns: list[Pattern],
+        entries: FloatArray,
+        first: float,
+        scale: float,
+    ) -> "Block":
+        """The block, without the heads that all its patterns have: their traces are factors."""
+        common = set.intersection(*map(set, patterns)) if first == 1 else set()
+        rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
+        block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
+        arrows = {pair: arrow_of(heads[pair]) for pattern in rest for pair in pattern}
+        ways = [block, replace(block, arrows=arrows)] if has_few_ties(rest, arrows) else [block]
+        return min(ways, key=lambda way: way.seconds)
+
+    @property
+    def lengths(self) -> dict[int, int]:
+        """How many coordinates each attribute has."""
+        return {pair[0]: len(self.heads[pair]) for pattern in self.patterns for pair in pattern}
+
+    @property
+    def entry_count(self) -> int:
+        """How many coordinates all patterns have together."""
+        return sum(math.prod(self.lengths[attribute] for attribute, _ in pattern) for pattern in self.patterns)
+
+    @property
+    def seconds(self) -> float:
+        """How long its trace takes, about."""
+        if self.arrows is None:
+            return 3 * CUBE * float(_row_count(self.patterns, self.lengths)) ** 3
+        return _DETERMINANTS * (CUBE * sum(self.lengths.values()) ** 3 + _ENTRY * self.entry_count)
+
+    def root_trace(self) -> float:
+        """The sum of the roots of its eigenvalues."""
+        if self.arrows is not None:
+            return trace_of_pairs(self.patterns, self.entries, self.arrows, self.first)
+        size, indices = coordinates(self.patterns, self.lengths)
+        block = np.zeros((size, size))
+        for pattern, index, entry in zip(self.patterns, indices, self.entries.tolist(), strict=True):
+            product: FloatArray = np.ones((1, 1))
+            for pair in pattern:
+                product = np.asarray(np.kron(product, self.heads[pair]))
+            block[np.ix_(index, index)] += entry * product
+        block[0] *= self.first
+        block[:, 0] *= self.first
+        return root_trace(block)
+
+
+def root_trace(matrix: NDArray[np.float64]) -> float:
+    """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
+
+    Eigenvalues that cannot be told from 0 count as 0, which can only lower the sum.
+    """
+    values = scipy.linalg.eigvalsh(matrix, check_finite=False)
+    return float(np.sqrt(np.where(values > len(values) * 2e-16 * values[-1], values, 0.0)).sum())
+
+
+def _row_count(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> int:
+    subsets = {subset for pattern in patterns for subset, _, _ in _subsets(pattern, lengths)}
+    return sum(math.prod(lengths[attribute] - 1 for attribute in subset) for subset in subsets)
+
+
+def coordinates(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> tuple[int, list[NDArray[np.int64]]]:
+    """Coordinates for a block: one for each subset of a pattern's attributes and their values above the corner.
+
+    From the patterns of the queries in the block, and how large each attribute's head is: how many there are, and for
+    each pattern those of the entries of its product of heads.  The first is the corner of all attributes.
+
+    Raises WorkloadError: there are too many for a matrix.
+    """
+    if (count := _row_count(patterns, lengths)) > _LARGEST:
+        raise WorkloadError(f"eigenvalues of a matrix of {count:,} rows, the limit is {_LARGEST:,}")
+    starts: dict[tuple[int, ...], int] = {}
+    total = 0
+    indices = []
+    for pattern in patterns:
+        index = np.empty([lengths[attribute] for attribute, _ in pattern], dtype=np.int64)
+        for subset, shape, part in _subsets(pattern, lengths):
+            count = math.prod(shape)
+            if subset not in starts:
+                starts[subset], total = total, total + count
+            index[part] = starts[subset] + np.arange(count).reshape(shape)
+        indices.append(index.ravel())
+    return total, indices
+
+
+def _subsets(
+    pattern: Pattern, lengths: Mapping[int, int]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[slice | int, ...]]]:
+    """Every subset of a pattern's attributes, how many values each has above its corner, and which."""
+    for present in product((False, True), repeat=len(pattern)):
+        subset = tuple(attribute for (attribute, _), inside in zip(pattern, present, strict=True) if inside)
+        shape = tuple(lengths[attribute] - 1 for attribute in subset)
+        yield subset, shape, tuple(slice(1, None) if inside else 0 for inside in present)
