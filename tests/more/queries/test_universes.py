@@ -22,6 +22,18 @@ def marginals_one_by_one(domain, orders, selected):
     return [rp.Among(names, where=selected) for order in orders for names in itertools.combinations(members, order)]
 
 
+def least_sum(rows, steps=2000):
+    """A bound on the sum of the variances of these rows at cost 1, over all linear mechanisms: (33) with weights."""
+    weights = np.full(rows.shape[1], 1 / rows.shape[1])
+    best = 0.0
+    for _ in range(steps):
+        _, roots, vectors = np.linalg.svd(rows * np.sqrt(weights), full_matrices=False)
+        best = max(best, float(roots.sum()) ** 2)
+        weights = (vectors * vectors * roots[:, None]).sum(axis=0)
+        weights /= weights.sum()
+    return best
+
+
 @given(selected=universes(WIDE), order=st.integers(0, 2), is_exact=st.booleans())
 def test_a_family_has_the_queries_that_are_written_one_by_one(selected, order, is_exact):
     orders = [order] if is_exact else range(order + 1)

@@ -138,8 +138,8 @@ class SpecFile(SpecTable):
     gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
     bases: Literal["optimal", "optimal_by_set", "orthogonal"] | None = Field(
         None,
-        description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total. By default the "
-        "second where the first may be far from the best of all mechanisms.",
+        description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total. By default "
+        "the second where the first may be far from the best of all mechanisms.",
     )
     time: Real = Field(
         10.0, description="Seconds that may go to proving how good the plan is, and as many to better bases."
