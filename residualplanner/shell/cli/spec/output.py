@@ -76,7 +76,7 @@ class OutputTable(SpecTable):
     )
 
     nonnegative: bool = Field(
-        False, description="Whether no cell is negative, and tables agree, also with what is known."
+        default=False, description="Whether no cell is negative, and tables agree, also with what is known."
     )
     known: list[KnownTable] = Field(
         default=[], max_length=1000, description="Tables that are public anyway: not protected."
