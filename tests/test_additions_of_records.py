@@ -87,7 +87,7 @@ class ShardRecords(cluster.EngineCluster):
     def workers_of(frame):
         return WorkersOfShards(len(frame.frames))
 
-    def rows(self, work, finish):
+    def rows(self, work, finish, progress):
         rows = [row for frame in self._frames for row in partitions.rows_of_pandas(sent(work), frame)]
         return list(partitions.finished(work, sent(finish), sorted(rows, key=lambda row: row.task)))
 

@@ -125,7 +125,7 @@ class EngineCluster(ABC):
     What stands in the table of engines says besides, as static methods, ``is_frame(data)``, whether some data is a
     frame of the engine, which is not imported to find out; and ``workers_of(frame)``, the workers that count it.
 
-    ``progress`` is called in the end: how far an engine is its own pages show.
+    ``progress`` is called with the number of the engine's tasks that are done and their total, as far as known.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class EngineCluster(ABC):
         self._domain, self._contributions, self.workers, self._progress = domain, contributions, workers, progress
 
     @abstractmethod
-    def rows(self, work: Work, finish: Finish) -> list[PartitionRow]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
 
     @staticmethod  # noqa: B027 - most engines send whatever it is
@@ -173,12 +173,10 @@ class EngineCluster(ABC):
             has reported every attempt as ended.
         """
         numbers = [task.number for task in tasks]
-        outcome, progress = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw)), self._progress
+        outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)
         del self  # the traceback must not lead to the records
         if not isinstance(outcome, list):
             raise outcome
-        if progress is not None:
-            progress(len(tasks), len(tasks))
         receipts = {row.task: row.content for row in outcome}
         return [receipts[task] for task in range(len(tasks))]
 
@@ -196,12 +194,26 @@ class EngineCluster(ABC):
         finest = largest_denominator(self._domain, [rows for task in later for rows in task.groups])
         return Work(self._domain, tuple(tasks), self._contributions, merged, finest)
 
-    def _rows(self, work: Work, finish: Finish) -> list[PartitionRow] | DataError | ResourceError:
+    def _rows(
+        self, work: Work, finish: Finish, progress: Progress | None = None
+    ) -> list[PartitionRow] | DataError | ResourceError:
         """What is left of the counts of each task, or what is wrong with the records or the engine."""
+        raised: list[BaseException] = []
+
+        def report(done: int, total: int) -> None:
+            assert progress is not None
+            try:
+                progress(done, total)
+            except BaseException as error:
+                raised.append(error)
+                raise
+
         try:
-            rows = self.rows(work, finish) if work.tasks else []
-        except Exception as error:  # noqa: BLE001 - what an engine raises may quote a record
-            if is_interrupt(error):  # nothing else passes
+            rows = self.rows(work, finish, None if progress is None else report) if work.tasks else []
+        except Exception as error:
+            if error in raised:  # only what progress raises, and interrupts, pass
+                raise
+            if is_interrupt(error):
                 raise KeyboardInterrupt from None
             if isinstance(error, DataError):
                 return error

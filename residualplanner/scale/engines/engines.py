@@ -78,7 +78,7 @@ class DaskRecords(EngineCluster):
         del frame
         return DaskWorkers()
 
-    def rows(self, work: Work, finish: Finish) -> list[PartitionRow]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """As `EngineCluster.rows`: counts of some partitions are added up at a time, until there are few."""
         from dask import delayed
 
@@ -94,7 +94,7 @@ class DaskRecords(EngineCluster):
                     for start in range(0, len(parts), _TOGETHER)
                 ]
             last.append(add(shared, finish, task, *parts))
-        return [*chain.from_iterable(self._dask.compute(last))]
+        return [*chain.from_iterable(self._dask.compute(last, progress))]
 
 
 def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
@@ -151,7 +151,7 @@ class SparkRecords(EngineCluster):
                 f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
             )
 
-    def rows(self, work: Work, finish: Finish) -> list[PartitionRow]:
+    def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """As `EngineCluster.rows`, by two stages with a shuffle between them: partitions, then tasks.
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
@@ -163,7 +163,7 @@ class SparkRecords(EngineCluster):
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
         )
         together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
-        table = self._spark.collect(together.mapInArrow(_finishing(work, finish), _ROW))
+        table = self._spark.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
         return [*_rows_of_batches(table.to_batches())]
 
 
@@ -201,7 +201,7 @@ def open_cluster(
 ) -> Cluster:
     """The workers that count some data; arguments and DataError as of `open_source`.
 
-    ``progress`` is called with the number of tasks drawn and their total: once, in the end, where an engine counts.
+    ``progress`` is called with the number of tasks drawn and their total; of an engine's tasks where an engine counts.
     """
     cluster = guarded(_limited_cluster, data, domain, records_per_person, progress)
     if cluster is None:

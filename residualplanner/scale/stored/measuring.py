@@ -193,7 +193,8 @@ def measure_in_store(  # noqa: PLR0913
             somewhere, in the memory of a machine or on its disk.
         again: as for `measure`.
         scratch: the folder of the file in which the answers are put together for the result.
-        progress: called with the number of tasks done and their total; once, in the end, where an engine counts.
+        progress: called with the number of tasks done and their total: of this library's where this
+            process or Dask counts, of Spark's own where Spark does.
 
     Returns:
         The noisy answers, mapped from a file without a name, as of `load_stored_measurement`.

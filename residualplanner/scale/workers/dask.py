@@ -65,20 +65,44 @@ class DaskWorkers:
         except Exception as error:
             raise failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
 
-    def compute(self, tasks: Sequence[Any]) -> list[Any]:
-        """The results of some tasks (``dask.delayed``); an interrupt ends the work."""
-        import dask
+    def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
+        """The results of some tasks (``dask.delayed``), with the number of those done, and their total, reported.
 
-        client = _client()
-        if client is None:
-            return [*dask.compute(*tasks)]
-        futures = client.compute([*tasks])
-        try:
-            return list(client.gather(futures))
-        except BaseException:
-            with suppress(Exception):
-                client.cancel(futures, force=True)
-            raise
+        What ``progress`` raises ends the work, as interrupts do.
+        """
+        client, report = _client(), progress or (lambda _done, _total: None)
+        return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
+
+
+def _computed_here(tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    import dask
+    from dask.callbacks import Callback
+
+    last, done = {task.key for task in tasks}, set()
+
+    def after(key: Any, *_: Any) -> None:
+        if key in last:
+            done.add(key)
+            report(len(done), len(last))
+
+    with Callback(posttask=after):
+        return [*dask.compute(*tasks)]
+
+
+def _computed_by(client: Any, tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
+    from distributed import as_completed
+
+    futures = client.compute([*tasks])
+    results = {}
+    try:
+        for future, result in as_completed(futures, with_results=True):
+            results[future.key] = result
+            report(len(results), len(futures))
+    except BaseException:
+        with suppress(Exception):
+            client.cancel(futures, force=True)
+        raise
+    return [results[future.key] for future in futures]
 
 
 def _called(function: Callable[[int], bytes], number: int) -> bytes:

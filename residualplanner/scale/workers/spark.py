@@ -3,10 +3,13 @@
 import logging
 import re
 import secrets
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import Any, final
+from functools import partial
+from typing import Any, TypeVar, final
 
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.notebooks import hides
@@ -22,6 +25,8 @@ from residualplanner.scale.workers.workers import (
     sent_to_workers,
 )
 
+T = TypeVar("T")
+Report = Callable[[int, int], None]
 Task = Callable[[Iterable[Any]], Iterator[Any]]
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
@@ -46,6 +51,8 @@ ENGINE = Engine(
 )
 #: How often the executors are asked, until all have answered; and by how many seconds each time they wait longer.
 _ATTEMPTS, _PAUSE = 5, 0.5
+#: How many seconds lie between two looks at Spark's tasks, and how many Spark has to end work that was interrupted.
+_LOOK, _END = 0.25, 60
 
 
 @hides("collect", "were_lost")
@@ -106,19 +113,20 @@ class SparkWorkers:
         found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
         return iter([found[number] for number in range(len(numbers))])
 
-    def collect(self, frame: Any) -> Any:
-        """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work."""
+    def collect(self, frame: Any, progress: Report | None = None) -> Any:
+        """The rows of a frame as a ``pyarrow.Table``; nothing of them is logged, and failing ends the engine's work.
+
+        ``progress`` is called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
+        """
         tag = f"residualplanner-{secrets.token_hex(16)}"
-        self._session.addTag(tag)
         try:
             with unlogged():
-                return frame.toArrow()
+                collect = partial(_tagged, self._session, tag, frame)
+                return collect() if progress is None else _with_progress(self._session, tag, collect, progress)
         except BaseException:
             with suppress(Exception):
                 self._session.interruptTag(tag)
             raise
-        finally:
-            self._session.removeTag(tag)
 
     def _answers(self, mark: Mark | None) -> list[Answer]:
         """What each executor answers; ResourceError where Spark fails, or one does not answer."""
@@ -171,6 +179,14 @@ class SparkWorkers:
             return str(self._session.conf.get(name, default))
         except Exception:  # noqa: BLE001 - a session without readable settings reports a limit itself, if it has one
             return default
+
+
+def _tagged(session: Any, tag: str, frame: Any) -> Any:
+    session.addTag(tag)
+    try:
+        return frame.toArrow()
+    finally:
+        session.removeTag(tag)
 
 
 def size_of_text(text: str) -> int | None:
@@ -231,3 +247,77 @@ def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
                 yield pa.RecordBatch.from_pydict({"id": [position], "result": [function(numbers[position])]})
 
     return task
+
+
+def _with_progress(session: Any, tag: str, collect: Callable[[], T], progress: Report) -> T:
+    """What ``collect`` returns; what ``progress`` raises in this thread, and interrupts, end the work."""
+    last = (0, 0)
+
+    def report(done: int, total: int) -> None:
+        nonlocal last
+        if total and (done, total) != last:
+            last = done, total
+            progress(done, total)
+
+    how = _told_by_client if ".connect." in type(session).__module__ else _told_by_tracker
+    return how(session, tag, collect, report)
+
+
+def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], report: Report) -> T:
+    """Over Spark Connect the client tells, in this thread, while it collects."""
+    thread, totals = threading.get_ident(), [0]
+
+    def told(stages: Any, **_: Any) -> None:
+        if threading.get_ident() == thread:
+            totals.append(sum(stage.num_tasks for stage in stages or ()))
+            report(sum(stage.num_completed_tasks for stage in stages or ()), totals[-1])
+
+    session.registerProgressHandler(told)
+    try:
+        found = collect()
+    finally:
+        session.removeProgressHandler(told)
+    all_done = max(1, *totals)  # the client is not told of what is done at once
+    report(all_done, all_done)
+    return found
+
+
+def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], report: Report) -> T:
+    """A classic session collects in another thread, so that this one can look at its tracker."""
+    from pyspark import inheritable_thread_target
+
+    context, outcome = session.sparkContext, Future[T]()
+
+    def run() -> None:
+        context.addJobTag(tag)
+        try:
+            outcome.set_result(collect())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            outcome.set_exception(error)
+        finally:
+            context.removeJobTag(tag)
+
+    threading.Thread(target=inheritable_thread_target(session)(run), daemon=True).start()
+    try:
+        has_ended = False
+        while not has_ended:
+            with suppress(TimeoutError):
+                outcome.exception(_LOOK)
+            has_ended = outcome.done()
+            report(*_tasks(context, tag))
+    except BaseException:
+        with suppress(Exception):
+            session.interruptTag(tag)
+            outcome.exception(_END)  # until then what it says is not to be logged
+        raise
+    return outcome.result()
+
+
+def _tasks(context: Any, tag: str) -> tuple[int, int]:
+    """How many tasks are done, and how many there are in the stages that Spark has begun."""
+    tracker = context.statusTracker()
+    infos = [tracker.getJobInfo(job) for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]
+    numbers = {stage for info in infos if info is not None for stage in info.stageIds}
+    stages = [stage for stage in map(tracker.getStageInfo, sorted(numbers)) if stage is not None]
+    begun = [stage for stage in stages if stage.numCompletedTasks or stage.numActiveTasks]
+    return sum(stage.numCompletedTasks for stage in begun), sum(stage.numTasks for stage in begun)

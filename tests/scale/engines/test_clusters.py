@@ -125,8 +125,8 @@ def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatc
     sent = []
 
     class Seen(engines.DaskRecords):
-        def rows(self, work, finish):
-            sent.extend(found := super().rows(work, finish))
+        def rows(self, work, finish, progress):
+            sent.extend(found := super().rows(work, finish, progress))
             return found
 
     monkeypatch.setitem(engines.ENGINES, "Dask", Seen)
