@@ -115,6 +115,7 @@ def product_of_json(stated: object) -> Product:
     """Undo `Product.to_json`; unbiased where nothing is stated.  FileFormatError where it is something else."""
     if stated is None:
         return UNBIASED
+    facts: Any
     facts, base = (stated.get("facts"), stated.get("base", 1)) if isinstance(stated, Mapping) else (None, 1)
     is_one = isinstance(facts, list) and all(isinstance(fact, str) and is_unicode(fact) for fact in facts)
     if is_one and type(base) is int and base >= 1:

@@ -121,7 +121,7 @@ class Profile:
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
         if self.quality is not None:
-            variation = self.quality.variation(shown, std_err)
+            variation = self.quality.variation(estimate, std_err)
             grades = self.quality.grades(variation)
             found |= {"cv": variation, "quality": grades}
             if self.quality.suppress:

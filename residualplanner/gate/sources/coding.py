@@ -19,8 +19,8 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.domain.families import UNKNOWN, SchemaColumn
+from residualplanner.method.domain.domain import Domain, SchemaColumn
+from residualplanner.method.domain.families import UNKNOWN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ def _parts_of_matrix(matrix: NDArray[Any], narrow: np.dtype[Any]) -> Iterator[Pa
 
 def _reader_of_matrix(column: SchemaColumn) -> Read:
     """Of a column whose entries are codes, amounts or weights."""
-    codes_of = column.values.codes_of_column("numbers")
+    codes_of: Read | None = column.values.codes_of_column("numbers")
     if codes_of is not None and not (isinstance(column, Attribute) and column.numeric is None):
         return codes_of
     size = column.size if isinstance(column, Attribute) else 0

@@ -144,7 +144,8 @@ def _frame_of_ibis(table: Any) -> Frame:
         if backend.name == "duckdb":  # Ibis 12 calls a method that DuckDB 2 has dropped
             chosen.limit(0).to_pyarrow()  # registers tables that are in memory only with DuckDB
             return _frame_of_duckdb(backend.con.sql(backend.compile(chosen))).batches(names)
-        return iter(chosen.to_pyarrow_batches(chunk_size=BLOCK))
+        stream: Iterable[Any] = chosen.to_pyarrow_batches(chunk_size=BLOCK)
+        return iter(stream)
 
     return Frame(tuple(table.columns), batches, lambda names: [table.select(list(names)).schema().to_pyarrow().types])
 
@@ -175,7 +176,8 @@ def _slices(table: Any) -> Iterable[Any]:
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-    return iter(whole.to_batches(max_chunksize=BLOCK))
+    batches: Iterable[Any] = whole.to_batches(max_chunksize=BLOCK)
+    return iter(batches)
 
 
 #: By library and class: names, so that no library is imported that the caller has not.
