@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -147,7 +147,8 @@ class _TangentSearch:
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
         before = [start[members[0]] for members in classes]
-        found, solved, past = ([each[number] for number in before] for each in (self.found, self.solved, self.past))
+        found = [self.found[number] for number in before]
+        solved, past = ([each[number] for number in before] for each in (self.solved, self.past))
         for number, members in enumerate(classes):
             if only in (None, number):
                 forms, weights = self.grams[members[0]], self._weights(members[0])
@@ -230,21 +231,24 @@ class _TangentSearch:
             loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
             allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
             bound = self._bound(members[0], found, solved, loss, option)
-            basis = basis_in_integers(
-                forms,
-                found,
-                lambda near, forms=forms, weights=weights, loss=loss, rows=rows, allowed=allowed: max(
-                    (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS,
-                    float(((forms.rows_present(near) - rows) / allowed).max()),
-                ),
-                family,
-                gap_of=lambda near, forms=forms, weights=weights, bound=bound: max(
-                    0.0, 1 - bound / forms.loss(weights, near)
-                ),
-            )
+            excess = partial(_excess, forms, weights, loss, rows, allowed)
+            gap_of = partial(_gap, forms, weights, bound)
+            basis = basis_in_integers(forms, found, excess, family, gap_of=gap_of)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
+
+
+def _excess(
+    forms: AttributeGrams, weights: FloatArray, loss: float, rows: FloatArray, allowed: FloatArray, near: ResidualBasis
+) -> float:
+    """How much of what rounding may lose is lost: 1 is all of it, of the loss or of one row's variance."""
+    of_rows = float(((forms.rows_present(near) - rows) / allowed).max())
+    return max((forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS, of_rows)
+
+
+def _gap(forms: AttributeGrams, weights: FloatArray, bound: float, near: ResidualBasis) -> float:
+    return max(0.0, 1 - bound / forms.loss(weights, near))
 
 
 def orthogonal_start(grams: AttributeGrams) -> ResidualBasis:
