@@ -117,10 +117,10 @@ def product_of_json(stated: object) -> Product:
         return UNBIASED
     facts: Any
     facts, base = (stated.get("facts"), stated.get("base", 1)) if isinstance(stated, Mapping) else (None, 1)
-    is_one = isinstance(facts, list) and all(isinstance(fact, str) and is_unicode(fact) for fact in facts)
-    if is_one and type(base) is int and base >= 1:
+    texts = [fact for fact in facts if isinstance(fact, str) and is_unicode(fact)] if isinstance(facts, list) else []
+    if texts == facts and type(base) is int and base >= 1:
         for is_nonnegative, is_rounded in ((True, False), (False, True), (True, True)):
-            product = Product(is_nonnegative, is_rounded, tuple(facts), base)
+            product = Product(is_nonnegative, is_rounded, tuple(texts), base)
             if (is_rounded or base == 1) and json_text(product.to_json()) == json_text(stated):
                 return product
     raise FileFormatError("it does not say what its numbers are")

@@ -117,7 +117,7 @@ class Profile:
         Source: docs/mathematics.md section 7.
         """
         moe = margin_factor(level) * std_err
-        shown = estimate.astype(np.int64) if self.has_integers else estimate
+        shown: Any = estimate.astype(np.int64) if self.has_integers else estimate
         found = {"estimate": shown, "std_err": std_err, "moe": moe, "conf_level": np.full(estimate.shape, level)}
         found |= {"unbiased": origin.estimate} | dict(zip(("ci_low", "ci_high"), origin.interval(moe), strict=True))
         if self.quality is not None:

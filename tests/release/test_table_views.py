@@ -59,7 +59,7 @@ def test_a_sum_is_the_table_without_the_attribute_with_its_exact_variance(plan, 
 
 
 def test_rows_are_summed_up_where_every_value_is_in_one():
-    apart, overlapping = rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]]), rp.Custom([[1, 1, 0, 0], [0, 1, 1, 1]])
+    apart, overlapping = rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]]), rp.Custom([[1, 1, 1, 1], [0, 1, 1, 1]])
     refused = [rp.Prefix(), rp.Range(), rp.Hierarchy([2]), overlapping]
     queries = [{"a": kind} for kind in (rp.Identity(), apart, *refused)]
     release = any_release(rp.select(rp.Workload(rp.Domain({"a": 4}), queries), budget=rp.zcdp(1)))

@@ -193,7 +193,7 @@ def test_other_metadata_are_refused_though_their_hash_is_right(folder, change):
         rp.load_tables(folder)
 
 
-def forge_index(folder, name, **change):
+def forge_index(folder, name, /, **change):
     """Let the index say something else of a table."""
     forge_rows(folder / "index.csv", lambda rows: next(row for row in rows if row["name"] == name).update(change))
 
