@@ -48,6 +48,8 @@ _STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 6))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
+#: How far the logarithms of weights move in a round.
+_FARTHEST = 2.0
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
 #: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
@@ -168,7 +170,8 @@ class _TangentSearch:
                 if np.isfinite(solved[number]).all():
                     past[number] = np.concatenate([past[number], _change(solved[number], weights)])
                     if ahead:
-                        weights = solved[number] * np.exp(extrapolated(past[number], np.ones(len(weights))))
+                        step = extrapolated(past[number], np.ones(len(weights)))
+                        weights = solved[number] * np.exp(np.clip(step, -_FARTHEST, _FARTHEST))
                 solved[number] = weights / float(weights.sum())
                 how = {"start": found[number], **_effort(forms)}
                 found[number] = forms.tangent(solved[number]).best(forms.directions, **how)
