@@ -44,7 +44,7 @@ _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
 _TIGHT, _ROUGH = 1e-6, 3e-3
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 6))
+_STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
@@ -235,7 +235,9 @@ class _TangentSearch:
             for members, weights, changes in zip(self.classes, solved, self.past, strict=True)
         ]
         here = replace(here, past=past)
-        return min(here, here.round(), key=lambda search: search.value) if option == "optimal" else here
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
+            return here
+        return min(here, here.round(), key=lambda search: search.value)
 
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in integers."""
