@@ -57,8 +57,8 @@ ROUNDING_LOSS = 3e-6
 #: How much more noise any one row may get for that; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
 #: Binary digits: the fewest, to which comes one for each doubling of the number of values; and the most, as rows that
-#: differ a billion-fold in size need some 35.
-_FEWEST_DIGITS, _MOST_DIGITS = 1, 45
+#: differ a billion-fold in size need some 35; and how many are added at once.
+_FEWEST_DIGITS, _MOST_DIGITS, _DIGITS_AT_ONCE = 1, 45, 3
 
 BasisOption = Literal["optimal", "orthogonal"]
 
@@ -296,7 +296,7 @@ def basis_in_integers(
             lost = excess(near)
             if lost <= 1:
                 return grams.in_integers(near, exponent, family, gap_of(near))
-        exponent += max(1, int(math.log(lost, 4))) if math.isfinite(lost) else 1
+        exponent += min(max(1, int(math.log(lost, 4))), _DIGITS_AT_ONCE) if math.isfinite(lost) else 1
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
