@@ -42,7 +42,7 @@ from residualplanner.more.searches.tree_grams import grams_for_sum
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
-_TIGHT, _ROUGH = 1e-6, 3e-3
+_TIGHT, _ROUGH = 1e-6, 3e-4
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
@@ -163,7 +163,8 @@ class _TangentSearch:
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
         before = [start[members[0]] for members in classes]
-        found, solved, past = ([each[number] for number in before] for each in (self.found, self.solved, self.past))
+        found, solved = [self.found[number] for number in before], [self.solved[number] for number in before]
+        past = [self.past[number] for number in before]
         for number, members in enumerate(classes):
             if only in (None, number):
                 forms, weights = self.grams[members[0]], self._weights(members[0])
@@ -243,27 +244,28 @@ class _TangentSearch:
         """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
-            forms, weights = self.grams[members[0]], self._weights(members[0])
-            family = "near_optimal" if option == "optimal" and len(forms.width) > _FULL_VALUES else option
-            exact = forms.exact(found)
-            loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
-            allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
-            bound = self._bound(members[0], found, solved, loss, option)
-            basis = basis_in_integers(
-                forms,
-                found,
-                lambda near, forms=forms, weights=weights, loss=loss, rows=rows, allowed=allowed: max(
-                    (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS,
-                    float(((forms.rows_present(near) - rows) / allowed).max()),
-                ),
-                family,
-                gap_of=lambda near, forms=forms, weights=weights, bound=bound: max(
-                    0.0, 1 - bound / forms.loss(weights, near)
-                ),
-            )
+            basis = self._basis(members[0], found, solved, option)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
+
+    def _basis(self, attribute: int, found: ResidualBasis, solved: FloatArray, option: str) -> Basis:
+        """One basis in integers, which raises the attribute's part of the loss and every row's noise by little."""
+        forms, weights = self.grams[attribute], self._weights(attribute)
+        exact = forms.exact(found)
+        loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
+        allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
+        bound = self._bound(attribute, found, solved, loss, option)
+
+        def excess(near: Any) -> float:
+            whole = (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS
+            return max(whole, float(((forms.rows_present(near) - rows) / allowed).max()))
+
+        def gap_of(near: Any) -> float:
+            return max(0.0, 1 - bound / forms.loss(weights, near))
+
+        family = "near_optimal" if option == "optimal" and len(forms.width) > _FULL_VALUES else option
+        return basis_in_integers(forms, found, excess, family, gap_of=gap_of)
 
 
 def orthogonal_start(grams: AttributeGrams) -> ResidualBasis:
