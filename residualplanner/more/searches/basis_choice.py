@@ -42,7 +42,7 @@ from residualplanner.more.searches.tree_grams import grams_for_sum
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
-_TIGHT, _ROUGH = 1e-6, 3e-4
+_TIGHT, _ROUGH = 1e-6, 1e-4
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
@@ -203,11 +203,10 @@ class _TangentSearch:
         changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
         known = found.bound * float(changes.min())
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        gap = CERTIFIED / (10 if len(forms.width) <= COARSE_VALUES else 2)
-        how: dict[str, Any] = {"start": found, "gap": gap, "steps": steps}
+        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "orthogonal":
             return _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
-        if known >= loss * (1 - gap):
+        if known >= loss * (1 - CERTIFIED / 10):
             return known
         return max(known, tangent.best(forms.directions, **how).bound)
 
