@@ -44,7 +44,7 @@ _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
 _TIGHT, _ROUGH = 1e-6, 1e-4
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 8))
+_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
