@@ -273,6 +273,7 @@ CASES: dict[str, Callable[[], Timing]] = {
     "max to 1e-3, ranges of 8 to 12": lambda: ranges_of(nearly_equal(100), 30.0, loss="max"),
     "sum, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="sum"),
     "sum, ranges of 1,000 values": lambda: long_attribute(rp.Range(), 60.0, loss="sum"),
+    "max, ranges of 1,000 values": lambda: long_attribute(rp.Range(), 60.0, loss="max"),
     "max, prefix sums of 1,000 values": lambda: long_attribute(rp.Prefix(), 60.0, loss="max"),
     "sum, prefix sums of 600, and counts": lambda: several_kinds(600),
     "max, 50 universes of one attribute": lambda: many_universes(50),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -42,12 +42,14 @@ from residualplanner.more.searches.tree_grams import grams_for_sum
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round, and with all values at first.
-_TIGHT, _ROUGH = 1e-6, 3e-3
+_TIGHT, _ROUGH = 1e-6, 1e-4
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((COARSE_VALUES, 60), (2048, 20), (math.inf, 6))
+_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
+#: How far the logarithms of weights move in a round.
+_FARTHEST = 2.0
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
 _FULL_VALUES = 2048
 #: How much larger, relative, an attribute's part of the loss may get because its basis is rounded to integers.
@@ -55,8 +57,8 @@ ROUNDING_LOSS = 3e-6
 #: How much more noise any one row may get for that; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
 #: Binary digits: the fewest, to which comes one for each doubling of the number of values; and the most, as rows that
-#: differ a billion-fold in size need some 35.
-_FEWEST_DIGITS, _MOST_DIGITS = 1, 45
+#: differ a billion-fold in size need some 35; and how many are added at once.
+_FEWEST_DIGITS, _MOST_DIGITS, _DIGITS_AT_ONCE = 1, 45, 3
 
 BasisOption = Literal["optimal", "orthogonal"]
 
@@ -147,15 +149,16 @@ class _TangentSearch:
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
         classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
         before = [start[members[0]] for members in classes]
-        found = [self.found[number] for number in before]
-        solved, past = ([each[number] for number in before] for each in (self.solved, self.past))
+        found, solved = [self.found[number] for number in before], [self.solved[number] for number in before]
+        past = [self.past[number] for number in before]
         for number, members in enumerate(classes):
             if only in (None, number):
                 forms, weights = self.grams[members[0]], self._weights(members[0])
                 if np.isfinite(solved[number]).all():
                     past[number] = np.concatenate([past[number], _change(solved[number], weights)])
                     if ahead:
-                        weights = solved[number] * np.exp(extrapolated(past[number], np.ones(len(weights))))
+                        step = extrapolated(past[number], np.ones(len(weights)))
+                        weights = solved[number] * np.exp(np.clip(step, -_FARTHEST, _FARTHEST))
                 solved[number] = weights / float(weights.sum())
                 how = {"start": found[number], **_effort(forms)}
                 found[number] = forms.tangent(solved[number]).best(forms.directions, **how)
@@ -186,11 +189,10 @@ class _TangentSearch:
         changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
         known = found.bound * float(changes.min())
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        gap = CERTIFIED / (10 if len(forms.width) <= COARSE_VALUES else 2)
-        how: dict[str, Any] = {"start": found, "gap": gap, "steps": steps}
+        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "orthogonal":
             return _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
-        if known >= loss * (1 - gap):
+        if known >= loss * (1 - CERTIFIED / 10):
             return known
         return max(known, tangent.best(forms.directions, **how).bound)
 
@@ -219,36 +221,36 @@ class _TangentSearch:
             for members, weights, changes in zip(self.classes, solved, self.past, strict=True)
         ]
         here = replace(here, past=past)
-        return min(here, here.round(), key=lambda search: search.value) if option == "optimal" else here
+        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
+            return here
+        return min(here, here.round(), key=lambda search: search.value)
 
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in integers."""
         bases = [subtraction_basis(size) for size in self.workload.domain.sizes]
         for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
-            forms, weights = self.grams[members[0]], self._weights(members[0])
-            family = "near_optimal" if option == "optimal" and len(forms.width) > _FULL_VALUES else option
-            exact = forms.exact(found)
-            loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
-            allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
-            bound = self._bound(members[0], found, solved, loss, option)
-            excess = partial(_excess, forms, weights, loss, rows, allowed)
-            gap_of = partial(_gap, forms, weights, bound)
-            basis = basis_in_integers(forms, found, excess, family, gap_of=gap_of)
+            basis = self._basis(members[0], found, solved, option)
             for attribute in members:
                 bases[attribute] = basis
         return tuple(bases)
 
+    def _basis(self, attribute: int, found: ResidualBasis, solved: FloatArray, option: str) -> Basis:
+        """One basis in integers, which raises the attribute's part of the loss and every row's noise by little."""
+        forms, weights = self.grams[attribute], self._weights(attribute)
+        exact = forms.exact(found)
+        loss, rows = forms.loss(weights, exact), forms.rows_present(exact)
+        allowed = _ROW_LOSS * rows + _NOTHING * rows.max()
+        bound = self._bound(attribute, found, solved, loss, option)
 
-def _excess(
-    forms: AttributeGrams, weights: FloatArray, loss: float, rows: FloatArray, allowed: FloatArray, near: ResidualBasis
-) -> float:
-    """How much of what rounding may lose is lost: 1 is all of it, of the loss or of one row's variance."""
-    of_rows = float(((forms.rows_present(near) - rows) / allowed).max())
-    return max((forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS, of_rows)
+        def excess(near: Any) -> float:
+            whole = (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS
+            return max(whole, float(((forms.rows_present(near) - rows) / allowed).max()))
 
+        def gap_of(near: Any) -> float:
+            return max(0.0, 1 - bound / forms.loss(weights, near))
 
-def _gap(forms: AttributeGrams, weights: FloatArray, bound: float, near: ResidualBasis) -> float:
-    return max(0.0, 1 - bound / forms.loss(weights, near))
+        family = "near_optimal" if option == "optimal" and len(forms.width) > _FULL_VALUES else option
+        return basis_in_integers(forms, found, excess, family, gap_of=gap_of)
 
 
 def orthogonal_start(grams: AttributeGrams) -> ResidualBasis:
@@ -283,7 +285,7 @@ def basis_in_integers(
                 weights = (found.multipliers / grams.width)[grams.group]
                 basis = grams.in_integers(near, exponent, family, gap_of(near))
                 return replace(basis, value_weights=weights / weights.sum())
-        exponent += max(1, int(math.log(lost, 4))) if math.isfinite(lost) else 1
+        exponent += min(max(1, int(math.log(lost, 4))), _DIGITS_AT_ONCE) if math.isfinite(lost) else 1
     raise SolverError("no integer matrix comes close to the best residual basis; ask for bases='orthogonal'")
 
 
