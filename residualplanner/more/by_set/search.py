@@ -188,6 +188,7 @@ class Family:
         problem, found = self.problem, {}
         for i, axis in problem.axes.items():
             matrix, first = bases[i].matrix, np.unique(axis.forms.group, return_index=True)[1]
+            assert matrix is not None  # own attributes have no subtraction basis
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         messages = {number: [np.zeros(problem.axis(g).values) for g in groups] for number, groups in problem.joint}
         member = Member(tuple(found[i] for i in self.attribute), np.ones(len(problem.classes)), messages)
