@@ -62,7 +62,7 @@ def random_workload(chance: np.random.Generator, cells: int) -> tuple[rp.Workloa
             chosen = {int(i): kinds[i][int(chance.integers(len(kinds[i])))] for i in sorted(members)}
             factors = [chosen[i][1] if i in chosen else np.ones((1, size)) for i, size in enumerate(sizes)]
             query = {f"a{i}": kind for i, (kind, _) in chosen.items()}
-            queries[repr(query)] = query, reduce(np.kron, factors)
+            queries[repr(query)] = query, reduce(lambda left, right: np.asarray(np.kron(left, right)), factors)
         weights = np.exp(chance.normal(size=len(queries))) if chance.random() < 0.3 else np.ones(len(queries))
         domain = rp.Domain({f"a{i}": size for i, size in enumerate(sizes)})
         try:

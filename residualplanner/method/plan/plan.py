@@ -107,7 +107,7 @@ class Plan:
         suboptimality: its errors are proved to be within this fraction of those of the best of all unbiased linear
             mechanisms with Gaussian noise of this cost: the root mean square error over all cells, weighted as in the
             loss, for sums; the largest standard error for maxima; the largest margin of error relative to its target
-            for targets.  Infinite where nothing is proved; ``status`` says why.
+            for targets.  Infinite where nothing is proved; ``status`` says why, but for convex losses.
         status: how the noise was found; it says where the cost is a bound that the best noise would not reach.
         neighbors: which data sets count as neighbors.
 

@@ -161,7 +161,7 @@ def _compared(
             distance = _distance(goal, found, cost, known)
         except (SolverError, WorkloadError) as error:
             found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
-    if isinstance(known, str):
+    if isinstance(known, str) and known:
         found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
     return found, cost, distance
 
@@ -188,7 +188,7 @@ def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
 def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float | str | None:
     """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it."""
     if not goal.is_proportional:
-        return "it is a convex loss"
+        return ""
     # Permutations of the values of an attribute change neither queries of single values nor the cost: by convexity some
     # mechanism of the family is the best of all.
     is_symmetric = all(kind.is_identity or kind.at_least for kind in problem.workload.kinds)

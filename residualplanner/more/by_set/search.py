@@ -10,11 +10,12 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import inverse_parts
 from residualplanner.more.by_set.loss_and_cost import CostSlopes, Maxima, SetVariances, cost_and_slopes
@@ -187,7 +188,8 @@ class Family:
         """The member with one basis (d,) for each attribute, messages of 0 and the best noise for them, of cost 1."""
         problem, found = self.problem, {}
         for i, axis in problem.axes.items():
-            matrix, first = bases[i].matrix, np.unique(axis.forms.group, return_index=True)[1]
+            matrix = cast(IntArray, bases[i].matrix)  # own attributes have no subtraction basis
+            first = np.unique(axis.forms.group, return_index=True)[1]
             found[i] = GroupBasis.from_matrix(axis, matrix[:, first] / math.sqrt(bases[i].pcost))
         messages = {number: [np.zeros(problem.axis(g).values) for g in groups] for number, groups in problem.joint}
         member = Member(tuple(found[i] for i in self.attribute), np.ones(len(problem.classes)), messages)

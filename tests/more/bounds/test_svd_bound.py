@@ -203,7 +203,6 @@ AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
         ),
         (rp.Workload(AGES, [{"age": Prefix(), "income": Prefix()}, {"age": Range()}]), "max", 10, "the limit is 10"),
         (rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), "max", 1e9, "weights of 1,279,200 cells"),
-        (rp.Workload(AGES, [{"age": Prefix()}]), lambda variances: variances[0], 10, "it is a convex loss"),
     ],
 )
 def test_a_plan_says_why_its_distance_is_not_known(workload, loss, seconds, message):
