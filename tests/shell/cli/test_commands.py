@@ -60,7 +60,7 @@ def test_plan_writes_the_plan_of_select_and_its_errors_and_tells_both(run, spec,
     told = run("plan", spec, status=0).stdout
     assert_planned(folder, marginals(domain_of(spec), up_to=2), budget=zcdp("0.5"))
     assert "0.5-zCDP: rho 0.5, epsilon 5.222 at delta 1e-6, under adding or removing one record" in told
-    assert "no mechanism has smaller errors" in told
+    assert "no linear mechanism has smaller errors" in told
     assert "first 10 of 11 tables" in told
     assert "age × region" in told
     for word in ("Bases", "Changed", "with these bases"):
