@@ -135,11 +135,9 @@ def optimality_text(suboptimality: float, gap: float) -> str:
         percent = 100 * suboptimality
         digit = 10.0 ** (math.floor(math.log10(percent)) - 1) if percent else 1.0
         rounded = math.ceil(percent / digit * (1 - 1e-12)) * digit
-        return (
-            f"within {rounded:.2g}% of the best of all mechanisms"
-            if percent
-            else "no linear mechanism has smaller errors"
-        )
+        if not percent:
+            return "no linear mechanism has smaller errors"
+        return f"within {rounded:.2g}% of the best of all mechanisms"
     return f"gap {gap:.1e} with these bases" if math.isfinite(gap) else "no bound is known"
 
 
