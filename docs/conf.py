@@ -62,6 +62,8 @@ INTERNAL = [
     "ResidualNumbers",
     "Room",
     "Scale",
+    "Codes",
+    "Listed",
     "SchemaColumn",
     "Sensitivity",
     "ShownTable",

@@ -127,7 +127,7 @@ def test_every_noun_says_in_a_line_what_it_is():
     )
     starts = {
         "<subtraction basis of 2 values: 1 answer, pcost 1/2>": PLAN.bases["sex"],
-        "<optimal basis of 30 values: 29 answers, pcost ": PLAN.bases["n"],
+        "<optimal_by_set basis of 30 values: 29 answers, pcost ": PLAN.bases["n"],
         "<NoiseRecord: gaussian, seeded, not private>": measurement.noise,
         "<NoiseRecord: discrete, operating system, pcost 2>": exact.noise,
         "<FloatResiduals of ": measurement.residuals,

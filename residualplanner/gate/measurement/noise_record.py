@@ -19,6 +19,7 @@ from residualplanner.gate.measurement.precision import (
     require_drawable,
 )
 from residualplanner.gate.sources.limited_records import (
+    PERSON_CHANGES,
     KeptRecords,
     kept_from_json,
     kept_records,
@@ -254,10 +255,13 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
-    told = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept).told(plan.domain)
-    if dict(stated) != noise_to_json(told, plan):
-        raise FileFormatError(_CONTRADICTION)
-    return told
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
+    told = record.told(plan.domain)
+    # what is in a store says nothing of omissions, and older files do not say what is protected by them
+    for candidate in (told, replace(told, omission=told.omission.replace(PERSON_CHANGES, "")), record):
+        if dict(stated) == noise_to_json(candidate, plan):
+            return candidate
+    raise FileFormatError(_CONTRADICTION)
 
 
 def _versions(stated: object) -> tuple[tuple[str, str], ...]:

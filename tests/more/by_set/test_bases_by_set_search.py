@@ -153,7 +153,7 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     with pytest.raises(
         rp.errors.WorkloadError, match=r"2 bases of up to 30 values, 4,194,304 cells in 3 tables.*\"optimal\""
     ):
-        large.require_quick()
+        large.require_quick(60)
     many = rp.marginals(rp.Domain({f"a{i}": 2 for i in range(40)}), up_to=4)
     with pytest.raises(
         rp.errors.WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"

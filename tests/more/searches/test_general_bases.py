@@ -99,7 +99,6 @@ def test_a_kind_that_asks_only_for_the_total_is_answered():
         ((basis_of(3, None),), "one basis for each attribute: got 1 for 2 attributes"),
         ((basis_of(3, None),) * 2, "the basis of 'b' is for 3 values, but it has 2"),
         ("best", r'bases must be "optimal", "optimal_by_set", "orthogonal" or a mapping'),
-        (None, r"or a mapping from attribute names to matrices, got None"),
         ({"a": np.eye(3)}, r"the basis given for 'a' must have shape \(2, 3\): .* got \(3, 3\)"),
         ({"a": "words"}, "the basis given for 'a' must be a matrix of numbers"),
         ({"a": [[1.0, 0, 0], [2, 0, 0]]}, "the basis given for 'a' cannot be used: .*independent"),

@@ -13,7 +13,9 @@ def plan():
     """A plan for 15 tables, of marginals and prefix sums."""
     domain = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 30, "income": 40})
     marginals = rp.marginals(domain, up_to=3)
-    return rp.select(marginals + rp.Workload(domain, [{"income": rp.Prefix()}], [2]), budget=rp.zcdp("0.5"))
+    return rp.select(
+        marginals + rp.Workload(domain, [{"income": rp.Prefix()}], [2]), budget=rp.zcdp("0.5"), bases="optimal"
+    )
 
 
 @pytest.fixture(scope="session")
