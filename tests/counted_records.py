@@ -59,7 +59,9 @@ def naive_codes(record):
         attribute, entry = DOMAIN[name], record[name]
         code = code_of(name, entry)
         if code is None:
-            rule = attribute.missing if entry is None or str(entry) == "nan" and name == "number" else attribute.unknown
+            rule = (
+                attribute.missing if entry is None or (str(entry) == "nan" and name == "number") else attribute.unknown
+            )
             if rule == "drop":
                 return None
             code = attribute.value_labels.index(rule.label)
