@@ -19,7 +19,6 @@ from residualplanner.gate.measurement.precision import (
     require_drawable,
 )
 from residualplanner.gate.sources.limited_records import (
-    PERSON_CHANGES,
     KeptRecords,
     kept_from_json,
     kept_records,
@@ -256,9 +255,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
     versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
-    told = record.told(plan.domain)
-    # what is in a store says nothing of omissions, and older files do not say what is protected by them
-    for candidate in (told, replace(told, omission=told.omission.replace(PERSON_CHANGES, "")), record):
+    for candidate in (record.told(plan.domain), record):  # what is in a store says nothing of omissions
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)
