@@ -272,7 +272,6 @@ def test_what_is_of_names_alone_refuses_kinds_which_it_would_ignore(marginals_re
         rp.fits.microdata.Marginal,
         rp.fits.microdata.Residual,
         lambda names: rp.fits.microdata.least_squares_variance(noisy, names),
-        marginals_release.plan.noise_variance_of.__getitem__,
     ]
     for take in takers:
         with pytest.raises(rp.errors.ResidualPlannerError, match="names alone"):

@@ -107,7 +107,6 @@ def test_a_console_and_a_notebook_show_what_codes_mean():
         rp.questions.compare([PLAN]),
         DOMAIN.attributes[0],
         rp.Attribute(HOSTILE, labels={"<script>": HOSTILE}),
-        PLAN.noise_variance_of,
         PLAN.resource_estimate(records=1000),
         RELEASE.measurement,
         rp.reconstruct([RELEASE.measurement, any_release(PLAN, seed=2).measurement]).measurement,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.kron.integers import IntegerMap, integer_maps
+from residualplanner.method.kron import IntegerMap
 
 _INT64 = 2**63
 
@@ -31,10 +31,8 @@ def float_identifies(bound: int, roundings: int) -> bool:
     return roundings < 2**50 and bound <= 2**112 and 2 * roundings * bound <= 2**115
 
 
-def products_modulo(
-    tables: IntArray, matrices: Mapping[int, IntArray | IntegerMap], *, total: int
-) -> tuple[IntArray, FloatArray]:
-    """Apply an integer matrix (m_i, n_i) along some axes i of tables (b, n_1, .., n_k), with results of any size.
+def products_modulo(tables: IntArray, maps: Mapping[int, IntegerMap], *, total: int) -> tuple[IntArray, FloatArray]:
+    """Apply a map from n_i to m_i integers along some axes i of tables (b, n_1, .., n_k), with results of any size.
 
     The entries of no table add up, in absolute value, to more than ``total``, at most ``2**63``.  The products (b, m_1,
     .., m_k) are those modulo ``2**64``, int64 and exact, and those in float64, near: after n_i roundings for each
@@ -43,16 +41,17 @@ def products_modulo(
     Source: eq. (36).
 
     Example:
-        >>> products_modulo(np.array([[2**40, 1]]), {1: np.array([[2**30, 3]])}, total=2**41)
+        >>> from residualplanner.method.kron import dense_integers
+        >>> products_modulo(np.array([[2**40, 1]]), {1: dense_integers(np.array([[2**30, 3]]))}, total=2**41)
         (array([[3]]), array([[1.18059162e+21]]))
     """
     near: FloatArray | None = None
     low, largest = tables, total
-    for axis, matrix in integer_maps(matrices).items():
-        before, largest = largest, largest * matrix.largest
+    for axis, each in maps.items():
+        before, largest = largest, largest * each.largest
         if largest >= _INT64:
-            near = matrix.near(low.astype(np.float64) if near is None else near, axis)
-        low = matrix.modulo(low, axis, min(before, _INT64))
+            near = each.near(low.astype(np.float64) if near is None else near, axis)
+        low = each.modulo(low, axis, min(before, _INT64))
     return low, low.astype(np.float64) if near is None else near
 
 

@@ -23,7 +23,8 @@ from residualplanner.method.kron.axis_maps import (
     tables_of_residuals,
     tensors_of_residuals,
 )
-from residualplanner.method.kron.integers import IntegerMap, dense_integers, differences_of_tables, integer_products
+from residualplanner.method.kron.exact_products import dense_integers
+from residualplanner.method.kron.integers import IntegerMap, differences_of_tables, integer_products
 
 __all__ = [
     "Array",

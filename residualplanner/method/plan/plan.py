@@ -2,11 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -14,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
-from residualplanner.ground.errors import BudgetError, DomainError, WorkloadError, memory_for
+from residualplanner.ground.errors import BudgetError, WorkloadError, memory_for
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
-from residualplanner.ground.words import JOIN, TOTAL, count_text, number_text, optimality_text
+from residualplanner.ground.words import count_text, number_text, optimality_text
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import Loss, Targets
@@ -35,53 +33,6 @@ if TYPE_CHECKING:
 
     from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
     from residualplanner.publish.pictures.drawing import Picture
-
-
-@dataclass(frozen=True, eq=False)
-class NoiseVariances(Mapping[tuple[str, ...], float]):
-    """The noise variance of every base mechanism: a mapping from attribute names, in any order, to counts squared.
-
-    Attributes:
-        domain: the schema.
-        closure: the attribute sets.
-        array (m,): their noise variances, in the closure's order.
-    """
-
-    domain: Domain
-    closure: Closure
-    array: FloatArray
-
-    def __getitem__(self, names: str | Iterable[str]) -> float:
-        if not isinstance(names, Iterable):
-            raise KeyError(names)
-        positions = self.domain.positions((names,) if isinstance(names, str) else names)
-        found = self.closure.position_of(positions)
-        if found < 0 or len(self.closure[found]) != len(positions):
-            raise KeyError(names)
-        return float(self.array[found])
-
-    def __contains__(self, names: object) -> bool:
-        try:
-            self[names]  # type: ignore[index]
-        except (KeyError, DomainError):
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[tuple[str, ...]]:
-        for members in self.closure:
-            yield tuple(self.domain.names[position] for position in members)
-
-    def __len__(self) -> int:
-        return len(self.closure)
-
-    def __repr__(self) -> str:
-        return f"<noise variances of {len(self):,} attribute sets>"
-
-    def _repr_html_(self) -> str:
-        pairs = zip(self, self.array.tolist(), strict=True)
-        rows = [(JOIN.join(names) or TOTAL, number_text(value)) for names, value in islice(pairs, ROWS)]
-        note = rest_note(len(self) - len(rows), "iterate over it for all")
-        return html_table(caption_of(self), ["attribute set", "noise variance"], rows, note=note)
 
 
 #: Of how many queries at most some are shown, and what of each.
@@ -185,9 +136,10 @@ class Plan:
         return self.workload.closure
 
     @property
-    def noise_variance_of(self) -> NoiseVariances:
-        """The noise variance of every base mechanism, by attribute names; ``.array`` holds them all."""
-        return NoiseVariances(self.domain, self.closure, self.noise_variances)
+    def noise_variance_of(self) -> dict[tuple[str, ...], float]:
+        """The noise variance of every base mechanism, in counts squared, by attribute names in the domain's order."""
+        sets = (tuple(self.domain.names[position] for position in members) for members in self.closure)
+        return dict(zip(sets, self.noise_variances.tolist(), strict=True))
 
     @property
     def bases(self) -> dict[str, Basis]:

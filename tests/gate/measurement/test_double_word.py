@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
-from residualplanner.method.kron import integer_products
+from residualplanner.method.kron import dense_integers, integer_products
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
@@ -69,7 +69,7 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
         tables = np.zeros((2, *shape), dtype=np.int64)
         tables.reshape(-1)[chance.integers(2 * cells)] = data.draw(st.sampled_from([-1, 1])) * 2**total
     matrices = {
-        axis: chance.integers(-(2**bits), 2**bits, (data.draw(st.integers(1, 4)), size), endpoint=True)
+        axis: dense_integers(chance.integers(-(2**bits), 2**bits, (data.draw(st.integers(1, 4)), size), endpoint=True))
         for axis, size in enumerate(shape, start=1)
         if data.draw(st.booleans())
     }
@@ -79,8 +79,8 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     assert (tables == before).all()
     assert (low.dtype, near.dtype) == (np.int64, np.float64)
     assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
-    roundings = 1 + sum(matrix.shape[1] for matrix in matrices.values())
-    bound = 2**total * math.prod(max(1, int(np.abs(matrix).max())) for matrix in matrices.values())
+    roundings = 1 + sum(each.roundings for each in matrices.values())
+    bound = 2**total * math.prod(each.largest for each in matrices.values())
     errors = [abs(Fraction(a) - b) for a, b in zip(near.ravel().tolist(), exact.ravel().tolist(), strict=True)]
     assert max(errors) * 2**52 <= roundings * bound
     if float_identifies(bound, roundings):
@@ -101,8 +101,9 @@ def test_long_axes_are_multiplied_in_limbs_whatever_is_in_the_first_word(bits, t
         for axis, m, n in zip((1, 2, 3), (2, 4, 5), shape, strict=True)
     }
     matrices[1][0, 0], matrices[2][:, 50] = 2**bits, [2**bits, -(2**bits), 1 - 2**bits, 2**bits - 1]
-    exact = integer_products(tables.astype(object), matrices, total=total)
-    low, near = products_modulo(tables, matrices, total=total)
+    maps = {axis: dense_integers(matrix) for axis, matrix in matrices.items()}
+    exact = integer_products(tables.astype(object), maps, total=total)
+    low, near = products_modulo(tables, maps, total=total)
     assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
     assert not float_identifies(total << 3 * bits, 174) or (combine_words(low, near) == exact).all()
 
@@ -113,8 +114,8 @@ def test_totals_that_int64_only_just_holds(total, sign):
     tables = np.zeros((1, 9, 9), dtype=np.int64)
     tables[0, 5, 4] = sign * total
     for entry in (1, 2, 3):
-        matrices = {1: np.full((2, 9), entry), 2: np.array([[entry, -entry, 0] * 3])}
-        low, near = products_modulo(tables, matrices, total=total)
+        matrices = np.full((2, 9), entry), np.array([[entry, -entry, 0] * 3])
+        low, near = products_modulo(tables, dict(enumerate(map(dense_integers, matrices), start=1)), total=total)
         assert combine_words(low, near).ravel().tolist() == [-sign * total * entry**2] * 2
 
 

@@ -42,9 +42,7 @@ def test_counts_meet_no_floating_point(module):
         name for name in names(tree) if "float" in name.lower() or name in {"mean", "true_divide", "sqrt", "einsum"}
     }
     # Precisions are floats that stand for exact fractions; they only choose the noise.
-    # Answers that have noise are multiplied in floating point, by the same maps.
-    allowed = {"float_product", "float64"} if module == "method/kron/integers.py" else set()
-    assert floating <= {"FloatArray", "float", "float_identifies"} | allowed
+    assert floating <= {"FloatArray", "float", "float_identifies"}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "float"]
     assert {ast.unparse(call) for call in calls} <= {"float(precision[members].min())"}
 

@@ -106,7 +106,7 @@ def test_what_is_done_is_a_function_of_the_answers(stack, data):
     other = counts.copy()
     cell = tuple(data.draw(st.integers(0, size - 1)) for size in counts.shape)
     other[cell] += data.draw(st.integers(1, 2**10))
-    matrices = {axis: basis.matrix for axis, basis in enumerate(bases, start=1) if basis.matrix is not None}
+    matrices = {axis: own for axis, basis in enumerate(bases, start=1) for own in basis.integer_maps}
     moved = noise - divisor * integer_products((other - counts).astype(object), matrices, total=2**10)
     if max(map(abs, moved.ravel().tolist())) >= 2**63:
         return

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import Scratch, differences_of_tables, integer_products
-from residualplanner.method.kron.integers import EXACT, exact_product
+from residualplanner.method.kron import Scratch, dense_integers, differences_of_tables, integer_products
+from residualplanner.method.kron.exact_products import EXACT, exact_product
 
 SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
@@ -63,19 +63,21 @@ def test_integer_products_apply_a_matrix_along_some_axes(shape, seed, data):
     each = [matrices.get(axis, np.eye(size, dtype=int)).tolist() for axis, size in enumerate(shape, start=1)]
     expected = applied(each, tables)
     total = int(abs(tables).sum())
-    found = integer_products(tables, matrices, total=total)
+    maps = {axis: dense_integers(matrix) for axis, matrix in matrices.items()}
+    found = integer_products(tables, maps, total=total)
     assert found.dtype == np.int64
     assert (found == expected).all()
-    assert (integer_products(tables.astype(object), matrices, total=total) == expected).all()
+    assert (integer_products(tables.astype(object), maps, total=total) == expected).all()
 
 
 def test_products_become_python_integers_once_they_could_be_too_large():
     """All of a total of ``2**40`` in one cell, and entries of ``2**30``: int64 for one axis, not for two."""
     tables, matrix = np.zeros((1, 9, 10), dtype=np.int64), np.full((2, 10), -(2**30))
     tables[0, 4, 7] = 2**32
-    one = integer_products(tables, {2: matrix}, total=2**32)
+    one = integer_products(tables, {2: dense_integers(matrix)}, total=2**32)
     assert (one.dtype, one.min()) == (np.int64, -(2**62))
-    both = integer_products(tables, {1: np.full((2, 9), 2**30), 2: matrix}, total=2**32)
+    maps = {axis: dense_integers(each) for axis, each in ((1, np.full((2, 9), 2**30)), (2, matrix))}
+    both = integer_products(tables, maps, total=2**32)
     assert both.dtype == object
     assert both.ravel().tolist() == [-(2**92)] * 4
 

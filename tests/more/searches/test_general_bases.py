@@ -62,7 +62,7 @@ def test_two_attributes_of_one_size_may_have_different_bases():
     bases = {"a": [[1.0, 0, 0], [0, 1, 0]], "b": [[1.0, -1, 0], [1, 1, -2]]}
     plan = select(marginals(Domain({"a": 3, "b": 3}), up_to=2), budget=pcost(1), bases=bases)
     assert plan.bases["a"].matrix.tolist() != plan.bases["b"].matrix.tolist()
-    assert plan.noise_variance_of["a"] != pytest.approx(plan.noise_variance_of["b"])
+    assert plan.noise_variance_of["a",] != pytest.approx(plan.noise_variance_of["b",])
     assert plan.basis_summary == {"given": 2}
 
 
