@@ -17,20 +17,16 @@ from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_f
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.kron import Scratch
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.query import QueryLike, WrittenQuery
+from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.batches import A_TABLE, TableBatch, chunks
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.product import UNBIASED, Origin, Product
-from residualplanner.release.quality import Quality
 from residualplanner.release.stacks import Reconstructor
 from residualplanner.release.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from residualplanner.ground.stores import AnyPath
-    from residualplanner.release.quality import Publication
 
 #: What the names of files for workers end with; they are removed before a release is complete.
 SENT = ".sent"
@@ -55,12 +51,9 @@ class Simulation(NamedTuple):
     draw: Callable[[np.random.Generator], Estimates]  # gives the numbers that one draw of the noise leads to
 
 
-@hides("about", "file_of", "has_intervals", "intervals", "of", "origin", "parts", "require", "sent", "simulation")
+@hides("about", "of", "origin", "parts", "require", "sent", "simulation")
 class Numbers(ABC):
-    """What the numbers of a release are: unbiased, made from unbiased ones, or saved in a folder.
-
-    What is said of a folder is None, or empty, where numbers are computed here.
-    """
+    """What the numbers of a release are: unbiased, made from unbiased ones, or saved in a folder."""
 
     @property
     @abstractmethod
@@ -129,49 +122,6 @@ class Numbers(ABC):
     def parts(self) -> Sequence[int] | None:
         """The numbers of the parts that are in the folder, where it has not all of them."""
         return None
-
-    def file_of(self, number: int) -> str:
-        """The file of the table of a query of the workload by its number, within the folder."""
-        del number
-        return ""
-
-    @property
-    def quality(self) -> Quality | None:
-        """Which of them are reliable, where files say it."""
-        return None
-
-    @property
-    def errors(self) -> "pd.DataFrame | None":
-        """The error table of the plan, where a folder has it."""
-        return None
-
-    @property
-    def published_errors(self) -> "pd.DataFrame | None":
-        """The simulated errors of numbers that are not unbiased, where a folder has them."""
-        return None
-
-    @property
-    def publication(self) -> "Publication | None":
-        """What is said to readers about all tables together."""
-        return None
-
-    def has_intervals(self, level: float) -> bool:
-        """Whether there are intervals, at a level, of numbers that are not unbiased."""
-        del level
-        return not self.product.is_unbiased
-
-    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
-        """The ends of the intervals of a table, (cells,) each, in C order, where these numbers have such."""
-        low, high = table.interval(level)
-        return low.ravel(), high.ravel()
-
-    def statistic(self, query: QueryLike) -> "pd.DataFrame":
-        """The means or quantiles that a query is for, as a folder has them.
-
-        Raises:
-            WorkloadError: the numbers are in no folder.
-        """
-        raise WorkloadError(f"{query!r}: no file has its statistic; means(release, ..) and quantiles(..) compute it")
 
 
 @final

@@ -4,7 +4,7 @@ pandas and PyArrow are imported when one is made.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,56 +138,41 @@ def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:
     import pandas as pd
     import pyarrow as pa
 
-    parts = []
-    for block in blocks:
-        for first in range(0, len(block), _ROWS):
-            parts += _names(workload, block.part(slice(first, first + _ROWS)))
-    return pd.Series(pa.chunked_array(parts, type=pa.large_string()).to_pandas())
+    pieces = (block.part(slice(first, first + _ROWS)) for block in blocks for first in range(0, len(block), _ROWS))
+    names = [_names(workload, piece) for piece in pieces]
+    return pd.Series(pa.chunked_array(names, type=pa.large_string()).to_pandas())
 
 
-def _names(workload: Workload, block: QueryBlock) -> list[Any]:
-    """The names of the queries of a block, those of the same axes and universes together."""
-    import pyarrow as pa
-
-    kinds = block.written_kinds
-    is_axis = np.array([kind.is_axis for kind in workload.kinds])[kinds]
-    has_where = np.array([bool(kind.where) for kind in workload.kinds])[kinds]
-    patterns = np.concatenate([is_axis, has_where], axis=1)
-    if (patterns == patterns[:1]).all():
-        return [_names_of_pattern(workload, block, is_axis[0], has_where[0])]
-    distinct, number = np.unique(patterns, axis=0, return_inverse=True)
-    order = np.argsort(number.ravel(), kind="stable")
-    same = np.split(order, np.cumsum(np.bincount(number.ravel()))[:-1])
-    masks = (np.split(pattern, 2) for pattern in distinct)
-    found = [_names_of_pattern(workload, block.part(rows), *mask) for rows, mask in zip(same, masks, strict=True)]
-    return pa.chunked_array(found).take(pa.array(np.argsort(order))).chunks  # type: ignore[no-any-return]
-
-
-def _names_of_pattern(workload: Workload, block: QueryBlock, is_axis: Any, has_where: Any) -> Any:
-    """The names of queries that have axes, and selections, in the same positions."""
+def _names(workload: Workload, block: QueryBlock) -> Any:
+    """The names of the queries of a block: of the attributes with an axis, and of the records that they are about."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text, names = pa.large_string(), workload.domain.names
-    attributes, kinds = block.written_attributes, block.written_kinds
-    words = pa.array(names, type=text)
-    columns = [words.take(pa.array(attributes[:, column])) for column in np.flatnonzero(is_axis).tolist()]
-    found = _joined(columns, JOIN) if columns else pa.array([TOTAL] * len(block), type=text)
+    names, kinds, text = workload.domain.names, workload.kinds, pa.large_string()
+    about = {
+        (i, k): selection_text(names[i], kinds[k]) for i, k in np.argwhere(workload.uses).tolist() if kinds[k].where
+    }
+    number = np.zeros(workload.uses.shape, dtype=np.int64)
+    number[tuple(np.array([*about], dtype=np.int64).reshape(-1, 2).T)] = np.arange(len(about))
+
+    def joined(words: Iterable[str], which: NDArray[Any], chosen: NDArray[np.bool_], sign: str, *, none: str) -> Any:
+        """Of each query the words at ``which`` (m, k), as far as they are ``chosen`` (m, k); a word where none is."""
+        every, lacks = pa.array([*words, none], type=text), ~chosen.any(axis=1)
+        if lacks.any():
+            which, chosen = np.column_stack([which, lacks * (len(every) - 1)]), np.column_stack([chosen, lacks])
+        # What is not chosen is null, and left out of what is joined.
+        columns = [every.take(pa.array(each, mask=~some)) for each, some in zip(which.T, chosen.T, strict=True)]
+        return pc.binary_join_element_wise(*columns, pa.scalar(sign, text), null_handling="skip")
+
+    attributes, codes = block.written_attributes, block.written_kinds
+    is_axis = np.array([kind.is_axis for kind in kinds])[codes]
+    has_where = np.array([bool(kind.where) for kind in kinds])[codes]
+    found = joined(names, attributes, is_axis, JOIN, none=TOTAL)
     if not has_where.any():
         return found
-    pairs = np.argwhere(workload.uses & [bool(kind.where) for kind in workload.kinds])
-    number = np.zeros(workload.uses.shape, dtype=np.int64)
-    number[tuple(pairs.T)] = np.arange(len(pairs))
-    about = pa.array([selection_text(names[i], workload.kinds[code]) for i, code in pairs.tolist()], type=text)
-    universe = [about.take(pa.array(number[attributes[:, k], kinds[:, k]])) for k in np.flatnonzero(has_where).tolist()]
-    return pc.binary_join_element_wise(found, _joined(universe, ", "), pa.scalar(AMONG, text))
-
-
-def _joined(columns: Sequence[Any], sign: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.binary_join_element_wise(*columns, pa.scalar(sign, pa.large_string()))
+    universes = joined(about.values(), number[attributes, codes], has_where, ", ", none="")
+    both = pc.binary_join_element_wise(found, universes, pa.scalar(AMONG, text))
+    return pc.if_else(pc.equal(universes, ""), found, both)
 
 
 #: The formats of error tables, which are the endings of their files.

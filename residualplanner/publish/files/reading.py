@@ -105,10 +105,14 @@ class Saved(Numbers):
         """Where they are."""
         return f" in {self.folder}: {self.product.name}, profile {self.profile}{warning_of(noise)}"
 
-    def has_intervals(self, level: float) -> bool:
-        """Whether files have intervals of numbers that are not unbiased, at a level."""
-        del level
-        return False
+    @abstractmethod
+    def file_of(self, number: int) -> str:
+        """The file of the table of a query of the workload by its number, within the folder."""
+
+    @property
+    @abstractmethod
+    def errors(self) -> "pd.DataFrame":
+        """The error table of the plan, as the folder has it."""
 
     @property
     def publication(self) -> Publication:
@@ -239,9 +243,8 @@ class InFiles(Saved):
         columns = {column["name"] for column in about["columns"]}
         return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
 
-    def intervals(self, table: Table, level: float) -> tuple[FloatArray, FloatArray]:
+    def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
         """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
-        del level
         frame = self.frame(table.query)
         low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
         return low, high

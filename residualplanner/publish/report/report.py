@@ -23,7 +23,7 @@ from residualplanner.publish.report.estimates import estimates_of, maps_of, requ
 from residualplanner.publish.report.figures import figures_of
 from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import ledger_page_of
-from residualplanner.publish.report.subject import subject_of
+from residualplanner.publish.report.subject import Subject, subject_of
 from residualplanner.publish.report.tables import CELLS, error_rows, page_tables
 from residualplanner.release.published_errors import PublishedErrors
 from residualplanner.release.quality import Publication
@@ -99,7 +99,7 @@ def write_report(
         "estimates": tuple(estimates_of(subject)),
         "maps": tuple(maps_of(subject, maps or {})),
     }
-    rows = error_rows(subject, _links_of(subject.tables, page))
+    rows = error_rows(subject, _links_of(subject, page))
     text = page_of(subject, rows, page_tables(subject, limit=cells), every, figures.name)
     with _aside(figures), write_atomically(page) as file, write_folder_atomically(figures) as folder:
         for figure in chain.from_iterable(every.values()):
@@ -120,20 +120,20 @@ def _ledger_of(source: object) -> Ledger | None:
     return Ledger.open(source) if kind_of_path(source) == LEDGER else None
 
 
-def _links_of(tables: Release | None, page: Path) -> list[str]:
+def _links_of(subject: Subject, page: Path) -> list[str]:
     """For each query of the workload the URL of the file of its table, from the page; none where there are no files.
 
     Files on another drive than the page, or in a bucket, have no URL from there.
     """
-    folder = None if tables is None else tables.numbers.folder
-    if tables is None or not isinstance(folder, Path):
+    saved = subject.saved
+    if saved is None or not isinstance(saved.folder, Path):
         return []
     try:
-        way = Path(os.path.relpath(folder.resolve(), page.absolute().parent.resolve()))
+        way = Path(os.path.relpath(saved.folder.resolve(), page.absolute().parent.resolve()))
     except ValueError:  # as on Windows, from one drive to another
         return []
     start = "./" + quote(way.as_posix())
-    files = map(tables.numbers.file_of, range(len(tables.plan.workload)))
+    files = map(saved.file_of, range(len(subject.plan.workload)))
     return [f"{start}/{quote(file)}" for file in files]
 
 

@@ -19,6 +19,7 @@ from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.more.amounts.statistics import Statistic
+from residualplanner.publish.files.reading import InFiles, Saved
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
@@ -57,9 +58,15 @@ class Subject:
         return self.publication.title or f"Accuracy and privacy of {self.name}"
 
     @property
+    def saved(self) -> Saved | None:
+        """The numbers of the tables, where these are in a folder."""
+        numbers = None if self.tables is None else self.tables.numbers
+        return numbers if isinstance(numbers, Saved) else None
+
+    @property
     def quality(self) -> Quality | None:
         """Which estimates are reliable, where the files of the tables say it."""
-        return None if self.tables is None else self.tables.numbers.quality
+        return None if self.saved is None else self.saved.quality
 
     @property
     def product(self) -> Product:
@@ -124,12 +131,15 @@ class Subject:
     @property
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
-        return self.tables is not None and self.tables.numbers.has_intervals(self.level)
+        if self.saved is not None:
+            return isinstance(self.saved, InFiles) and self.saved.has_intervals(self.level)
+        return self.tables is not None and not self.product.is_unbiased
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
-        assert self.tables is not None
-        return self.tables.numbers.intervals(self.table(row), self.level)
+        table = self.table(row)
+        low, high = self.saved.intervals(table) if isinstance(self.saved, InFiles) else table.interval(self.level)
+        return low.ravel(), high.ravel()
 
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
@@ -157,16 +167,17 @@ def subject_of(
 ) -> Subject:
     """The subject of a report on ``source``; arguments and errors as in `write_report`."""
     if isinstance(source, Release):
-        numbers, published = source.numbers, source.numbers.published_errors
+        saved = source.numbers if isinstance(source.numbers, Saved) else None
+        published = None if saved is None else saved.published_errors
         if errors is not None:
             require_errors_of(source.plan, source.product, errors)
             published = errors.to_frame()
         return Subject(
-            name="this release" if numbers.folder is None else _name_of(numbers.folder),
+            name="this release" if saved is None else _name_of(saved.folder),
             level=level,
             plan=source.plan,
             tables=source,
-            publication=publication or numbers.publication or Publication(),
+            publication=publication or (saved and saved.publication) or Publication(),
             published=published,
         )
     name, plan = "this plan", source
@@ -179,9 +190,10 @@ def subject_of(
         if isinstance(path, BucketPath) or path.is_dir():
             if not (path / "manifest.json").is_file():
                 raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
-            saved = load_tables(path)
-            _ = saved.numbers.errors  # an altered file is refused, though the numbers of the plan are used
-            return subject_of(saved, level=level, publication=publication, errors=errors)
+            release = load_tables(path)
+            assert isinstance(release.numbers, Saved)
+            _ = release.numbers.errors  # an altered file is refused, though the numbers of the plan are used
+            return subject_of(release, level=level, publication=publication, errors=errors)
         name, plan = path.name, load_plan(path)
     if errors is not None:
         raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
