@@ -14,7 +14,9 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Bins, Domain, Plan, load_plan, marginals, select, zcdp
-from residualplanner.method.plan.files import plan_hash, plan_to_archive
+from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
+
+__all__ = ["plan_from_archive", "plan_hash", "plan_to_archive"]
 
 DOMAIN = Domain({"age": Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 4})
 

@@ -109,10 +109,6 @@ def index_of_label(name: str, labels: Sequence[object], label: object, full_name
     """The index of a label on the axis of an attribute: of the same value and type, or of the same text, or so named.
 
     DomainError where there is none, or several labels have that name.
-
-    Example:
-        >>> index_of_label("age", [0, 1, True], True), index_of_label("age", [0, 1, True], "1")
-        (2, 1)
     """
     texts, numbers = [str(entry) for entry in labels], range(len(labels))
     same = [index for index in numbers if type(labels[index]) is type(label) and labels[index] == label]

@@ -87,11 +87,11 @@ class Numbers(ABC):
     def simulation(self, measurement: NoisyAnswers) -> Simulation:
         """Numbers made again, as these were, from noise around them; ArgumentError for others."""
         del measurement
-        raise ArgumentError(
-            f"errors are simulated for numbers that were made here from unbiased ones, and these are "
-            f"{self.product.name}{'' if self.folder is None else f', from {self.folder}'}; write "
-            "published_errors(nonnegative(release)); of unbiased tables release.plan.errors() has them exactly"
+        where = "" if self.folder is None else f", from {self.folder}"
+        problem = (
+            f"errors are simulated for numbers that were made here from unbiased ones, and not {self.product.name}"
         )
+        raise ArgumentError(f"{problem}{where}; write published_errors(nonnegative(release)), or release.plan.errors()")
 
     def words(self, noise: NoiseRecord) -> str:
         """What a console shows of a release of them, after how many tables it has."""

@@ -13,15 +13,15 @@ from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
 from residualplanner.ground.notebooks import hides
-from residualplanner.method.domain.attribute import require_words, words_of
+from residualplanner.method.domain.attribute import Words
 
 #: What is said of an estimate, from the least noisy to the noisiest.
 RELIABLE, CAUTION, UNRELIABLE = "reliable", "use with caution", "unreliable"
 
 
-@hides("to_json")
+@hides("subject", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
+class Publication(Words):
     """What is said to readers about all tables of a release together.  It changes no number; what is empty is left out.
 
     Attributes:
@@ -40,22 +40,14 @@ class Publication:
         {'title': 'Income in 2020', 'author': 'Office of Statistics'}
     """
 
+    subject = "a publication"
+
     title: str = ""
     author: str = ""
     date: str = ""
     contact: str = ""
     source: str = ""
     note: str = ""
-
-    def __post_init__(self) -> None:
-        require_words(self, "a publication")
-
-    def __bool__(self) -> bool:
-        return self != Publication()
-
-    def to_json(self) -> dict[str, str]:
-        """What is not empty, by name."""
-        return words_of(self)
 
 
 @hides("meaning", "to_json")

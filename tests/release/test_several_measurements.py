@@ -13,8 +13,8 @@ from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import measured_cost, precision_of
-from residualplanner.method.plan.files import plan_hash
 from residualplanner.publish.files.manifest import about_plan
+from saved_plans import plan_hash
 from small_pieces import contents, small_parts
 from workloads_by_set import ODD
 

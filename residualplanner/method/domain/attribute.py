@@ -4,9 +4,9 @@ import datetime as dt
 import reprlib
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.errors import DomainError
@@ -17,8 +17,6 @@ from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Match
 from residualplanner.method.domain.labels import Into, Label, Rule, attribute_error, label_text, plain_label
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from residualplanner.more.amounts.numeric import Numeric
 
 #: The values that the entries of an attribute's column can have, in the order of their codes, of one family.
@@ -27,9 +25,35 @@ Values: TypeAlias = "Codes | Listed | Bins | Numeric"
 _LONGEST = 10_000
 
 
-@hides("to_json")
+class Words:
+    """Words for readers of tables: a frozen dataclass of strings that may be published; what is empty is left out.
+
+    DomainError where one is not a string, not valid Unicode, or too long.
+    """
+
+    __slots__ = ()
+    subject: ClassVar[str]  # what they are about, in messages
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        for word in self.__dataclass_fields__:
+            text = getattr(self, word)
+            if not isinstance(text, str):
+                raise DomainError(f"the {word} of {self.subject} must be a string, got {value_text(text)}")
+            if not is_unicode(text) or len(text) > _LONGEST:
+                raise DomainError(f"the {word} of {self.subject} must be valid Unicode of at most {_LONGEST:,} letters")
+
+    def __bool__(self) -> bool:
+        return bool(self.to_json())
+
+    def to_json(self) -> dict[str, str]:
+        """What is not empty, by name."""
+        return {word: text for word in self.__dataclass_fields__ if (text := getattr(self, word))}
+
+
+@hides("subject", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class About(Words):
     """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
 
     Attributes:
@@ -46,39 +70,15 @@ class About:
         {'title': 'Household income', 'unit': 'US dollars'}
     """
 
+    subject = "an attribute"
+
     title: str = ""
     unit: str = ""
     source: str = ""
     note: str = ""
 
-    def __post_init__(self) -> None:
-        require_words(self, "an attribute")
-
-    def __bool__(self) -> bool:
-        return self != About()
-
     def __repr__(self) -> str:
         return f"About({', '.join(f'{word}={text!r}' for word, text in self.to_json().items())})"
-
-    def to_json(self) -> dict[str, str]:
-        """What is not empty, by name."""
-        return words_of(self)
-
-
-def require_words(noun: "DataclassInstance", of: str) -> None:
-    """Raise DomainError unless every field of a noun, ``of`` what is described, is a string that may be published."""
-    for word in (each.name for each in fields(noun)):
-        text = getattr(noun, word)
-        if not isinstance(text, str):
-            raise DomainError(f"the {word} of {of} must be a string, got {value_text(text)}")
-        if not is_unicode(text) or len(text) > _LONGEST:
-            raise DomainError(f"the {word} of {of} must be valid Unicode of at most {_LONGEST:,} letters")
-
-
-def words_of(noun: "DataclassInstance") -> dict[str, str]:
-    """The fields of a noun that are not empty, by name."""
-    every = {each.name: getattr(noun, each.name) for each in fields(noun)}
-    return {word: text for word, text in every.items() if text}
 
 
 def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Rule:

@@ -15,7 +15,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.method.workload.query import QueryLike, checked_weights, written_query
+from residualplanner.method.workload.query import QueryLike, TiedKinds, checked_weights, written_query
 from residualplanner.method.workload.workload import Workload
 
 #: Weights of queries: a rule, a mapping from query to weight, or one number per query in the workload's order.
@@ -53,29 +53,32 @@ def given_weights(workload: Workload, weights: Weights) -> FloatArray:
             meant = suggestion(weights, sorted(RULES))
             raise WorkloadError(f"weights must be one of {sorted(RULES)}, a mapping or numbers, got {weights!r}{meant}")
         return RULES[weights](workload)
-    each = _in_order(workload, weights) if isinstance(weights, Mapping) else weights
-    return checked_weights(each, len(workload))
+    if not isinstance(weights, Mapping):
+        return checked_weights(weights, len(workload))
+    numbers = numbers_of_queries(workload, list(weights), "weights")
+    if len(numbers) < len(workload):
+        missing = next(query for number, query in enumerate(workload) if number not in numbers)
+        raise WorkloadError(f"weights name no weight for the query {missing!r}; give one for each query")
+    each = np.empty(len(workload))
+    each[numbers] = checked_weights(list(weights.values()), len(numbers))
+    return each
+
+
+def numbers_of_queries(workload: Workload, queries: Sequence[QueryLike], what: str) -> list[int]:
+    """The numbers of queries that ``what`` names; WorkloadError where one is not in the workload, or is there twice."""
+    tied: TiedKinds = {}
+    found = [workload.number_of(written_query(workload.domain, query, tied)) for query in queries]
+    if -1 in found:
+        problem = f"{what} name {queries[found.index(-1)]!r}, a query that is not in the workload"
+        raise WorkloadError(f"{problem}; add it to the workload")
+    if len(set(found)) < len(found):
+        raise WorkloadError(f"{what} name one query twice, perhaps with its attributes in another order")
+    return found
 
 
 def rule_of(weights: Weights | None) -> str | None:
     """The rule, `GIVEN` where there is none, or None for equal weights: as words and files have it."""
     return weights if weights is None or isinstance(weights, str) else GIVEN
-
-
-def _in_order(workload: Workload, weights: Mapping[Any, float]) -> list[float]:
-    def key(query: QueryLike) -> object:
-        return written_query(workload.domain, query).in_domain_order
-
-    by_query = {key(query): weight for query, weight in weights.items()}
-    if len(by_query) < len(weights):
-        raise WorkloadError("weights name one query twice, with its attributes in another order")
-    queries = {key(query): query for query in workload}
-    missing = [query for found, query in queries.items() if found not in by_query]
-    if missing:
-        raise WorkloadError(f"weights name no weight for the query {missing[0]!r}; give one for each query")
-    if len(by_query) > len(queries):
-        raise WorkloadError("weights name a query that is not in the workload")
-    return [by_query[found] for found in queries]
 
 
 #: The factor by which a cost is kept from its limit, so that rounding never oversteps it; it costs 1e-11 in accuracy.

@@ -13,11 +13,11 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
 from residualplanner.ground.notebooks import hides
-from residualplanner.method.losses.loss import Loss
+from residualplanner.method.losses.loss import Loss, numbers_of_queries
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.method.workload.workload import Workload, query_numbers
+from residualplanner.method.workload.workload import Workload
 
 #: The importance, relative to the least of a query with a target, of the others when bases are chosen.
 _ASIDE = 1e-6
@@ -148,18 +148,10 @@ class Targets(Loss):
 def _margins_of(workload: Workload, pairs: list[tuple[QueryLike, float]]) -> FloatArray:
     if not pairs:
         raise WorkloadError("there are no targets; name a query and its margin, such as {('age', 'sex'): 50}")
-    numbers = [require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs]
-    named = Workload(workload.domain, [query for query, _ in pairs], numbers)
-    if len(named) < len(pairs):
-        raise WorkloadError("targets name one query twice, perhaps with its attributes in another order")
-    numbers_of = query_numbers(workload, named)
-    if (numbers_of < 0).any():
-        query = next(iter(named.take([int(np.flatnonzero(numbers_of < 0)[0])])))
-        raise WorkloadError(
-            f"the target of {query!r} is for a query that is not in the workload; add it to the workload"
-        )
     margins = np.full(len(workload), math.nan)
-    margins[numbers_of] = named.weights
+    margins[numbers_of_queries(workload, [query for query, _ in pairs], "targets")] = [
+        require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs
+    ]
     return margins
 
 

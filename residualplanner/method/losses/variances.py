@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
-from residualplanner.ground.words import suggestion
 from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_maximum, least_sum
@@ -121,10 +120,6 @@ class ConvexLoss(Loss):
         return DescribedLoss(self.words).to_archive()
 
 
-#: What a word that is not a loss may stand for, and how it is written.
-_NAMES = {"sum": "'sum'", "max": "'max'"} | {
-    name: f"{name}(...)" for name in ("SumOfVariances", "MaxVariance", "Targets", "ConvexLoss")
-}
 #: What `select` accepts as a loss.
 LossLike = Literal["sum", "max"] | Loss | Callable[[Any], Any]
 
@@ -137,8 +132,7 @@ def read_loss(loss: LossLike) -> Loss:
         return SumOfVariances() if loss == "sum" else MaxVariance()
     if callable(loss) and not (isinstance(loss, type) and issubclass(loss, Loss)):
         return ConvexLoss(loss)
-    word = loss.__name__ if isinstance(loss, type) else loss
     raise WorkloadError(
         "loss must be 'sum', 'max', SumOfVariances(...), MaxVariance(...), Targets(...) or a function of a CVXPY "
-        f"vector, got {value_text(loss)}{suggestion(word, _NAMES)}"
+        f"vector, got {value_text(loss)}"
     )

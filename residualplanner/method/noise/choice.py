@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import BudgetError
 from residualplanner.method.strategy.strategy import Strategy
 
@@ -59,33 +59,11 @@ class ChosenNoise:
 def minimize_weighted_variance(
     pcost_coefficient: ArrayLike, variance_weight: ArrayLike, *, pcost: float
 ) -> NoiseChoice:
-    """Minimize ``sum_A v_A s_A`` over ``s > 0`` subject to ``sum_A p_A / s_A = pcost``.
+    """Minimize ``sum_A v_A s_A`` over ``s > 0`` subject to ``sum_A p_A / s_A = pcost``, for p and v (m,), positive.
 
-    Args:
-        pcost_coefficient (m,): p_A > 0, the privacy cost of base mechanism A at unit noise.
-        variance_weight (m,): v_A > 0, the weight of A's noise in the loss.
-        pcost: the privacy cost to spend in total, > 0; rho-zCDP has ``pcost = 2 * rho``.
-
-    Raises:
-        BudgetError: ``pcost`` is not a positive finite number.
-        ValueError: the arrays differ in length or hold an entry that is not positive.
-
-    Guarantees: the mechanism with this noise has privacy cost ``pcost`` up to rounding.
-    Cost: O(m).
     Source: eq. (14); paper Lemma 2.
-
-    Example:
-        >>> minimize_weighted_variance([0.5, 0.25], [2.0, 1.0], pcost=1.0).noise_variance
-        array([0.75, 0.75])
     """
-    pcost = require_positive("pcost", pcost)
-    p = frozen_float_array("pcost_coefficient", pcost_coefficient, ndim=1)
-    v = frozen_float_array("variance_weight", variance_weight, ndim=1)
-    if p.shape != v.shape:
-        raise ValueError(f"one weight per base mechanism: got {p.size} coefficients and {v.size} weights")
-    if not ((p > 0).all() and (v > 0).all()):
-        raise ValueError("pcost_coefficient and variance_weight must be positive in every entry")
-
+    p, v = np.asarray(pcost_coefficient, dtype=np.float64), np.asarray(variance_weight, dtype=np.float64)
     # By Cauchy and Schwarz (sum v s)(sum p / s) >= (sum sqrt(v p))**2, with equality only where v s is in proportion to
     # p / s: so s_A = sqrt(p_A / v_A) times a constant, which the cost fixes, and the loss is the bound itself.
     root_sum = float(np.sqrt(v * p).sum())

@@ -24,7 +24,7 @@ import scipy
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from residualplanner.ground.checks import FloatArray, frozen, frozen_float_array, require_positive
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.noise.choice import NoiseChoice
 
 _GROWTH = 1.3
@@ -54,33 +54,15 @@ def minimize_maximum_variance(
 ) -> NoiseChoice:
     """Minimize ``max_Q (M s)_Q`` over ``s > 0`` subject to ``max_D sum_A p_DA / s_A = pcost``.
 
-    Args:
-        pcost_coefficient (m,) or (c, m): p_A > 0, the privacy cost of base mechanism A at unit noise; or one row for
-            each of several ways D in which neighbors may differ, p_DA >= 0, no column 0.
-        variance_coefficient (q, m): M >= 0, sparse; row Q gives Q's (weighted) variance from the noise variances.
-            Every column must have a positive entry.
-        pcost: the privacy cost to spend in total, > 0; rho-zCDP has ``pcost = 2 * rho``.
-        gap: stop when the loss is proved to be within this fraction of the optimum.
-        start (q,): positive weights of the queries to begin from; equal ones by default.
-        steps: stop after this many steps, with the gap reached.
-
-    Returns:
-        The best choice seen, with a lower bound on the loss of any other, in counts squared; and the last weights.
-
-    Raises:
-        BudgetError: ``pcost`` or ``gap`` is not a positive finite number.
-        ValueError: the arrays do not fit together or hold entries that are not positive.
+    ``pcost_coefficient`` (m,) are the costs p at unit noise, or (c, m), a row for each way D in which neighbors may
+    differ, at least 0.  ``variance_coefficient`` (q, m) is M, at least 0.  No column of either is 0.  The search begins
+    with the weights ``start`` (q,) of the queries, positive, or equal ones, and ends where the loss is proved to be
+    within ``gap`` of the optimum, or after so many steps.
 
     Guarantees: up to rounding, the noise has privacy cost ``pcost``, and none of that cost has a loss below ``bound``.
     Cost: two products with M a step; usually between 5 and 100 steps, then 10 to 20 Newton steps if need be.
     Source: eqs. (15) to (17).
-
-    Example:
-        >>> M = sparse.csr_array([[1.0, 0.0], [0.5, 1.0]])
-        >>> bool(minimize_maximum_variance([1.0, 0.5], M, pcost=1.0).gap <= 1e-6)
-        True
     """
-    pcost, gap = require_positive("pcost", pcost), require_positive("gap", gap)
     matrix = sparse.csr_array(variance_coefficient)
     problem, scale = _problem(pcost_coefficient, matrix)
     here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
@@ -279,27 +261,14 @@ def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | f
 
 def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_RowProblem, float]:
     """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
-    p = np.array(pcost_coefficient, dtype=np.float64)
-    p = frozen_float_array("pcost_coefficient", np.atleast_2d(p) if p.ndim < 2 else p, ndim=2)
-    if matrix.ndim != 2 or matrix.shape[1] != p.shape[1] or not matrix.shape[0]:
-        raise ValueError(f"variance_coefficient must be (q, {p.shape[1]}) with q >= 1, got {matrix.shape}")
-    if not ((p >= 0).all() and (p.sum(axis=0) > 0).all()):
-        raise ValueError("pcost_coefficient must be positive")
-    if not (np.isfinite(matrix.data) & (matrix.data >= 0)).all():
-        raise ValueError("variance_coefficient must be at least 0 and finite in every entry")
-    if not (matrix.T @ np.ones(matrix.shape[0]) > 0).all():
-        raise ValueError("every base mechanism must matter to some query: a column of variance_coefficient is 0")
+    p = np.atleast_2d(np.asarray(pcost_coefficient, dtype=np.float64))
     exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
     scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
     return _RowProblem(p, sparse.csr_array(p), scaled, scaled.T), math.ldexp(1.0, exponent)
 
 
 def _start(start: ArrayLike | None, count: int) -> FloatArray:
-    if start is None:
-        return np.full(count, 1 / count)
-    weights = frozen_float_array("start", start, ndim=1)
-    if weights.shape != (count,) or not (weights > 0).all():
-        raise ValueError(f"start must hold {count} positive weights")
+    weights = np.ones(count) if start is None else np.asarray(start, dtype=np.float64)
     return weights / float(weights.sum())
 
 

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from residualplanner.ground.checks import FloatArray, require_positive, value_text
 from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError, memory_for
-from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
@@ -29,16 +28,6 @@ BY_SET = "optimal_by_set"
 _FAR, _NEAR = 0.005, 0.001
 #: Distances are rounded up to a multiple of one over this; weights that differ by less than this are equal.
 _DIGITS, _EQUAL = 1e6, 1e-9
-#: What may be meant by a word for a budget, and how it is written.
-_BUDGETS = {
-    "zcdp": "zcdp(0.5)",
-    "rho": "zcdp(0.5)",
-    "gdp": "gdp(1)",
-    "mu": "gdp(1)",
-    "pcost": "pcost(1)",
-    "approx_dp": "approx_dp(1, 1e-9)",
-    "epsilon": "approx_dp(1, 1e-9)",
-}
 
 
 @memory_for("to plan this workload; ask for fewer tables, or use a machine with more memory")
@@ -240,10 +229,8 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     if at_most is not None:
         return require_positive("at_most", at_most)  # a float, as files have it: the hash is of what is stated
     if not isinstance(budget, Budget):
-        raise BudgetError(
-            f"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5), got {value_text(budget)}"
-            f"{suggestion(budget, _BUDGETS)}"
-        )
+        problem = "budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5)"
+        raise BudgetError(f"{problem}, got {value_text(budget)}")
     return spendable(budget)
 
 

@@ -130,10 +130,6 @@ def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[
 
     A run of bins is the interval that they cover, unless the bins have names of their own.  A run of one value has the
     value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
-
-    Example:
-        >>> span_texts(Attribute("grade", labels=["a", "b"], missing="not graded"), [(0, 2), (1, 2), (2, 2)])
-        ('a – b or not graded', 'b or not graded', 'not graded')
     """
     runs = list(spans)
     return _distinct(lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs), attribute)

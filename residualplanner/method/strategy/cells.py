@@ -263,10 +263,6 @@ def hull_rows(present: FloatArray, absent: FloatArray) -> tuple[FloatArray, Floa
     With the answers of the other attributes fixed, the variance of a cell is linear in the factors of one attribute's
     answer, with coefficients of at least 0: so its maximum is attained at one of these.  That holds up to a relative
     1e-13, since points that only rounding tells apart become one.
-
-    Example:
-        >>> hull_rows(np.array([2.0, 1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.5, 1.2]))
-        (array([2., 1., 0.]), array([0. , 1. , 1.2]))
     """
     order = np.lexsort([-absent, -present])
     x, y = present[order], absent[order]

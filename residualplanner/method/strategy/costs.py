@@ -69,15 +69,6 @@ def unit_costs(closure: Closure, bases: Sequence[Basis], neighbors: Neighbors) -
     """What the sets of a closure cost at unit noise, with bases (d,) none of which varies.
 
     Source: eqs. (8), (28) and (37).
-
-    Example:
-        >>> from residualplanner import Domain, marginals
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> pair = marginals(Domain({"a": 2, "b": 2}), order=2).closure
-        >>> unit_costs(pair, [subtraction_basis(2)] * 2, Neighbors()).largest.tolist()
-        [1.0, 0.5, 0.5, 0.25]
-        >>> unit_costs(pair, [subtraction_basis(2)] * 2, Neighbors("replace")).largest.tolist()
-        [0.0, 2.0, 2.0, 1.0]
     """
     if neighbors.has_public_total:
         from residualplanner.more.replacement.replacement_costs import ReplacementCosts  # a door

@@ -42,18 +42,6 @@ class Strategy:
             subtraction basis.
 
     Source: eq. (41).
-
-    Example:
-        >>> from residualplanner.method.bases.matrix import integer_basis
-        >>> from residualplanner.method.workload.attribute_sets import AttributeSets
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1)], attribute_count=2))
-        >>> bases = (integer_basis([[1, -1]], "given"), subtraction_basis(3), integer_basis([[2, -1]], "given"))
-        >>> strategy = varying_strategy(closure, [2, 3], bases, [0, 1, 2, 1], np.zeros(2))
-        >>> [basis.family for basis in strategy.of_attributes]
-        ['given', 'subtraction']
-        >>> [int(basis.matrix[0, 0]) for basis in (strategy.basis((0,), 0), strategy.basis((0, 1), 0))]
-        [1, 2]
     """
 
     closure: Closure

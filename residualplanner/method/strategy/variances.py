@@ -38,11 +38,6 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
     Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
         subtraction basis are closed forms.
     Source: eqs. (27) and (28).
-
-    Example:
-        >>> numbers = residual_numbers([subtraction_basis(4)], [Identity()], [[True]])
-        >>> numbers.pcost, numbers.present, numbers.absent
-        (array([0.75]), array([[0.75]]), array([[0.0625]]))
     """
     wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
     factors: dict[tuple[int, int], tuple[float, float]] = {}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from residualplanner.ground.checks import FloatArray, is_data, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import COUNTS, JOIN, query_text, suggestion
+from residualplanner.ground.words import COUNTS, JOIN, query_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, answered_jointly, require_joint, statistic_among, tied_kind
@@ -24,15 +24,6 @@ KIND_LIMIT = 2**15 - 1
 QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 #: A query as this library writes it: names, or a mapping, of which `Threshold` and `Among` are two.
 QueryKey = tuple[str, ...] | Mapping[str, Kind]
-#: The name of a kind of query, and how the kind is written.
-_KINDS = {
-    **{name.lower(): f"{name}()" for name in ("Identity", "Prefix", "Range", "Sum", "Mean")},
-    "hierarchy": "Hierarchy(...)",
-    "custom": "Custom(...)",
-    "threshold": "Threshold(names, at_least)",
-    "selection": "Selection(labels)",
-    "quantiles": "Quantiles(0.5)",
-}
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
 
@@ -118,9 +109,7 @@ def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
         problem = f"the kind of query on {name!r} must be one such as Identity() or Prefix()"
-        word = kind.__name__ if isinstance(kind, type) else kind
-        word = word.lower() if isinstance(word, str) else word
-        raise WorkloadError(f"{problem}, got {value_text(kind)}{suggestion(word, _KINDS)}")
+        raise WorkloadError(f"{problem}, got {value_text(kind)}")
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:

@@ -1,7 +1,5 @@
 """The least maximum of variances, with a bound below all other noise and an honest gap; the closed form of sums."""
 
-import math
-
 import cvxpy
 import numpy as np
 import pytest
@@ -13,8 +11,8 @@ import dense
 import residualplanner as rp
 from residualplanner import Domain, Workload, marginals, select
 from residualplanner import pcost as budget_of
-from residualplanner.method.noise.choice import NoiseChoice, minimize_weighted_variance
 from residualplanner.method.noise.minimax import minimize_maximum_variance
+from residualplanner.method.noise.noise_problem import NoiseChoice, minimize_weighted_variance
 from strategies import cases
 
 Problem = tuple[np.ndarray, np.ndarray, float]
@@ -159,54 +157,6 @@ def test_symmetry_changes_the_work_and_not_the_optimum(sizes, up_to, extra):
     workload = workload + Workload(domain, extra) if extra else workload
     queries = [tuple(domain.names.index(name) for name in query) for query in workload]
     require_optimum_over_all_sets(workload, queries)
-
-
-@pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf, None, True, "1"])
-def test_bad_numbers_are_refused(number):
-    for find in (
-        lambda: solved((np.ones(1), np.eye(1), number)),
-        lambda: minimize_weighted_variance([1], [1], pcost=number),
-    ):
-        with pytest.raises(rp.errors.BudgetError, match="pcost must be positive and finite"):
-            find()
-    with pytest.raises(rp.errors.BudgetError, match="gap must be positive and finite"):
-        solved((np.ones(1), np.eye(1), 1.0), gap=number)
-
-
-@pytest.mark.parametrize(
-    ("p", "matrix", "start", "message"),
-    [
-        ([1.0], [[1.0, 1.0]], None, r"variance_coefficient must be \(q, 1\) with q >= 1, got \(1, 2\)"),
-        ([1.0], np.empty((0, 1)), None, "with q >= 1"),
-        ([0.0], [[1.0]], None, "pcost_coefficient must be positive"),
-        ([[1.0, 0.0], [1.0, 0.0]], [[1.0, 1.0]], None, "pcost_coefficient must be positive"),
-        ([[1.0, -1.0], [1.0, 2.0]], [[1.0, 1.0]], None, "pcost_coefficient must be positive"),
-        ([1.0], [[-1.0]], None, "at least 0 and finite in every entry"),
-        ([1.0], [[math.nan]], None, "at least 0 and finite in every entry"),
-        ([1.0, 1.0], [[1.0, 0.0]], None, "every base mechanism must matter to some query"),
-        ([1.0], [[1.0]], [0.0], "start must hold 1 positive weights"),
-        ([1.0], [[1.0]], [1.0, 1.0], "start must hold 1 positive weights"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(p, matrix, start, message):
-    with pytest.raises(ValueError, match=message):
-        solved((p, matrix, 1.0), start=start)
-
-
-@pytest.mark.parametrize(
-    ("p", "v", "message"),
-    [
-        ([1.0, 2.0], [1.0], "one weight per base mechanism: got 2 coefficients and 1 weights"),
-        ([1.0, 0.0], [1.0, 1.0], "must be positive in every entry"),
-        ([1.0, 1.0], [1.0, -1.0], "must be positive in every entry"),
-        ([1.0, math.nan], [1.0, 1.0], "pcost_coefficient must be finite in every entry"),
-        ([1.0], [math.inf], "variance_weight must be finite in every entry"),
-        ([[1.0]], [[1.0]], "pcost_coefficient must have 1 axes, got 2"),
-    ],
-)
-def test_weights_of_a_sum_that_do_not_fit_are_refused(p, v, message):
-    with pytest.raises(ValueError, match=message):
-        minimize_weighted_variance(p, v, pcost=1.0)
 
 
 def crowded_problem(seed: int, *, answers: int) -> Problem:

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.method.plan import error_table
 
 DOMAIN = rp.Domain({"a": 3, "b": ["x", 'say "y"'], "c": 4, "d, e": 5})
 QUERIES = [("c", "a"), {"d, e": rp.Prefix(), "b": rp.Identity()}, {"c": rp.Range(), "a": rp.Identity()}]
@@ -16,7 +15,7 @@ WITH_TARGETS = rp.select(
 
 @pytest.fixture(params=[1, 5, 10**6])
 def _rows(request, monkeypatch):
-    monkeypatch.setattr(error_table, "_ROWS", request.param)
+    monkeypatch.setattr("residualplanner.method.plan.error_table._ROWS", request.param)
 
 
 @pytest.mark.usefixtures("_rows")

@@ -19,8 +19,19 @@ import dense
 import residualplanner as rp
 from random_plans import basis_of
 from residualplanner import Attribute, Custom, Domain, Hierarchy, Plan, Workload, load_plan, marginals, select, zcdp
-from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
-from saved_plans import DOMAIN, changes, forge, placed, read, removed, require_equal, small_plan, write
+from saved_plans import (
+    DOMAIN,
+    changes,
+    forge,
+    placed,
+    plan_from_archive,
+    plan_to_archive,
+    read,
+    removed,
+    require_equal,
+    small_plan,
+    write,
+)
 from strategies import noise_of
 
 Archive = tuple[dict[str, Any], dict[str, np.ndarray]]

@@ -14,8 +14,16 @@ import residualplanner as rp
 from random_plans import basis_of, plans
 from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, load_plan, marginals, pcost
 from residualplanner import select as selected
-from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
-from saved_plans import DOMAIN, require_equal, require_equal_bases, small_plan, through_a_file
+from saved_plans import (
+    DOMAIN,
+    plan_from_archive,
+    plan_hash,
+    plan_to_archive,
+    require_equal,
+    require_equal_bases,
+    small_plan,
+    through_a_file,
+)
 from strategies import cases
 
 MaxVariance, SumOfVariances, Targets = rp.losses.MaxVariance, rp.losses.SumOfVariances, rp.losses.Targets

@@ -204,7 +204,7 @@ WORKLOAD, BUDGET, POSITIVE = rp.errors.WorkloadError, rp.errors.BudgetError, "mu
     ("margins", "error", "message"),
     [
         *((margins, WORKLOAD, "there are no targets; name a query") for margins in ({}, [])),
-        ({("a", "b", "c"): 5}, WORKLOAD, r"the target of \('a', 'b', 'c'\) is for a query that is not in the work"),
+        ({("a", "b", "c"): 5}, WORKLOAD, r"targets name \('a', 'b', 'c'\), a query that is not in the work"),
         ([({"a": Prefix()}, 5)], WORKLOAD, "is not in the workload; add it to the workload"),
         ({("x",): 5}, rp.errors.DomainError, "x"),
         ({("a", "b"): 5, ("b", "a"): 6}, WORKLOAD, "targets name one query twice"),

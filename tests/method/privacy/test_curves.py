@@ -12,8 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.method.privacy._exact import working_digits
-from residualplanner.method.privacy.curves import mills_ratio
+from residualplanner.method.privacy.curves import mills_ratio, working_digits
 
 CLOSE = mpmath.mpf("1e-9")
 ZCDP, GDP = rp.privacy.ZCDP, rp.privacy.GDP

@@ -140,7 +140,7 @@ def test_kinds_are_of_their_attributes_also_where_workloads_are_joined():
     ("query", "message"),
     [
         ({"a": Custom([[1, 1]])}, "the matrix for 'a' must have a column for each of its 3 values, it has 2"),
-        ({"a": Custom([[1, 0, 0]])}, "the values 1, 2 are in no row"),
+        ({"a": Custom([[1, 0, 0]])}, "the closest one gives 1 the weight 0; add rows"),
         (
             {"a": Custom([[5, 5, 5]])},
             "gives nothing but the total of 'a'; leave the attribute out of the query instead",
