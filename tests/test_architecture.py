@@ -61,8 +61,8 @@ DOORS: dict[str, set[str]] = {
 }
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
-    ("method.plan.select",): (48, 9_870),
-    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (108, 19_900),
+    ("method.plan.select",): (49, 9_570),
+    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (94, 17_450),
 }
 #: The one module that imports others by their names, which stand in a table: those that open a form of records each.
 OPENING = "residualplanner.gate.sources.opening"

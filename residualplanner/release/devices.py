@@ -34,10 +34,6 @@ class Device:
         memory: how many bytes of answers are kept on it from one batch to the next.
         batch_factor: how many times as many cells as on the host are computed at a time.
         tables: how tables follow from residuals on it; called as ``tables_of_residuals`` is.
-
-    Example:
-        >>> HOST.to_host(HOST.put(np.array([1.0, 2.0])))
-        array([1., 2.])
     """
 
     name: str

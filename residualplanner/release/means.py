@@ -25,6 +25,7 @@ Ratio = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
 def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
     """D / C, and its standard error to first order; NaN where C is not above 0.  Source: eq. (118)."""
     above, below, of_above, of_below, covariance = ratio
+    # D / C - t is (D - t C) / C: to first order its error is that of D - t C, with t = D / C, over C.
     divisor = np.where(below > 0, below, np.nan)
     found = above / divisor
     of_difference = of_above - 2 * found * covariance + found**2 * of_below  # that of D - t C

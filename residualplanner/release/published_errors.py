@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from residualplanner.ground.checks import FloatArray, require_type
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import frame_html
@@ -70,14 +68,8 @@ class PublishedErrors:
             root mean square error; ``simulations``.
         """
         errors = self.plan.errors()
-        return errors.assign(
-            rmse=self.rmse,
-            rmse_simulation_error=self.rmse_simulation_error,
-            bias=self.bias,
-            bias_simulation_error=self.bias_simulation_error,
-            std_err_unbiased=errors["std_err"],
-            simulations=np.full(len(errors), self.simulations),
-        )[list(PUBLISHED_ERRORS)]
+        own = {name: getattr(self, name) for name in PUBLISHED_ERRORS if name not in errors and hasattr(self, name)}
+        return errors.assign(std_err_unbiased=errors["std_err"], **own)[list(PUBLISHED_ERRORS)]
 
 
 def require_errors_of(plan: Plan, product: Product, errors: PublishedErrors) -> None:

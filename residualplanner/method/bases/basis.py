@@ -228,6 +228,7 @@ class Basis(ABC):
             return present, absent
         form, u = kind.augmented_gram(self.size), np.concatenate([[1.0], self.u])
         absent = float(u @ form @ u)  # the border of the form is for the constant parts of rows, on which only u acts
+        # The trace of G^T (W^T W) G is the sum of the squared lengths of the rows of W G.
         present = float((self.present_parts(form[1:, 1:], 1) * self._spread).sum())
         return max(present, self._least * absent) / rows, max(absent, self._least_absent * present) / rows
 
@@ -250,6 +251,7 @@ class Basis(ABC):
 
         Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
+        # W = c 1^T + D, and 1^T u = 1: W u = c + D u, while 1^T G = 0, so that W G = D G loses no digits to c.
         rows, constant = kind.centered(self.size)
         absent = constant + rows.apply(self.u, 0)
         return np.outer(absent, absent), self._products(rows)

@@ -86,8 +86,7 @@ def checked_rule(name: str, values: Values, word: str, rule: Rule | Label) -> Ru
     if isinstance(rule, str) and rule in ("error", "drop"):
         return "error" if rule == "error" else "drop"
     label = rule.label if isinstance(rule, Into) else rule
-    plain = plain_label(label)
-    code = values.code_of_label(label if plain is None else plain)
+    plain, code = plain_label(label), values.code_of_label(_plain(label))
     if code is not None:
         return Into(code if isinstance(values, Codes) else values.labels[code])
     is_misspelled_word = isinstance(rule, str) and rule.casefold() in ("error", "drop")

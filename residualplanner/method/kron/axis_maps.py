@@ -216,6 +216,7 @@ def _rebuilding_matrix(size: int) -> FloatArray:
 
 
 def _subtract(stack: Array, out: Array) -> None:
+    # A row of Sub is 1 for the first value, and -1 for one of the others: differences, without a product.
     turned = namespace(stack).matrix_transpose(stack)
     subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
 

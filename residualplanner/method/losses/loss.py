@@ -32,20 +32,6 @@ RULES: dict[str, Callable[[Workload], FloatArray]] = {
 GIVEN = "given"
 
 
-def importance_of(workload: Workload, weights: Weights) -> FloatArray:
-    """How much each query's average cell variance counts, (q,): by rule or given, times the workload's own weights.
-
-    Variances of sums are measured in units of the largest amount, squared: see `Workload.scales`.
-    """
-    with np.errstate(over="ignore"):
-        importance: FloatArray = given_weights(workload, weights) * workload.weights / workload.scales**2
-    if not np.isfinite(importance).all():
-        raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
-    if not (importance > 0).any():
-        raise WorkloadError("all weights are 0; at least one query must matter")
-    return importance
-
-
 def given_weights(workload: Workload, weights: Weights) -> FloatArray:
     """The weight of each query, (q,), without the workload's own."""
     if isinstance(weights, str):
@@ -125,7 +111,15 @@ class Loss:
         WorkloadError where weights do not fit the workload, are not finite, negative or all 0, or where the loss is not
         known.
         """
-        return importance_of(workload, "equal" if self.weights is None else self.weights)
+        given = given_weights(workload, "equal" if self.weights is None else self.weights)
+        with np.errstate(over="ignore"):
+            # Errors of sums of amounts are measured in units of the largest one: variances in its square.
+            importance: FloatArray = given * workload.weights / workload.scales**2
+        if not np.isfinite(importance).all():
+            raise WorkloadError("weights are too large: times the workload's own weights, they must be finite")
+        if not (importance > 0).any():
+            raise WorkloadError("all weights are 0; at least one query must matter")
+        return importance
 
     def basis_importance(self, workload: Workload, importance: FloatArray) -> FloatArray:
         """How much each query's average cell variance counts when bases are chosen, from `importance` (q,), (q,)."""

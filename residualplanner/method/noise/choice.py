@@ -47,6 +47,7 @@ class ChosenNoise:
 
         BudgetError where the noise is not positive and finite, or the loss at cost 1 is too large for a float.
         """
+        # The cost is a sum of p / s, and variances are sums of s: noise of 1/c times the size costs c times as much.
         with np.errstate(over="ignore", under="ignore"):
             noise_variance, loss = self.noise_variance / pcost, self.loss / pcost
         if not (np.isfinite(noise_variance) & (noise_variance > 0)).all():

@@ -151,6 +151,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     part = replace(problem, workload=problem.workload.take(limited), importance=importance[limited])
     if not (part.costs.largest > 0).any():
         raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
+    # Sets within the queries with targets are those of a closure of their own: nothing else adds to their variances.
     choice = least_maximum(part)
     own = closure.positions_of_sets(part.workload.closure)
     free = np.ones(len(closure), dtype=np.bool_)
@@ -162,6 +163,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     apart = np.where(importance == 0, 1 / problem.workload.scales**2, 0.0)
     weights = variance_weights(problem.workload, problem.numbers, apart)
     costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
+    # With cost 1 for the others, r / (1 - r) is the part r of the whole.
     noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
     # Measured together they may cost a little less than apart.
     cost = cost_upper_bound(problem.strategy, noise_variance, problem.neighbors)

@@ -18,7 +18,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.json import kind_from_json
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.strategy.strategy import Strategy
-from residualplanner.method.workload.attribute_sets import QueryBlock
+from residualplanner.method.workload.attribute_sets import QueryBlock, block_of_order
 from residualplanner.method.workload.query import KIND_LIMIT
 from residualplanner.method.workload.workload import Workload
 
@@ -59,7 +59,10 @@ def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray
     if set(arrays) != expected:
         raise FileFormatError("a plan must have the queries of each order, and no other arrays")
     kinds = tuple(_kind(kind) for kind in listed)
-    blocks = [_block(domain, len(kinds), arrays, order, stored=order in orders) for order in range(orders[-1] + 1)]
+    blocks = [
+        _block(domain, len(kinds), arrays, order) if order in orders else block_of_order((), order)
+        for order in range(orders[-1] + 1)
+    ]
     try:
         workload = Workload.from_blocks(domain, blocks, kinds, set_limit=set_limit)
     except WorkloadError as error:
@@ -85,12 +88,7 @@ def _kind(value: object) -> Kind:
     return kind_from_json(value)
 
 
-def _block(
-    domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], order: int, *, stored: bool
-) -> QueryBlock:
-    if not stored:
-        empty = np.empty((0, order))
-        return QueryBlock(empty.astype(np.int32), empty.astype(np.int16), np.empty(0))
+def _block(domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], order: int) -> QueryBlock:
     # A single number has no length; its shape is refused below.
     count = len(arrays[f"{QUERIES}weights_{order}"]) if arrays[f"{QUERIES}weights_{order}"].ndim else 0
     attributes = array_of(arrays, f"{QUERIES}attributes_{order}", np.dtype("<i4"), (count, order))

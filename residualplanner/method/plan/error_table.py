@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,11 +181,9 @@ ErrorFormat = Literal["csv", "parquet"]
 
 def error_format(path: PathLike) -> ErrorFormat:
     """The format of an error table, by the ending of its file; FileFormatError unless ".csv" or ".parquet"."""
-    match Path(path).suffix:
-        case ".csv":
-            return "csv"
-        case ".parquet":
-            return "parquet"
+    for ending in get_args(ErrorFormat):
+        if Path(path).suffix == f".{ending}":
+            return cast(ErrorFormat, ending)
     raise FileFormatError(f"{path} is not the name of an error table; end it in .csv or .parquet")
 
 

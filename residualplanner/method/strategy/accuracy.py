@@ -57,6 +57,7 @@ class Accuracy:
     def average_variances(self) -> FloatArray:
         """The variance of an average cell of every query, (q,).  Source: eqs. (11) and (40)."""
         variances = np.empty(len(self.workload))
+        # Noise of different base mechanisms is independent: their variances add up.
         for queries, sets, coefficients in self.pieces():
             variances[queries] = np.einsum("qs,qs->q", coefficients, self.noise[sets])
         return frozen(variances)

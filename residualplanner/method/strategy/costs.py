@@ -74,6 +74,8 @@ def unit_costs(closure: Closure, bases: Sequence[Basis], neighbors: Neighbors) -
         from residualplanner.more.replacement.replacement_costs import ReplacementCosts  # a door
 
         return ReplacementCosts(closure, bases, neighbors.cost_factor_up)
+    # A record has one entry in each factor of a table: the squared length of its column in a Kronecker product is the
+    # product of those of the factors, and one record has the longest columns of all attributes at once.
     pcost = np.array([float(basis.pcost) for basis in bases])
     return SummedCosts(closure.products(pcost), neighbors.cost_factor_up)
 

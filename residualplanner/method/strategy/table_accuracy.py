@@ -205,6 +205,7 @@ class TableAccuracy:
             return
         *others, last = constant
         basis = self.axes[last].basis
+        # By (26) a residual answer has the weights times W G where the attribute is in its set, times W u where not.
         total, values = np.split(self.axes[last].augmented_weights(weights, last), [1], axis=last)
         absent = np.expand_dims(np.moveaxis(values, last, -1) @ basis.u, last)
         yield from self._residual_weights(absent + total, others)

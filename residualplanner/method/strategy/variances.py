@@ -123,6 +123,8 @@ def variance_pieces(
     Source: eqs. (11) and (60): the variance of an average cell of Q is ``sum_A m_{Q,A} sigma_A**2``.
     """
     for queries, run in workload.runs(CHUNK):
+        # The part of A in a cell is the Kronecker product of W G over A and of W u over the other attributes of Q, so
+        # its variance is a product as well: of the factors present over A, and of the factors absent over the rest.
         absent, present = (factors[run.attributes, run.kinds] for factors in (numbers.absent, numbers.present))
         coefficients = subset_products(absent, present) * workload.joint_factors(run) ** 2
         yield queries, closure.subset_positions(run.attributes), coefficients

@@ -134,6 +134,7 @@ def subset_products(absent: ArrayLike, present: ArrayLike) -> FloatArray:
     """
     without, within = np.asarray(absent, dtype=np.float64), np.asarray(present, dtype=np.float64)
     products = np.ones((len(without), 1 << without.shape[1]))
+    # With one member more there are twice as many subsets: those that have it, after those that do not.
     for column in range(without.shape[1]):
         known = 1 << column
         np.multiply(products[:, :known], within[:, column, None], out=products[:, known : 2 * known])

@@ -182,15 +182,6 @@ def test_only_workloads_of_one_domain_can_be_added():
         operator.add(marginals(ABC, order=1), [("a",)])
 
 
-@pytest.mark.parametrize("width", [25, 40])
-def test_a_query_whose_closure_is_too_large_is_refused_when_its_closure_is_wanted(width):
-    domain = Domain({f"x{i}": 2 for i in range(width)})
-    workload = Workload(domain, [domain.names])
-    assert workload.cells.tolist() == [2.0**width]
-    with pytest.raises(rp.errors.WorkloadError, match="too large"):
-        _ = workload.closure
-
-
 shapes = st.lists(st.integers(1, 6), max_size=6)
 
 
