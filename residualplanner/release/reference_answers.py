@@ -71,7 +71,8 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
     for sets in sets_in_both(measured.groups, found.groups):
         own, reference = int(measured.groups.group[sets[0]]), int(found.groups.group[sets[0]])
         changes = reference_changes(measured.groups.bases[own], found.groups.bases[reference])
-        maps = _answer_map(measured.groups.bases[own], changes)
+        kept = (keeping(basis.answers) for basis in measured.groups.bases[own])
+        maps = ProductMap([matrix_map(changes[axis][0]) if axis in changes else each for axis, each in enumerate(kept)])
         spread = {axis: device.put(change) for axis, (_, change) in changes.items()}
         stored, divisor, rows = measured.stored(own), measured.divisor(own), measured.groups.row[sets]
         step = max(1, BATCH_CELLS // math.prod(measured.groups.answer_shapes[own]))
@@ -85,13 +86,6 @@ def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Integ
                 answers = device.to_host(mapped)
             found.put(part, answers)
     return found.answers()
-
-
-def _answer_map(own: Sequence[Basis], changes: Mapping[int, ReferenceChange]) -> ProductMap:
-    """R G along the axes whose basis is not the reference."""
-    return ProductMap(
-        [matrix_map(changes[axis][0]) if axis in changes else keeping(basis.answers) for axis, basis in enumerate(own)]
-    )
 
 
 def _spread(lower: Callable[[int], Array], spread: Mapping[int, Array], left_out: int, axes: Sequence[int]) -> Array:

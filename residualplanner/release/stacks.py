@@ -54,7 +54,7 @@ class Reconstructor:
         self._codes = basis_codes(self._bases)
         # Kept with the object, not with the module: maps hold the matrices of one plan's bases.
         self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}
-        self._table_map = lru_cache(_KEPT)(self._new_table_map)
+        self._table_map = lru_cache(_KEPT)(lambda *pairs: ProductMap([self._axis_map(*pair) for pair in pairs]))
 
     def stacks(
         self,
@@ -71,7 +71,7 @@ class Reconstructor:
         Source: eqs. (10), (13), (25) and (58).
         """
         trivial = self._closure.trivial[attributes]
-        for pattern in _patterns(trivial):
+        for pattern in np.unique(trivial, axis=0) if trivial.any() else trivial[:1]:
             rows = np.flatnonzero((trivial == pattern).all(axis=1))
             yield from self._stacks_of_pattern(attributes[rows], kinds[rows], names, rows, scratch)
 
@@ -88,11 +88,13 @@ class Reconstructor:
         groups = self._groups
         subsets = self._closure.subset_positions(attributes[:, kept])
         group, row = groups.group[subsets], groups.row[subsets]
-        for same in indices_of_numbers(_pair_numbers(group[:, -1], kinds)):
+        largest = group[:, -1]
+        number = largest if (kinds == kinds[:1]).all() else row_numbers(np.column_stack([largest, kinds]))
+        for same in indices_of_numbers(number):
             numbers = group[same[0]].tolist()
             divisors = [self._answers.divisor(number) for number in numbers]
             chosen = tuple(names[code] for code in kinds[same[0]].tolist())
-            maps = self._table_map(tuple(self._codes[attributes[same[0]]].tolist()), chosen)
+            maps = self._table_map(*zip(self._codes[attributes[same[0]]].tolist(), chosen, strict=True))
             cells = max(math.prod(maps.columns), math.prod(maps.rows))
             pieces = max(1, min(len(same), round(len(same) * cells / (BATCH_CELLS * self.device.batch_factor))))
             for part in np.array_split(same, pieces):
@@ -100,26 +102,10 @@ class Reconstructor:
                 tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
                 yield rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1))
 
-    def _new_table_map(self, codes: tuple[int, ...], kinds: tuple[Kind, ...]) -> ProductMap:
-        return ProductMap([self._axis_map(code, kind) for code, kind in zip(codes, kinds, strict=True)])
-
     def _axis_map(self, code: int, kind: Kind) -> AxisMap:
         if (code, kind) not in self._axis_maps:
             self._axis_maps[code, kind] = reconstruction_map(self._bases[int(np.argmax(self._codes == code))], kind)
         return self._axis_maps[code, kind]
-
-
-def _pair_numbers(group: NDArray[np.int64], kinds: NDArray[np.int16]) -> NDArray[np.int64]:
-    """A number for each row (m,), equal where both the ``group`` (m,) and all ``kinds`` (m, k) are."""
-    if (kinds == kinds[:1]).all():
-        return group
-    return row_numbers(np.column_stack([group, kinds]))
-
-
-def _patterns(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if not flags.any():
-        return flags[:1]
-    return np.unique(flags, axis=0)
 
 
 #: The bytes of an answer on a device.

@@ -151,7 +151,8 @@ class PlainRows(Kind):
 
     def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""
-        return bordered(self.gram(size) if weights is None else self.weighted_gram(weights, size))
+        # Of rows without a constant part the border of the augmented form is 0.
+        return np.pad(self.gram(size) if weights is None else self.weighted_gram(weights, size), ((1, 0), (1, 0)))
 
     def centered(self, size: int) -> Centered:
         """The kind itself."""
@@ -165,11 +166,6 @@ class PlainRows(Kind):
     def exchangeable_values(self, size: int) -> IntArray:
         """None: each value has a number of its own, (size,)."""
         return np.arange(size)
-
-
-def bordered(gram: FloatArray) -> FloatArray:
-    """A Gram matrix (n, n) as the augmented one, (1 + n, 1 + n), of rows without a constant part."""
-    return np.pad(gram, ((1, 0), (1, 0)))
 
 
 def statistic_among(kinds: Sequence[Kind]) -> int | None:
