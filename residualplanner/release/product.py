@@ -144,11 +144,8 @@ class Origin:
     def interval(self, margin: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The intervals of the unbiased estimates, cut at the counts that are possible.
 
-        An end that is impossible becomes the nearest possible count.  So every true count that the interval had is
-        still in it.
-
-        Args:
-            margin (q_1, .., q_k): of error of the unbiased estimates.
+        The ``margin`` (q_1, .., q_k) is the error of these estimates.  An end that is impossible becomes the nearest
+        possible count: so every true count that the interval had is still in it.
         """
         low, high = self.estimate - margin, self.estimate + margin
         return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)

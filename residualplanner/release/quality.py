@@ -89,23 +89,14 @@ class Quality:
             raise WorkloadError(f"suppress must be True or False, got {value_text(self.suppress)}")
 
     def variation(self, estimate: FloatArray, std_err: FloatArray) -> FloatArray:
-        """The coefficient of variation of each estimate, (n,), a fraction; nan where the estimate is 0.
-
-        Args:
-            estimate (n,): as published, in counts.
-            std_err (n,): in counts.
-        """
+        """The coefficient of variation of each published estimate (n,), a fraction; nan where that is 0, (n,)."""
         size = np.abs(estimate)
         found = np.full(size.shape, np.nan)
         np.divide(std_err, size, out=found, where=size > 0)
         return found
 
     def grades(self, variation: FloatArray) -> Any:
-        """A word for each coefficient of variation, (n,); nan is unreliable.
-
-        Args:
-            variation (n,): as fractions.
-        """
+        """A word for each coefficient of variation (n,), which are fractions; nan is unreliable, (n,)."""
         return np.select([variation < self.reliable, variation < self.usable], [RELIABLE, CAUTION], UNRELIABLE)
 
     @property

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from made_releases import any_release, rows_of_file
-from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
+from made_releases import NoiseRecord, any_release, rows_of_file
+from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
 
 DOMAIN = rp.Domain(
     {

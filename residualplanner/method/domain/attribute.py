@@ -212,12 +212,7 @@ class Attribute:
 
     @property
     def heading(self) -> str:
-        """What stands above its column for people: its title and unit, or its name if it has no title.
-
-        Example:
-            >>> Attribute("inc", 9, about=About(title="Income", unit="dollars")).heading
-            'Income, dollars'
-        """
+        """What stands above its column for people: its title and unit, or its name if it has no title."""
         about = self.about
         return ", ".join(filter(None, (about.title, about.unit))) if about.title else self.name
 

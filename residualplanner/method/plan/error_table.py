@@ -34,29 +34,18 @@ _ROWS = 2**17
 
 @dataclass(frozen=True, eq=False)
 class ErrorTable:
-    """The error table of all queries of a workload, of which any rows can be made.
-
-    Attributes:
-        workload: the queries.
-        accuracy: of them, with some noise.
-        level: the confidence level of the margins of error.
-        targets: for margins of error, if there are any.
-    """
+    """The error table of all queries of a workload, of which any rows can be made."""
 
     workload: Workload
-    accuracy: Accuracy
-    level: float
-    targets: Targets | None
+    accuracy: Accuracy  # of the queries, with some noise
+    level: float  # of confidence, of the margins of error
+    targets: Targets | None  # for margins of error, if there are any
 
     def __len__(self) -> int:
         return len(self.workload)
 
     def frame(self, first: int, last: int) -> "pd.DataFrame":
-        """The rows of the queries from one number on up to another, as ``Plan.errors`` describes.
-
-        Raises:
-            BudgetError: the level is not between 0 and 1.
-        """
+        """The rows of the queries from one number on up to another, as ``Plan.errors`` describes; errors as of that."""
         import pandas as pd
 
         rows, accuracy, factor = slice(first, last), self.accuracy, margin_factor(self.level)

@@ -207,12 +207,9 @@ class PrivacyClaim:
 
 
 def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None = None) -> PrivacyClaim:
-    """What may be claimed of all that a budget allows.
+    """What may be claimed of all that a budget, of a plan or a ledger, allows for neighbors.
 
-    Args:
-        budget: of a plan or a ledger.
-        neighbors: the data sets that it must not let anyone distinguish.
-        noise: the noise that is or will be drawn; by default discrete where the budget holds for that, else continuous.
+    Noise is by default discrete where the budget holds for that, else continuous.
 
     Example:
         >>> from residualplanner.method.privacy import gdp

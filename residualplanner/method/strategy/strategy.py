@@ -194,14 +194,9 @@ def _spans(starts: IntArray, chosen: IntArray) -> IntArray:
 
 
 def constant_strategy(closure: Closure, bases: Sequence[Basis]) -> Strategy:
-    """The strategy in which every attribute has one basis in all sets.
+    """The strategy in which every attribute has one basis, of ``bases`` (d,), in all sets of a closure.
 
-    Args:
-        closure: the sets that are measured.
-        bases (d,): of the attributes.
-
-    Raises:
-        WorkloadError: there are more or fewer bases than attributes.
+    WorkloadError where there are more or fewer bases than attributes.
     """
     if len(bases) != closure.attribute_count:
         raise WorkloadError(f"one basis for each attribute: got {len(bases)} for {closure.attribute_count} attributes")
@@ -227,15 +222,8 @@ def varying_strategy(
 ) -> Strategy:
     """The strategy with the given basis of every factor; all attributes but those with the subtraction basis vary.
 
-    Args:
-        closure: the sets that are measured.
-        sizes (d,): how many values each attribute has; those in no set get the subtraction basis.
-        bases: the distinct bases.
-        of_factor (factors,): which of them each factor has.
-        messages (values,): as of `Strategy`.
-
-    Raises:
-        WorkloadError: as for `Strategy`.
+    Of attributes there are ``sizes`` (d,): those in no set get the subtraction basis.  ``of_factor`` (factors,) says
+    which of the distinct ``bases`` each factor has; messages (values,), and errors, are those of `Strategy`.
     """
     numbers = np.array(of_factor, dtype=np.int64)
     _require_numbers(bases, numbers, len(closure.attribute_of_factor), "factors")

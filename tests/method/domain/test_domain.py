@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from column_codes import Into
+from made_releases import any_release
 from residualplanner import About, Attribute, Bins, Domain
-from residualplanner.method.domain.domain import omission_of
 
 reproducible = settings(derandomize=True, deadline=None)
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -203,7 +203,7 @@ def test_json_that_is_no_domain_is_refused(value, message):
 def test_the_sentence_names_every_attribute_that_leaves_records_out_and_no_other():
     for unknown, missing in product(["error", "drop", "Other"], repeat=2):
         domain = Domain({"income": Attribute("income", 9, unknown=unknown, missing=missing), "sex": 2})
-        sentence = omission_of(domain)
+        sentence = any_release(rp.select(rp.marginals(domain, order=1), budget=rp.pcost(1))).noise.omission
         assert ("without a value of 'income'" in sentence) == (missing == "drop")
         assert ("with a value outside the declared ones of 'income'" in sentence) == (unknown == "drop")
         assert ("the total included" in sentence) == ("drop" in (unknown, missing))
