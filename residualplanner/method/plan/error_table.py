@@ -34,12 +34,19 @@ _ROWS = 2**17
 
 @dataclass(frozen=True, eq=False)
 class ErrorTable:
-    """The error table of all queries of a workload, of which any rows can be made."""
+    """The error table of all queries of a workload, of which any rows can be made.
+
+    Attributes:
+        workload: the queries.
+        accuracy: of them, with some noise.
+        level: the confidence level of the margins of error.
+        targets: for margins of error, if there are any.
+    """
 
     workload: Workload
-    accuracy: Accuracy  # of the queries, with some noise
-    level: float  # of confidence, of the margins of error
-    targets: Targets | None  # for margins of error, if there are any
+    accuracy: Accuracy
+    level: float
+    targets: Targets | None
 
     def __len__(self) -> int:
         return len(self.workload)

@@ -45,7 +45,7 @@ _INDEX = {"query": TEXT, "kinds": TEXT, "cells": INTEGER, "name": TEXT, "file": 
 _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
 
-@hides("cells_of", "chunks", "described", "estimate", "home")
+@hides("cells_of chunks described estimate file_of has_intervals home intervals")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
     """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up.
