@@ -10,19 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from residualplanner.ground.checks import frozen
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, require_size
 from residualplanner.method.queries.rows import (
     ENTRY_LIMIT,
+    closest_to_ones,
     is_text,
     require_more_than_total,
-    require_total,
 )
 
 #: Every entry is at most this in size, and the largest of every row at least its inverse: so far do squares reach.
 LARGEST_ENTRY = 1e15
+#: The largest distance from 1 of the weight of a value in the total that the rows give.
+_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -80,8 +82,12 @@ class Custom(Kind):
             problem = f"the matrix for {attribute.name!r} must have a column for each of its {attribute.size} values"
             raise WorkloadError(f"{problem}, it has {self.weights.shape[1]}")
         require_more_than_total(self.weights, attribute, "the matrix")
-        if not self._gives_the_total:
-            require_total(self.weights, attribute, "the matrix")
+        worst = int(np.abs(self._closest_to_ones - 1).argmax())
+        closest = float(self._closest_to_ones[worst])
+        if not abs(closest - 1) <= _TOLERANCE:
+            problem = f"no combination of the rows of the matrix gives every value of {attribute.name!r} the weight 1"
+            found = f"the closest one gives {attribute.value_labels[worst]!r} the weight {closest:.3g}"
+            raise WorkloadError(f"{problem}: {found}; add rows that hold the rest, or a row of ones")
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """The labels of the rows, (q,)."""
@@ -104,13 +110,8 @@ class Custom(Kind):
         return W.shape, W.indptr.tobytes(), W.indices.tobytes(), W.data.tobytes(), self.row_labels
 
     @cached_property
-    def _gives_the_total(self) -> bool:
-        """Whether the rows give the total, which the attribute does not affect but for the message."""
-        try:
-            require_total(self.weights, Attribute("values", self.weights.shape[1]), "the matrix")
-        except WorkloadError:
-            return False
-        return True
+    def _closest_to_ones(self) -> FloatArray:
+        return closest_to_ones(self.weights)
 
 
 def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:

@@ -18,8 +18,6 @@ from residualplanner.method.kron import SameArray, namespace, sparse_product
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
-#: The largest distance of the nearest combination of the rows from the row of ones.
-_TOLERANCE = 1e-8
 #: Rows whose entries differ by no more than this, relative, are multiples of the row of ones, but for rounding.
 _EVEN = 1e-13
 #: Eigenvalues of the rows' Gram matrix, all of length 1, below this fraction of the largest count as 0.
@@ -155,29 +153,24 @@ def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: st
         raise WorkloadError(f"{problem}; leave the attribute out of the query instead")
 
 
-def require_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
-    """Raise WorkloadError unless the row of ones is a combination of the rows W (q, n), none of them all 0.
+def closest_to_ones(W: sparse.csr_array) -> FloatArray:
+    """The combination of the rows W (q, n), none of them all 0, that is closest to the row of ones, (n,).
 
-    Or where rows overlap so much that the check would take minutes; with a constant row none is needed.  ``words`` name
-    the rows in the message.
+    WorkloadError where rows overlap so much that it would take minutes; with a constant row it is ones.
 
     Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
     """
+    closest = np.ones(W.shape[1])
     if _constant_rows(W).any():
-        return
-    closest = np.empty(W.shape[1])
+        return closest
     for rows, columns in _parts(W):
         if not _cost(len(rows), len(columns)) <= _QUICK:
             raise WorkloadError(
-                f"{words} of {attribute.name!r} is too large to check whether its rows give every value the "
-                f"weight 1: {len(rows):,} of them share {len(columns):,} values; add a row of ones"
+                "the matrix is too large to check whether its rows give every value the weight 1: "
+                f"{len(rows):,} of them share {len(columns):,} values; add a row of ones"
             )
-        closest[columns] = _closest_to_ones(W[rows][:, columns])
-    worst = int(np.abs(closest - 1).argmax())
-    if not abs(closest[worst] - 1) <= _TOLERANCE:
-        problem = f"no combination of the rows of {words} gives every value of {attribute.name!r} the weight 1"
-        found = f"the closest one gives {attribute.value_labels[worst]!r} the weight {closest[worst]:.3g}"
-        raise WorkloadError(f"{problem}: {found}; add rows that hold the rest, or a row of ones")
+        closest[columns] = _projected_ones(W[rows][:, columns])
+    return closest
 
 
 def is_text(label: object) -> bool:
@@ -233,12 +226,14 @@ def _parts(W: sparse.csr_array) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def _cost(rows: int, columns: int) -> float:
-    """How many multiplications `_closest_to_ones` takes, up to a factor."""
+    """How many multiplications `_projected_ones` takes, up to a factor."""
     return float(columns) * min(rows, columns) ** 2 * (4 if rows < columns else 1)
 
 
-def _closest_to_ones(W: sparse.csr_array) -> FloatArray:
+def _projected_ones(W: sparse.csr_array) -> FloatArray:
     """The combination of the rows that is closest to the row of ones, (n,)."""
+    if not W.shape[0]:  # values that are in no row
+        return np.zeros(W.shape[1])
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
     # The projection on the row space; rows of unit length, so that none is lost beside large ones.
