@@ -41,7 +41,7 @@ _FULL_RANK = (Identity(), Prefix(), Range())
 
 
 @hides(
-    "after_noise before_noise has_equal_variances integer_maps is_symmetric largest_entry noise_values "
+    "after_noise before_noise farthest_pair has_equal_variances integer_maps is_symmetric largest_entry noise_values "
     "present_parts random_pair reconstruction_transposed spans_rows takes_differences value_groups"
 )
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,6 +150,13 @@ class Basis(ABC):
 
         For every two values there is a pair of no smaller lengths and no larger product.  Source: eq. (37).
         """
+
+    @property
+    def farthest_pair(self) -> FloatArray:
+        """Of all these the one whose columns are the farthest apart, (1, 3)."""
+        from residualplanner.more.replacement.extreme_pairs import farthest  # a door
+
+        return farthest(self.extreme_pairs)
 
     @property
     def random_pair(self) -> tuple[float, float]:

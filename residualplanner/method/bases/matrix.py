@@ -121,6 +121,13 @@ class MatrixBasis(Basis):
 
         return pairs_of_columns(self._floats, _CHUNK)
 
+    @cached_property
+    def farthest_pair(self) -> FloatArray:
+        """Without the others, of which there may be many."""
+        from residualplanner.more.replacement.extreme_pairs import farthest_columns  # a door
+
+        return farthest_columns(self._floats, _CHUNK)
+
     @property
     def before_noise(self) -> AxisMap:
         """B, in floating point."""

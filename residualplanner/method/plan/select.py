@@ -100,7 +100,9 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     require_workload("select", workload)
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
-    measured = _measured(workload, goal.basis_importance(workload, importance), bases, for_maximum=goal.is_of_maximum)
+    important = goal.basis_importance(workload, importance)
+    how = {"for_maximum": goal.is_of_maximum, "replaced": notion.has_public_total}
+    measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
         problem = replace(problem, by_set=_search_by_set(problem, goal))
@@ -199,16 +201,14 @@ def _distance(goal: Loss, found: ChosenNoise, cost: float, known: float | str | 
     return math.ceil((math.sqrt(max(excess, 1.0)) - 1) * _DIGITS) / _DIGITS if excess < math.inf else math.inf
 
 
-def _measured(
-    workload: Workload, importance: FloatArray, bases: Bases | None, *, for_maximum: bool
-) -> tuple[Basis, ...]:
+def _measured(workload: Workload, importance: FloatArray, bases: Bases | None, **how: bool) -> tuple[Basis, ...]:
     """The basis of every attribute: of one count per value the subtraction basis, which is the best for these."""
     bases = "optimal" if bases is None else bases
     if isinstance(bases, str) and bases == "optimal" and all(kind.is_identity for kind in workload.kinds):
         return tuple(subtraction_basis(size) for size in workload.domain.sizes)
     from residualplanner.more.searches.basis_options import bases_for  # a door
 
-    return bases_for(workload, importance, bases, for_maximum=for_maximum)
+    return bases_for(workload, importance, bases, **how)
 
 
 def spendable(budget: Budget) -> float:

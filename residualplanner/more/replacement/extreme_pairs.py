@@ -35,17 +35,33 @@ def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
 
     At most so many products are held at a time as the chunk.
     """
+    found = np.empty((0, 3))
+    for table in _tables_of_columns(columns, chunk):
+        found = extreme_pairs(np.concatenate([found, table]))
+    return found
+
+
+def farthest_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
+    """Of these pairs the one whose columns are the farthest apart, (1, 3)."""
+    return farthest(np.concatenate([farthest(table) for table in _tables_of_columns(columns, chunk)]))
+
+
+def farthest(pairs: FloatArray) -> FloatArray:
+    """Of ``pairs`` (m, 3) that of the largest distance, (1, 3)."""
+    return pairs[[int((pairs @ [1.0, 1.0, -2.0]).argmax())]]
+
+
+def _tables_of_columns(columns: NDArray[np.float64], chunk: int) -> Iterator[FloatArray]:
+    """All pairs of different columns as above, some at a time, (k, 3)."""
     lengths, size = (columns * columns).sum(axis=0), columns.shape[1]
     lost = 0.0 if lengths.max() < EXACT else (len(columns) + 4) * _ULP * float(lengths.max())
-    step, found = max(1, chunk // size), np.empty((0, 3))
-    for start in range(0, size, step):
+    step = max(1, chunk // size)
+    for start in range(0, size - 1, step):
         rows = np.arange(start, min(start + step, size))
         products = columns[:, rows].T @ columns[:, start:] - lost
         first, second = np.nonzero(np.arange(start, size) > rows[:, None])
         own, other = lengths[rows[first]], lengths[start:][second]
-        table = np.column_stack([np.maximum(own, other), np.minimum(own, other), products[first, second]])
-        found = extreme_pairs(np.concatenate([found, table]))
-    return found
+        yield np.column_stack([np.maximum(own, other), np.minimum(own, other), products[first, second]])
 
 
 def pairs_of_layers(layers: Sequence[Layer], lost: float) -> FloatArray:

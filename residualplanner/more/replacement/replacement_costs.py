@@ -48,7 +48,7 @@ class ReplacementCosts:
         """
         opposite = np.zeros(len(self.bases))
         for i in self._occurring.tolist():
-            opposite[i] = max(0.0, -self.bases[i].extreme_pairs[:, 2].min() / self._longest[i])
+            opposite[i] = max(0.0, -self._pairs[i][:, 2].min() / self._longest[i])
         costs = [np.zeros(len(self.closure.blocks[0]))]
         for block in self.closure.blocks[1:]:
             costs.append(2 * self._longest[block].prod(axis=1) * (1 + opposite[block].max(axis=1)))
@@ -64,7 +64,7 @@ class ReplacementCosts:
         """The mean of all ways, in which everything but the total costs something, and the most different records."""
         mean, most = np.ones((3, len(self.bases))), np.ones((3, len(self.bases)))
         for i in self._occurring.tolist():
-            pairs, (square, product) = self.bases[i].extreme_pairs, self.bases[i].random_pair
+            pairs, (square, product) = self._pairs[i], self.bases[i].random_pair
             mean[:, i] = square, square, product
             most[:, i] = pairs[pairs[:, 2].argmin()]
         return np.array([mean, most])
@@ -124,11 +124,19 @@ class ReplacementCosts:
         return np.array(found)
 
     @cached_property
+    def _pairs(self) -> dict[int, FloatArray]:
+        """The pairs of columns of each attribute that occurs which may be of the costliest records, (t, 3)."""
+        combined = {attribute for block in self.closure.blocks[2:] for attribute in np.unique(block).tolist()}
+        every = {i: self.bases[i] for i in self._occurring.tolist()}
+        # Those of attributes in no set with another one cost what they are apart.
+        return {i: basis.extreme_pairs if i in combined else basis.farthest_pair for i, basis in every.items()}
+
+    @cached_property
     def _states(self) -> dict[int, FloatArray]:
         """For each attribute that occurs all that may be of it in a way, (s, 3)."""
         states = {}
         for i in self._occurring.tolist():
-            pairs = self.bases[i].extreme_pairs
+            pairs = self._pairs[i]
             states[i] = np.vstack([np.full((1, 3), self._longest[i]), pairs, pairs[:, [1, 0, 2]]])
         return states
 
@@ -166,7 +174,7 @@ class ReplacementCosts:
             table = self._table(precision, classes) if len(counts) <= _CLASSES else None
             if table is not None:
                 firsts = attributes[np.unique(numbers, return_index=True)[1]].tolist()
-                pairs = [self.bases[first].extreme_pairs for first in firsts]
+                pairs = [self._pairs[first] for first in firsts]
                 every = zip(pairs, self._longest[firsts].tolist(), counts.tolist(), table.shape, strict=True)
                 yield classes, table, list(itertools.starmap(ReplacementOptions.of, every))
                 if all(map(are_few, pairs, counts.tolist())):

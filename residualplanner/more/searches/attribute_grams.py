@@ -120,6 +120,17 @@ class AttributeGrams:
         present = np.einsum("kij,ij->k", self.grams[:, 1:, 1:], form)
         return present, np.einsum("i,kij,j->k", augmented, self.grams, augmented)
 
+    def gram_of_rows(self, weights: Sequence[FloatArray]) -> NDArray[np.float64]:
+        """The Gram matrix of the rows of all kinds without their constants, with weights (rows,) each, (g, g)."""
+        pairs = zip(self.own, weights, strict=True)
+        form = np.sum([kind.centered(self.size).rows.weighted_gram(each, self.size) for kind, each in pairs], axis=0)
+        return np.asarray(self._spread.T @ (self._spread.T @ form).T)
+
+    def variances(self, kind: int, form: NDArray[np.float64]) -> FloatArray:
+        """What the rows of a kind without their constants make of a form (g, g) on the groups, (rows,)."""
+        rows = self._kind(kind).centered(self.size).rows
+        return np.asarray(np.maximum(rows.row_forms(self._spread @ (self._spread @ form).T), 0.0))
+
     def real_factors(self, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors s and t of every row of a kind for a basis in real numbers, (2, rows)."""
         return self._factors_of_rows(kind, *forms_of_found(found))
@@ -170,9 +181,8 @@ class AttributeGrams:
 
     def _factors_of_rows(self, kind: int, u: FloatArray, form: NDArray[np.float64]) -> FloatArray:
         rows, constant = self._kind(kind).centered(self.size)
-        spread = self._spread
-        absent = (constant + rows.apply(spread @ u, 0)) ** 2
-        return np.stack([absent, np.maximum(rows.row_forms(spread @ (spread @ form).T), 0.0)])
+        absent = (constant + rows.apply(self._spread @ u, 0)) ** 2
+        return np.stack([absent, self.variances(kind, form)])
 
 
 #: Makes the Gram matrices of some kinds of a workload, by their numbers, on attributes of a size.
@@ -220,7 +230,11 @@ def plain_grams(workload: Workload, size: int, kinds: tuple[int, ...]) -> Attrib
             "inside one another or apart, and one basis for all sets; leave out queries that overlap, or "
             "'optimal_by_set'"
         )
-    own = tuple(workload.kinds[code] for code in kinds)
+    return grams_of_kinds(size, kinds, tuple(workload.kinds[code] for code in kinds))
+
+
+def grams_of_kinds(size: int, kinds: tuple[int, ...], own: tuple[Kind, ...]) -> AttributeGrams:
+    """The same of kinds that are ``own``, whatever they are numbered by."""
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
     order = np.argsort(first)

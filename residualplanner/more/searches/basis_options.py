@@ -19,6 +19,7 @@ from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.select import Bases
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.replacement.one_way import one_way_problems
 from residualplanner.more.searches.attribute_grams import plain_grams, searched_attributes
 from residualplanner.more.searches.basis_choice import choose_bases
 from residualplanner.more.searches.joint_choice import choose_bases_for_maximum
@@ -36,15 +37,22 @@ _CONDITION = 1e8
 _TOLERANCE = 1e-10
 
 
-def bases_for(workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool) -> tuple[Basis, ...]:
+def bases_for(
+    workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool, replaced: bool
+) -> tuple[Basis, ...]:
     """The basis of every attribute, (d,): those that are given, and the best ones elsewhere; refusals as `read_bases`.
 
     The variance of each query counts by its ``importance`` (q,): in the sum of average variances, or in the largest
-    cell variance.  The search for bases by set starts from these.
+    cell variance.  The search for bases by set starts from these.  Where records are ``replaced`` attributes that only
+    one-way tables are about have bases for that.
     """
     option = read_bases(workload.domain, bases)
     given = {} if isinstance(option, str) else option
     names, sizes = workload.domain.names, workload.domain.sizes
+    if replaced and option != "orthogonal":
+        problems, rest = one_way_problems(workload, importance, of_maximum=for_maximum)
+        given = given | {names[i]: problem.basis() for i, problem in problems.items() if names[i] not in given}
+        workload, importance = (workload.take(rest), importance[rest]) if len(rest) else (workload, importance)
     if all(names[attribute] in given for attribute in searched_attributes(workload)):
         found = tuple(subtraction_basis(size) for size in sizes)
     elif option == "orthogonal":

@@ -1,0 +1,241 @@
+"""The best residual basis of an attribute that only one-way tables are about, where records are replaced.
+
+Source: eqs. (37) and (128).
+
+The cost of replacing a record is then a sum over such attributes, and what the other attributes cost; so the largest
+cost is the sum of the largest ones, and the number of records is free.  With ``X = (Z^T G)(Z^T G)^T`` as in (31), the
+best basis minimizes
+
+    tr(V Z X Z^T)   subject to   (e_j - e_k)^T Z X^{-1} Z^T (e_j - e_k) <= 1   for all values j and k,
+
+with V the Gram matrix of the queries; for the largest variance V is that of weighted rows, with the largest value over
+all weights of sum 1.  Multipliers of the pairs of values are the weights of the edges of a graph.  Its Laplacian takes
+the place of the multipliers of single values in (31).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.process import one_thread
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.workload.workload import Workload
+from residualplanner.more.searches.attribute_grams import (
+    COARSE_VALUES,
+    AttributeGrams,
+    grams_of_kinds,
+    searched_attributes,
+)
+from residualplanner.more.searches.basis_choice import ROUNDING_LOSS, basis_in_integers
+from residualplanner.more.searches.basis_problem import UNUSED_LENGTH, ResidualBasis, extrapolated
+from residualplanner.more.searches.eigen import eigen
+
+#: The search ends when the objective is within this fraction of the least possible, or after so many steps.
+_GAP, _STEPS = 1e-5, 300
+#: The exponents of the multiplicative update of the pairs' multipliers, and where rows have weights of both.
+_EXPONENT, _EXPONENT_OF_BOTH = 2.4, 1.8
+#: From how many steps the next one is extrapolated; how far a logarithm moves; and which step begins anew.
+_MEMORY, _FARTHEST, _WORSE = 5, 5.0, 2.0
+#: No multiplier is less than this fraction of the largest, and no direction has less weight than this part of all.
+_LEAST, _LEAST_WEIGHT = 1e-10, 1e-12
+
+
+def one_way_problems(
+    workload: Workload, importance: FloatArray, *, of_maximum: bool
+) -> tuple[dict[int, "OneWayProblem"], IntArray]:
+    """The problem of each attribute that has other queries than for single values, and is in no set with another one.
+
+    And the numbers of the other queries, whose variances count by their importance (q,) as well.  Attributes of very
+    many values have no such problem: their bases are the same as where records are added or removed.
+    """
+    combined = {attribute for block in workload.closure.blocks[2:] for attribute in np.unique(block).tolist()}
+    sizes, block, first = workload.domain.sizes, workload.blocks[1], len(workload.blocks[0])
+    found, is_left = {}, np.ones(len(workload), dtype=np.bool_)
+    for attribute in searched_attributes(workload):
+        if attribute not in combined and sizes[attribute] <= COARSE_VALUES:
+            numbers = np.flatnonzero(block.attributes[:, 0] == attribute)
+            kinds = tuple(workload.kinds[code] for code in block.kinds[numbers, 0].tolist())
+            weights = tuple(importance[first + numbers].tolist())
+            if not any(weights):
+                continue
+            found[attribute] = OneWayProblem(sizes[attribute], kinds, weights, of_maximum)
+            is_left[first + numbers] = False
+    return found, np.flatnonzero(is_left)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OneWayProblem:
+    """The queries of one attribute: their kinds, and how much the variance of each counts."""
+
+    size: int  # n
+    kinds: tuple[Kind, ...]
+    importance: tuple[float, ...]  # of each kind
+    of_maximum: bool  # whether the largest cell variance counts, or the average one of each kind, added
+
+    def least(self) -> float:
+        """No mechanism has a smaller objective at cost 1.  Source: eq. (128)."""
+        return self._solved().bound
+
+    def basis(self) -> Basis:
+        """The best basis, in integers."""
+        grams, found = self._grams(), self._solved()
+
+        def objective(near: Any) -> float:
+            forms = [factors[1] for factors in grams.row_factors(near, grams.kinds)]
+            S = np.asarray(near)
+            products = S.T @ S
+            return _farthest(products) * self._loss(forms)
+
+        def excess(near: Any) -> float:
+            return (objective(near) / exact - 1) / ROUNDING_LOSS
+
+        exact = objective(grams.exact(found))
+        return basis_in_integers(
+            grams, found, excess, "optimal", gap_of=lambda near: max(0.0, 1 - found.bound / objective(near))
+        )
+
+    def _loss(self, forms: Sequence[FloatArray]) -> float:
+        each = [form.max() if self.of_maximum else form.mean() for form in forms]
+        return float(max(np.array(self.importance) * each) if self.of_maximum else np.dot(self.importance, each))
+
+    def _grams(self) -> AttributeGrams:
+        return grams_of_kinds(self.size, tuple(range(len(self.kinds))), self.kinds)
+
+    def _solved(self) -> ResidualBasis:
+        return _solved(self.size, self.kinds, self.importance, self.of_maximum)
+
+
+@lru_cache(maxsize=64)
+def _solved(size: int, kinds: tuple[Kind, ...], importance: tuple[float, ...], of_maximum: bool) -> ResidualBasis:
+    """The best basis, and in its ``bound`` the least objective; found once for the basis and for the bound."""
+    problem = OneWayProblem(size, kinds, importance, of_maximum)
+    with one_thread():
+        return _Search.of(problem, problem._grams()).run()
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The search for multipliers of pairs, and for weights of rows where the largest variance counts."""
+
+    problem: OneWayProblem
+    grams: AttributeGrams
+    first: IntArray  # (k,): of each pair of groups of values
+    second: IntArray  # (k,)
+    count: IntArray  # (kinds,): how many rows have weights; none where their sum counts
+
+    @classmethod
+    def of(cls, problem: OneWayProblem, grams: AttributeGrams) -> "_Search":
+        pairs = np.triu_indices(len(grams.width), 1)
+        rows = [kind.rows(problem.size) if problem.of_maximum else 0 for kind in problem.kinds]
+        return cls(problem, grams, *pairs, np.array(rows))
+
+    def run(self) -> ResidualBasis:
+        """Update all weights in turn until the bound is close enough.
+
+        Steps are extrapolated as those of `BasisProblem.solve`, which has the same update for single values.
+        """
+        k, rows = len(self.first), int(self.count.sum())
+        weights = np.concatenate([np.full(k, 1 / k), np.full(rows, 1 / max(rows, 1))])
+        best, bound, past, left = (math.inf, np.empty((0, 0)), np.empty(0)), 0.0, list[FloatArray](), math.inf
+        exponent = _EXPONENT_OF_BOTH if rows else _EXPONENT
+        for _ in range(_STEPS):
+            weights[:k] /= weights[:k].sum()
+            weights[k:] /= max(weights[k:].sum(), 1e-300)
+            S, objective, trace, ratios = self._evaluated(weights)
+            bound = max(bound, trace * trace)
+            if objective < best[0]:
+                best = objective, S, self._degrees(weights[:k])
+            if best[0] <= bound * (1 + _GAP):
+                break
+            logs, step = np.log(weights), exponent * np.log(np.clip(ratios, 0.05, 20.0))
+            past = [*past[-_MEMORY:], np.stack([logs, step])]
+            before, left = left, float(np.linalg.norm(step * np.sqrt(weights)))
+            if left > _WORSE * before:
+                del past[:-2]
+            step = extrapolated(np.array(past), np.sqrt(weights))
+            weights = np.exp(logs + np.clip(step, -_FARTHEST, _FARTHEST))
+            for part in (weights[:k], weights[k:]):
+                np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)
+        objective, S, degrees = best
+        g = len(degrees)
+        S = np.vstack([S, UNUSED_LENGTH * self.grams.directions[1]])
+        return ResidualBasis(
+            frozen(S), frozen(np.full(g, 1 / g)), frozen(degrees), 1 - bound / objective, bound, frozen(np.zeros(g))
+        )
+
+    def _evaluated(self, weights: FloatArray) -> tuple[FloatArray, float, float, FloatArray]:
+        """A basis of cost 1, its objective, the root of the bound, and how far each cost and variance is off its mean.
+
+        With L the Laplacian, ``C = V^{1/2} Z^T`` and ``Y = (C L C^T)^{1/2}``, the products of the columns of the best S
+        are ``C^T Y^{-1} C``.
+        """
+        k, Z = len(self.first), self.grams.directions[0]
+        C, inverse = self._roots(Z, weights[k:]) if self.problem.of_maximum else self._roots_of_sum
+        M = C @ self._laplacian(weights[:k]) @ C.T
+        squares, turns = eigen(M)
+        squares = np.maximum(squares, squares[-1] * 1e-15)
+        trace = float(np.sqrt(squares).sum())
+        S = (turns / squares**0.25).T @ C
+        costs = _distances(S.T @ S, self.first, self.second)
+        G = inverse @ turns * squares**0.25
+        forms = self._row_forms(G @ G.T)
+        longest = float(costs.max())
+        objective = longest * self.problem._loss(forms)
+        own = (
+            [weight * form for weight, form in zip(self.problem.importance, forms, strict=True)]
+            if len(weights) > k
+            else []
+        )
+        return S / math.sqrt(longest), objective, trace, np.concatenate([costs, *own]) / trace
+
+    @cached_property
+    def _roots_of_sum(self) -> tuple[FloatArray, FloatArray]:
+        return self._roots(self.grams.directions[0], np.empty(0))
+
+    def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``V^{1/2} Z^T`` (r, g), but for a rotation, and its right inverse (g, r) of sum 0."""
+        values, vectors = eigen(Z.T @ self._gram(weights) @ Z)
+        roots = np.sqrt(np.maximum(values, _LEAST_WEIGHT * values.sum()))
+        columns = Z @ vectors
+        return roots[:, None] * columns.T, columns / roots
+
+    def _gram(self, weights: FloatArray) -> NDArray[np.float64]:
+        """V, (g, g)."""
+        if not self.problem.of_maximum:
+            return np.asarray(np.tensordot(np.array(self.problem.importance), self.grams.grams[:, 1:, 1:], axes=1))
+        parts = np.split(weights, np.cumsum(self.count)[:-1])
+        return self.grams.gram_of_rows([w * x for w, x in zip(self.problem.importance, parts, strict=True)])
+
+    def _row_forms(self, form: NDArray[np.float64]) -> list[FloatArray]:
+        """The variance of every row of each kind."""
+        return [np.asarray(self.grams.variances(code, form)) for code in self.grams.kinds]
+
+    def _laplacian(self, weights: FloatArray) -> NDArray[np.float64]:
+        L = np.zeros((len(self.grams.width),) * 2)
+        L[self.first, self.second] = -weights
+        L += L.T
+        L[np.diag_indices_from(L)] = -L.sum(axis=1)
+        return L
+
+    def _degrees(self, weights: FloatArray) -> FloatArray:
+        """What the multipliers of the pairs of each value add up to, (g,)."""
+        return np.diag(self._laplacian(weights)).copy()
+
+
+def _distances(products: NDArray[np.float64], first: IntArray, second: IntArray) -> FloatArray:
+    lengths = np.diag(products)
+    found: FloatArray = lengths[first] + lengths[second] - 2 * products[first, second]
+    return found
+
+
+def _farthest(products: NDArray[np.float64]) -> float:
+    """The largest squared distance of two columns, from the products of all."""
+    lengths = np.diag(products)
+    return float((lengths[:, None] + lengths - 2 * products).max())
