@@ -4,6 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
 
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.shell.cli.spec.values import (
     KINDS,
     NAMES,
@@ -144,13 +149,17 @@ Attribute = Annotated[
     BeforeValidator(_attribute, json_schema_input_type=int | list[DeclaredLabel] | Literal["?"] | AttributeTable),
 ]
 
-_FIELDS = {
-    "sum": {"by"},
-    "mean": {"between"},
-    "quantiles": {"probabilities"},
-    "hierarchy": {"levels", "total", "leaves", "crosswalk"},
-    "custom": {"matrix", "labels"},
-    "matching": {"at_least"},
+#: By its word what makes a kind of query, and the fields that are its arguments; a hierarchy may need a file beside.
+MAKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "identity": (Identity, ()),
+    "prefix": (Prefix, ()),
+    "range": (Range, ()),
+    "sum": (Sum, ("by",)),
+    "mean": (Mean, ("between",)),
+    "quantiles": (Quantiles, ("probabilities",)),
+    "hierarchy": (None, ("levels", "total", "leaves", "crosswalk")),
+    "custom": (Custom, ("matrix", "labels")),
+    "matching": (Matching, ("at_least",)),
 }
 #: What a kind cannot do without, and what to write.
 _REQUIRED = {
@@ -187,7 +196,7 @@ class KindTable(SpecTable):
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "KindTable":
-        foreign = sorted(self.model_fields_set - _FIELDS.get(self.kind, set()) - {"kind"})
+        foreign = sorted(self.model_fields_set - {"kind", *MAKERS[self.kind][1]})
         if foreign:
             raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
         if self.levels is not None and self.crosswalk is not None:
