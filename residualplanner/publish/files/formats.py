@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv, parquet, workbook
-from residualplanner.publish.files.columns import described_table, not_the_table
+from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.release.quality import Publication
@@ -41,7 +41,7 @@ class TableFormat(NamedTuple):
 
 
 def _read_csv(content: bytes, path: AnyPath, types: Mapping[str, str], _: int) -> Mapping[str, Any]:
-    return _columns_of(csv.read(content, path, types), path, types)
+    return _columns_of(csv.read(content, path, types))
 
 
 def _write_parquet(table: Any, words: TableWords) -> Any:
@@ -49,7 +49,7 @@ def _write_parquet(table: Any, words: TableWords) -> Any:
 
 
 def _read_parquet(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int) -> Mapping[str, Any]:
-    return _columns_of(parquet.read(content, path, types, cells), path, types)
+    return _columns_of(parquet.read(content, path, types, cells))
 
 
 def _write_workbook(table: Any, words: TableWords) -> bytes:
@@ -57,11 +57,9 @@ def _write_workbook(table: Any, words: TableWords) -> bytes:
     return workbook.write(table, about, words.number_formats, title=words.title, publication=words.publication)
 
 
-def _columns_of(table: Any, path: AnyPath, types: Mapping[str, str]) -> Mapping[str, Any]:
-    """The columns of a PyArrow table, which must have these names, each once."""
-    if table.column_names != list(types):
-        raise not_the_table(path)
-    return {name: table[name] for name in types}
+def _columns_of(table: Any) -> Mapping[str, Any]:
+    """The columns of a PyArrow table by name; of two of one name one is left, so that their number tells."""
+    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 FORMATS: dict[str, TableFormat] = {

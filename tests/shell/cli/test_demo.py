@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from residualplanner import load_plan, marginals
-from shell.specs import adult, domain_of, workload_of
+from residualplanner.datasets import adult
+from shell.specs import domain_of, workload_of
 
 
 def test_the_demo_writes_what_it_says(run, folder):

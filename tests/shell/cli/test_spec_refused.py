@@ -7,7 +7,6 @@ import re
 import pytest
 
 from geographies import csv_text, leaf_rows
-from shell.specs import SIZE_LIMIT
 
 BUDGET = "budget = { zcdp = 1 }\n"
 DOMAIN = """\
@@ -74,7 +73,7 @@ WHOLE = [
     (f"x = {'9' * 5000}", "is not TOML"),
     ("a." * 200_000 + "a = 1", "has a name or string with more than 100 dots"),
     (b"\xff\xfe", "is not UTF-8 text"),
-    ("#" * (SIZE_LIMIT + 1), "is too large: the limit is 1,048,576 bytes"),
+    ("#" * (2**20 + 1), "is too large: the limit is 1,048,576 bytes"),
     ("# nothing", r"the table \[domain\] is missing"),
     (BUDGET + WORKLOAD, r"the table \[domain\] is missing"),
     (BUDGET + DOMAIN, r"a table \[\[workload\]\] is missing; .* up_to = 2"),

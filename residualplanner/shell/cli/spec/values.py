@@ -202,14 +202,7 @@ def _message(detail: dict[str, Any]) -> str:
 
 
 def _at(where: tuple[str | int, ...]) -> str:
-    """A location in the file, as its author sees it.
-
-    Example:
-        >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
-        ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
-        >>> _at(("output", "known", 0, "counts"))
-        '[[output.known]] number 1, counts: '
-    """
+    """A location in the file, as its author sees it."""
     match where:
         case ("workload" | "targets" as table, int(number), *rest):
             parts = [f"[[{table}]] number {number + 1}"]
