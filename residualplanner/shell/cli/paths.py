@@ -121,8 +121,8 @@ def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool],
     if not (is_kind or force):
         require_free_file(path)
     elif os.path.lexists(path) and not (is_kind and force):
-        remedy = "overwritten; replace it with --force" if is_kind else f"{kind}; --force does not replace it"
-        raise FileExistsError(f"{path} exists already and is not {remedy}, or name another file")
+        remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
+        raise FileExistsError(f"{path} exists already and is not {remedy} name another file")
 
 
 def _is_plan(path: Path) -> bool:

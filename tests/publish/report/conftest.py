@@ -3,9 +3,16 @@
 import time
 
 import pytest
+from matplotlib.figure import Figure
 
 import residualplanner as rp
 from made_releases import any_release
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """For tests that look at no picture: to lay these out takes most of the time of a report."""
+    monkeypatch.setattr(Figure, "savefig", lambda _figure, stream, **_options: stream.write("<svg></svg>"))
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,7 @@ def test_the_other_weightings_are_plans_of_the_same_budget_that_do_best_at_their
     assert spread(std_errs["equal"]) < spread(std_errs["sqrt"]) < spread(std_errs["plan"])
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_weightings_stand_beside_plans_with_other_losses_unless_they_cannot_be_planned(tmp_path):
     workload = rp.marginals(rp.Domain({"a": 3, "b": 40}), order=1)
     plan = rp.select(workload, budget=rp.privacy.gdp(1), loss="max")
@@ -71,6 +72,7 @@ def with_targets():
     return replace(rp.select(workload, budget=rp.zcdp("0.01")), loss=targets)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_targets_are_told_where_there_are_some(with_targets, plan_folder, tmp_path):
     rp.publish.write_report(with_targets, tmp_path / "report.html")
     page = read_page(tmp_path / "report.html")
@@ -125,6 +127,7 @@ def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
     assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_budgets_in_other_terms_are_safe_bounds(tmp_path):
     stated = rp.select(rp.marginals(rp.Domain({"a": 3}), order=1), budget=rp.approx_dp("1", "1e-9"))
     page, _ = written(stated, tmp_path)
@@ -190,6 +193,7 @@ def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are()
     assert "purl.org" not in element
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_where_records_are_replaced_the_public_total_is_not_compared(tmp_path):
     plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 5}), up_to=2), budget=rp.zcdp(1), neighbors="replace")
     page, data = written(plan, tmp_path)

@@ -19,6 +19,8 @@ from residualplanner.publish import report
 from slowness import slow
 from strategies import noise_of
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 
 def words_of(page):
     """What a page says, without scripts and styles."""

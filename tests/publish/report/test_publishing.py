@@ -11,6 +11,8 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
 ABOUT = rp.publish.Publication(
     title="Ages <2026>", author='"An" office', date="2026-11-22", contact="a@b.org", source="A&B"
 )

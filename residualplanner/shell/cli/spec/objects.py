@@ -41,7 +41,7 @@ def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
             spec.read[name] = Hierarchy.from_file(
                 file_beside(spec, table.hierarchy),
                 table.levels or [],
-                code_lengths=_lengths(table.code_lengths),
+                code_lengths=table.code_lengths,
                 encoding=table.encoding,
                 separator=table.separator,
             )
@@ -62,16 +62,11 @@ def _hierarchy(table: KindTable, name: str, spec: SpecFile | None) -> Hierarchy:
     if table.crosswalk is not None:
         key = f"{name}, {table.crosswalk!r}"
         if key not in spec.read:
-            given = dict(table.crosswalk) | {"code_lengths": _lengths(table.crosswalk.code_lengths)}
+            given = dict(table.crosswalk)
             spec.read[key] = found.crosswalk(file_beside(spec, given.pop("file")), **given)
         found = spec.read[key]
     assert found.classification is not None  # it is from a file
     return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
-
-
-def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
-    """The lengths of codes as `Hierarchy.from_file` has them: None where they differ."""
-    return {name: None if length == "any" else length for name, length in declared.items()}
 
 
 def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:

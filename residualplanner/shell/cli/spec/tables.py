@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
@@ -30,11 +38,13 @@ from residualplanner.shell.cli.spec.values import (
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
 
-#: By level, or by column of a crosswalk, how many characters its codes have.
+#: By level, or by column of a crosswalk, how many characters its codes have; None where they differ.
+_Length = Annotated[int, Field(ge=1)]
 CodeLengths = dict[
     str,
     Annotated[
-        Annotated[int, Field(ge=1)] | Literal["any"],
+        _Length | None,
+        BeforeValidator(lambda each: None if each == "any" else each, json_schema_input_type=_Length | Literal["any"]),
         expected('a number of characters, or "any" where codes differ in length'),
     ],
 ]
