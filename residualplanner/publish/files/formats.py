@@ -40,18 +40,6 @@ class TableFormat(NamedTuple):
     require: Callable[[Workload], None] = lambda _workload: None
 
 
-def _read_csv(content: bytes, path: AnyPath, types: Mapping[str, str], _: int) -> Mapping[str, Any]:
-    return _columns_of(csv.read(content, path, types))
-
-
-def _write_parquet(table: Any, words: TableWords) -> Any:
-    return parquet.write(described_table(table, words.about, words.columns))
-
-
-def _read_parquet(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int) -> Mapping[str, Any]:
-    return _columns_of(parquet.read(content, path, types, cells))
-
-
 def _write_workbook(table: Any, words: TableWords) -> bytes:
     about = [*words.about, ("", ""), ("column", "unit", "meaning"), *words.columns]
     return workbook.write(table, about, words.number_formats, title=words.title, publication=words.publication)
@@ -63,8 +51,15 @@ def _columns_of(table: Any) -> Mapping[str, Any]:
 
 
 FORMATS: dict[str, TableFormat] = {
-    "parquet": TableFormat(_write_parquet, _read_parquet),
-    "csv": TableFormat(lambda table, _: csv.write(table), _read_csv, csv.metadata_files),
+    "parquet": TableFormat(
+        lambda table, words: parquet.write(described_table(table, words.about, words.columns)),
+        lambda content, path, types, cells: _columns_of(parquet.read(content, path, types, cells)),
+    ),
+    "csv": TableFormat(
+        lambda table, _: csv.write(table),
+        lambda content, path, types, _: _columns_of(csv.read(content, path, types)),
+        csv.metadata_files,
+    ),
     "xlsx": TableFormat(_write_workbook, workbook.read, require=partial(workbook.require_workbooks, is_one=False)),
 }
 

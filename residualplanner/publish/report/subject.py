@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.stores import AnyPath, BucketPath, path_at
+from residualplanner.ground.stores import BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
@@ -129,11 +129,12 @@ def subject_of(
     """The subject of a report on ``source``; arguments and errors as in `write_report`."""
     if isinstance(source, Release):
         numbers, published = source.numbers, source.numbers.published_errors
+        folder = numbers.folder
         if errors is not None:
             require_errors_of(source.plan, source.product, errors)
             published = errors.to_frame()
         return Subject(
-            name="this release" if numbers.folder is None else _name_of(numbers.folder),
+            name="this release" if folder is None else (folder.resolve() if isinstance(folder, Path) else folder).name,
             level=level,
             plan=source.plan,
             tables=source,
@@ -157,7 +158,3 @@ def subject_of(
     if errors is not None:
         raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
     return Subject(name=name, level=level, plan=plan, publication=publication or Publication())
-
-
-def _name_of(folder: AnyPath) -> str:
-    return folder.resolve().name if isinstance(folder, Path) else folder.name

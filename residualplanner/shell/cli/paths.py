@@ -111,7 +111,10 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
 
     error_format(errors)
     require_different(path, errors)
-    for each, kind, is_ours in ((path, "a plan", _is_plan), (errors, "an error table", _is_error_table)):
+    for each, kind, is_ours in (
+        (path, kinds.PLAN, lambda file: kind_of_path(file) == kinds.PLAN),
+        (errors, "an error table", _is_error_table),
+    ):
         require_folder_around(each)
         _require_replaceable(each, kind, is_ours, force=force)
 
@@ -123,10 +126,6 @@ def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool],
     elif os.path.lexists(path) and not (is_kind and force):
         remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
         raise FileExistsError(f"{path} exists already and is not {remedy} name another file")
-
-
-def _is_plan(path: Path) -> bool:
-    return kind_of_path(path) == kinds.PLAN
 
 
 def _is_error_table(path: Path) -> bool:

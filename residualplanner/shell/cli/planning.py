@@ -17,6 +17,7 @@ from residualplanner.method.plan.error_table import error_format, write_error_ta
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files import csv
 from residualplanner.publish.maps import require_shapes
 from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
@@ -125,7 +126,7 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
             queries = comparison.queries.copy()
             queries.columns = queries.columns.map(":".join)  # such as moe:even
             with write_atomically(path) as file:
-                file.write(queries.reset_index().to_csv(index=False, lineterminator="\n").encode())
+                file.write(csv.write(queries.reset_index()))
             output.wrote(path, ": the error of every table under each plan.")
 
 

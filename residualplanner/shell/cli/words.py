@@ -151,10 +151,10 @@ def _statistics_text(workload: Workload, file_format: FormatName) -> str:
         return ""
     first = 1 + min(int(numbers[0]) for numbers in rows.values())
     files = " and ".join(f"{word}.parquet" for word in rows)
-    places = {PARTS_FORMAT: files, BOOK_FORMAT: f'the sheet "{first} {STATISTICS}" and others'}
-    where = places.get(file_format, f"{STATISTICS}/")
+    places = {PARTS_FORMAT: (files, len(rows) > 1), BOOK_FORMAT: (f'sheets such as "{first} {STATISTICS}"', True)}
+    where, are_several = places.get(file_format, (f"{STATISTICS}/", False))
     what = " and ".join(f"the {word} of {count_text(len(numbers), 'table')}" for word, numbers in rows.items())
-    return f"{where} {'have' if ' and ' in where else 'has'} {what}"
+    return f"{where} {'have' if are_several else 'has'} {what}"
 
 
 def say_errors(errors: "pd.DataFrame", output: Output) -> None:
