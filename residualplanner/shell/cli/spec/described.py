@@ -208,8 +208,9 @@ def _each(
     listed: list[Json], name: str, schema: str, columns: str, declare: Callable[[Json], Declared]
 ) -> dict[str, list[Declared]]:
     """The columns of each of several tables that has some, by what it is called, else by its number."""
-    found = {str(one.get(name, number)): _object(one, schema).get(columns) for number, one in enumerate(listed, 1)}
-    return {name: _described(declare, each) for name, each in found.items() if _objects(each)}
+    schemas = {str(one.get(name, number)): _object(one, schema) for number, one in enumerate(listed, 1)}
+    found = {name: _objects(each.get(columns)) for name, each in schemas.items()}
+    return {name: _described(declare, each) for name, each in found.items() if each}
 
 
 def _objects(value: Any) -> list[Any]:
