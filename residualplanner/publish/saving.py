@@ -84,7 +84,7 @@ def save(  # noqa: PLR0913
     more = {}
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
-        more = csv.write_frames({PUBLISHED_ERRORS_FILE: errors.to_frame()})
+        more = {PUBLISHED_ERRORS_FILE: csv.write(errors.to_frame())}
     columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
     stated = level_of(profile, level), publication or Publication()
     described = Description(plan, measurement.noise, chosen, columns, *stated)
@@ -213,12 +213,10 @@ def _write_book(
 def write_new(path: Path, pieces: Iterable[Any]) -> str:
     """Write a new file, piece by piece, and return the SHA-256 of its bytes."""
     digest = hashlib.sha256()
-    with open(path, "xb", buffering=0) as file:
+    with open(path, "xb") as file:
         for piece in pieces:
             digest.update(piece)
-            waiting = memoryview(piece)
-            while waiting:  # a system may write less than it was given, as where the disk is nearly full
-                waiting = waiting[file.write(waiting) :]
+            file.write(piece)
     return digest.hexdigest()
 
 

@@ -6,12 +6,12 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, written_queries
 from residualplanner.publish.files.formats import FORMATS, format_names
-from residualplanner.publish.files.statistics import require_free_statistic_names
 from residualplanner.publish.files.workbook import require_workbooks
-from residualplanner.release.profiles import FormatName, Profile, profile_named, require_free_names
+from residualplanner.release.profiles import FormatName, Profile, clash_text, profile_named, require_free_names
 from residualplanner.release.quality import Publication, Quality
+from residualplanner.release.statistics import kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_column_names
 
 __all__ = ["MOST_FILES", "Publication", "Quality", "chosen_format", "require_exportable"]
@@ -25,12 +25,6 @@ def chosen_format(
     """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format.
 
     Parts have no columns of other profiles, and none of quality: many such tables are "parquet", too.
-
-    Example:
-        >>> from residualplanner import Domain, marginals
-        >>> many = marginals(Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
-        >>> len(many), chosen_format(many, None), chosen_format(many, "csv"), chosen_format(many, None, "acs")
-        (5152, 'parts', 'csv', 'parquet')
     """
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
@@ -84,4 +78,11 @@ def require_free_columns(workload: Workload, profile: Profile) -> None:
     kinds = {position: [workload.kinds[code] for code in np.flatnonzero(uses[position])] for position in used}
     axes = ((workload.domain.attributes[position], kinds[position]) for position in used)
     require_free_names(label_column_names(axes), profile)
-    require_free_statistic_names(workload, profile)
+    queries = written_queries(workload) if kinds_of_statistics(workload) else ()
+    for form in filter(None, (statistic_form(workload.domain, profile, query) for query in queries)):
+        columns = {column.name for column in form.columns} | set(form.kind.more_axes)
+        clashes = sorted(columns.intersection(label_column_names((group, [kind]) for group, kind in form.groups)))
+        if clashes:
+            raise WorkloadError(
+                f"{clash_text(clashes)} of the {form.kind.name} of {form.attribute.name!r}; rename them in the domain"
+            )

@@ -74,7 +74,8 @@ class Session:
         records_per_person: int | None = None,
     ) -> None:
         try:
-            self._ledger = opened_ledger(ledger, stated_terms(budget, data_set, neighbors, records_per_person))
+            stated = {"neighbors": neighbors, "records_per_person": records_per_person}
+            self._ledger = opened_ledger(ledger, stated_terms(budget=budget, data_set=data_set, **stated))
             self._data = data
         finally:
             del data  # so that the traceback of an error does not lead to the records
@@ -247,19 +248,8 @@ class Session:
         raise TypeError("a session holds records; open another one, with the same ledger, where it is needed")
 
 
-def stated_terms(
-    budget: Budget | None = None,
-    data_set: str | None = None,
-    neighbors: Notion | None = None,
-    records_per_person: int | None = None,
-) -> dict[str, Any]:
+def stated_terms(**terms: Any) -> dict[str, Any]:
     """The terms of a ledger by name, as far as a user has said them."""
-    terms = {
-        "budget": budget,
-        "data_set": data_set,
-        "neighbors": neighbors,
-        "records_per_person": records_per_person,
-    }
     return {name: value for name, value in terms.items() if value is not None}
 
 

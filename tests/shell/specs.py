@@ -1,41 +1,57 @@
-# ruff: noqa: F401 - what is imported here is for the tests
 """Specs in tests: what they mean; and what commands tell programs.  The one door of these tests to the command line."""
 
 import json
 
-from residualplanner.datasets import adult
-from residualplanner.fits import synthesis
-from residualplanner.fits.nonnegative import fitted_mixture
-from residualplanner.fits.nonnegative.facts import StatedTable, StatedZeros
-from residualplanner.fits.nonnegative.nonnegative import Adjustments
-from residualplanner.gate.ledger import Balance
 from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.gate.ledger.lines import LedgerTerms
 from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.spend import warn_without_ledger
-from residualplanner.ground.stores import Folder
-from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.plan.files import plan_hash
-from residualplanner.publish.report import report
-from residualplanner.shell.cli import measuring, output, planning, releasing, steps
-from residualplanner.shell.cli.app import app
-from residualplanner.shell.cli.spec.file import SIZE_LIMIT, read_spec, spec_schema
-from residualplanner.shell.cli.spec.objects import domain_of_spec, targets_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.starting import starting_spec
-from residualplanner.shell.cli.steps import measurement_bytes
-from residualplanner.shell.questions.comparison import plan_of_part, restriction, scaled_plan
+from residualplanner.shell.cli import app, measuring, output, planning, releasing, steps
+from residualplanner.shell.cli.spec import file, objects, starting
+from residualplanner.shell.questions import comparison
+
+__all__ = [
+    "Into",
+    "app",
+    "comparison",
+    "domain_of",
+    "events",
+    "ledger_file",
+    "measuring",
+    "output",
+    "plan_hash",
+    "planning",
+    "read_spec",
+    "releasing",
+    "require_measurable",
+    "spec_schema",
+    "starting_spec",
+    "steps",
+    "targets_of",
+    "told",
+    "warn_without_ledger",
+    "workload_of",
+]
+read_spec, spec_schema, starting_spec = file.read_spec, file.spec_schema, starting.starting_spec
 
 
 def domain_of(path):
     """The domain of the spec at a path."""
-    return domain_of_spec(read_spec(path))
+    return objects.domain_of_spec(read_spec(path))
 
 
-def workload_of(path):
-    """Its workload."""
+def workload_of(path, *, then=lambda: None):
+    """Its workload; something may happen once its domain is made."""
     spec = read_spec(path)
-    return workload_of_spec(spec, domain_of_spec(spec))
+    domain = objects.domain_of_spec(spec)
+    then()
+    return objects.workload_of_spec(spec, domain)
+
+
+def targets_of(path):
+    """Its targets."""
+    return objects.targets_of_spec(read_spec(path))
 
 
 def events(result):

@@ -23,6 +23,7 @@ def tidy_table(described: Description, form: FileForm, table: Table, average_var
     """A table as a PyArrow table; the average variance of its cells is that of each where all have one."""
     import pyarrow as pa
 
+    # the variances of all cells would take as long as their estimates, and mostly are one number
     variance = average_variance if _has_one_variance(table) else table.variance
     std_err = np.broadcast_to(np.sqrt(variance), table.estimate.shape)
     values = number_columns(table, described.profile, table.estimate, std_err, described.level)

@@ -37,10 +37,15 @@ _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
 
 def write(table: Any) -> Any:
-    """A PyArrow table in UTF-8: strings in quotes, numbers in the fewest digits that tell them from all others."""
+    """A table in UTF-8: strings in quotes, numbers in the fewest digits that tell them from all others.
+
+    It is PyArrow's, or a data frame, whose index is left out.
+    """
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
+    if not isinstance(table, pa.Table):
+        table = pa.Table.from_pandas(table, preserve_index=False)
     plain = [
         pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         for field in table.schema
@@ -48,13 +53,6 @@ def write(table: Any) -> Any:
     stream = pa.BufferOutputStream()
     pa_csv.write_csv(table.cast(pa.schema(plain)), stream)
     return stream.getvalue()
-
-
-def write_frames(frames: Mapping[str, Any]) -> dict[str, Any]:
-    """Data frames, by the names of their files, as CSV."""
-    import pyarrow as pa
-
-    return {name: write(pa.Table.from_pandas(frame, preserve_index=False)) for name, frame in frames.items()}
 
 
 def read(content: bytes, path: AnyPath, types: Mapping[str, str]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv, parquet, workbook
-from residualplanner.publish.files.columns import described_table, not_the_table
+from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.release.quality import Publication
@@ -40,33 +40,26 @@ class TableFormat(NamedTuple):
     require: Callable[[Workload], None] = lambda _workload: None
 
 
-def _read_csv(content: bytes, path: AnyPath, types: Mapping[str, str], _: int) -> Mapping[str, Any]:
-    return _columns_of(csv.read(content, path, types), path, types)
-
-
-def _write_parquet(table: Any, words: TableWords) -> Any:
-    return parquet.write(described_table(table, words.about, words.columns))
-
-
-def _read_parquet(content: bytes, path: AnyPath, types: Mapping[str, str], cells: int) -> Mapping[str, Any]:
-    return _columns_of(parquet.read(content, path, types, cells), path, types)
-
-
 def _write_workbook(table: Any, words: TableWords) -> bytes:
     about = [*words.about, ("", ""), ("column", "unit", "meaning"), *words.columns]
     return workbook.write(table, about, words.number_formats, title=words.title, publication=words.publication)
 
 
-def _columns_of(table: Any, path: AnyPath, types: Mapping[str, str]) -> Mapping[str, Any]:
-    """The columns of a PyArrow table, which must have these names, each once."""
-    if table.column_names != list(types):
-        raise not_the_table(path)
-    return {name: table[name] for name in types}
+def _columns_of(table: Any) -> Mapping[str, Any]:
+    """The columns of a PyArrow table by name; of two of one name one is left, so that their number tells."""
+    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 FORMATS: dict[str, TableFormat] = {
-    "parquet": TableFormat(_write_parquet, _read_parquet),
-    "csv": TableFormat(lambda table, _: csv.write(table), _read_csv, csv.metadata_files),
+    "parquet": TableFormat(
+        lambda table, words: parquet.write(described_table(table, words.about, words.columns)),
+        lambda content, path, types, cells: _columns_of(parquet.read(content, path, types, cells)),
+    ),
+    "csv": TableFormat(
+        lambda table, _: csv.write(table),
+        lambda content, path, types, _: _columns_of(csv.read(content, path, types)),
+        csv.metadata_files,
+    ),
     "xlsx": TableFormat(_write_workbook, workbook.read, require=partial(workbook.require_workbooks, is_one=False)),
 }
 

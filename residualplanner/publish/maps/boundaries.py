@@ -175,6 +175,7 @@ def _in_one_piece(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
         if low - end > widest:
             widest, cut = low - end, end
         end = max(end, high)
+    # the last stretch goes from the last area across the 180th meridian to the first one
     if cut is None or widest <= ranges[0][0] + 360 - end:
         return dict(rings)
     return {

@@ -167,6 +167,7 @@ def classes_of_estimates(numbers: FloatArray) -> ColorClasses:
     known = numbers[np.isfinite(numbers)]
     inner = np.quantile(known, [0.2, 0.4, 0.6, 0.8]) if known.size else np.empty(0)
     limits = sorted({float(f"{limit:.{_DIGITS}g}") for limit in inner.tolist()})
+    # rounded, a limit may leave the range of the numbers, and its class would be empty
     kept = tuple(limit for limit in limits if known.min() < limit <= known.max())
     return _classes(kept, BLUES, [number_text(limit) for limit in kept])
 

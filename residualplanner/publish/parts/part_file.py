@@ -83,6 +83,7 @@ def part_file_of(content: Any) -> PartFile:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     ends = []
     for column in (group.column(group.num_columns - 1) for group in groups):
+        # a row group is its columns one after the other: it ends where the last one does
         start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
         ends.append(int(start + column.total_compressed_size))
     bounds = list(pairwise([0, *ends, len(view)]))

@@ -18,9 +18,8 @@ from residualplanner.publish.files.columns import arrow_type, label_arrays
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import Description, FileForm
-from residualplanner.publish.files.statistics import statistics_name
 from residualplanner.publish.parts.part_file import PartFile, listed_parts
-from residualplanner.publish.parts.statistics import GROUP
+from residualplanner.publish.parts.statistics import GROUP, statistics_name
 from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
 from residualplanner.release.layout import (
     CELL,

@@ -15,8 +15,7 @@ from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.columns import described_table
-from residualplanner.publish.files.sidecar import Description, words_json
-from residualplanner.publish.files.statistics import queries_with, statistics_name
+from residualplanner.publish.files.sidecar import Description, queries_with, words_json
 from residualplanner.publish.parts.writing import batch_variances, write_tables
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import TABLE_ID, Layout
@@ -25,6 +24,11 @@ from residualplanner.release.statistics import columns_in, kinds_of_statistics, 
 
 #: The column of the number of a group in C order.
 GROUP = "group_id"
+
+
+def statistics_name(word: str) -> str:
+    """The file of all statistics of a sort within the folder of a release in parts, as ``means.parquet``."""
+    return f"{word}.parquet"
 
 
 def write_statistics(

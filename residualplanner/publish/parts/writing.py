@@ -20,7 +20,6 @@ from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.words import listed
 from residualplanner.method.plan.error_table import ErrorTable
@@ -88,9 +87,8 @@ class PartWriter:
         """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
         path = folder / part_name(part)
         if path.is_file():
-            found = path.read_bytes()
-            finished = finished_part(folder, part, found)
-            if finished is not None and _description(found) == {**self.about, "part": part}:
+            finished = finished_part(folder, part, path.read_bytes())
+            if finished is not None:  # the folder, or its mark, is that of runs with these answers alone
                 return finished
         content = self.content(part)
         written = part_file_of(content)
@@ -146,6 +144,7 @@ class PartWriter:
 
 def batch_variances(accuracy: Accuracy, batch: TableBatch) -> FloatArray:
     """The variances of the unbiased tables of a batch, in its shape."""
+    # variances are computed for ascending attributes, and the batch has them as they were written
     order = np.argsort(batch.attributes[0])
     kinds = [batch.kinds[axis] for axis in order.tolist()]
     variances = accuracy.stacked_variances(batch.attributes[:, order], kinds)
@@ -177,22 +176,10 @@ def write_tables(path: AnyPath, tables: Iterator[Any]) -> str:
 def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
     """Write each of the rows (b, cells) to the column from its start on."""
     count = rows.shape[1]
-    if (np.diff(starts) == count).all():
+    if (np.diff(starts) == count).all():  # tables that follow one another are one copy
         column[starts[0] : starts[0] + rows.size] = rows.ravel()
     else:
         column[starts[:, None] + np.arange(count)] = rows
-
-
-def _description(content: bytes) -> object:
-    """A part's description of itself; None where the bytes are not a part."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(pa.BufferReader(content)).metadata or {}
-        return parse_json(metadata.get(_ABOUT, b"null").decode("utf-8"))
-    except (pa.ArrowException, OSError, UnicodeDecodeError, FileFormatError):
-        return None
 
 
 def tables_tables(plan: Plan, layout: Layout, level: float, parts: Sequence[int]) -> Iterator[Any]:

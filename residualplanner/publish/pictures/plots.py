@@ -282,7 +282,7 @@ def _spots(x: Any, y: Any, sizes: tuple[float, float], limits: tuple[float, floa
 def _log_limits(values: Any) -> tuple[float, float]:
     """Limits with some room at both ends, at least a factor of 2 apart."""
     low, high = float(np.min(values)), float(np.max(values))
-    room = max((high / low) ** 0.06, 1.15)
+    room = max((high / low) ** 0.06, 1.15)  # a part of the axis, whose length is the logarithm; some for equal values
     return low / room, high * room
 
 

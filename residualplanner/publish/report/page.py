@@ -1,10 +1,12 @@
 """The page of a report: one HTML file that needs nothing else."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import count_text, number_text, rounded_up
 from residualplanner.method.domain.attribute import Attribute
@@ -29,6 +31,7 @@ from residualplanner.publish.report.words import (
     source,
     table_names,
 )
+from residualplanner.release.statistics import kinds_of_statistics
 
 #: How many rows of the error table are shown at a time, and at most in print.
 _PAGE_ROWS, _PRINT_ROWS = 25, 1_000
@@ -87,6 +90,7 @@ def _values(subject: Subject) -> dict[str, Any]:
         "subject": subject,
         "publication": publication_texts(subject.publication),
         "statistics": statistics_of(subject),
+        "has_statistics": bool(kinds_of_statistics(subject.plan.workload)),
         "published": _published(subject),
         "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
@@ -148,16 +152,16 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     """The numbers at the top: what, how much, and a remark."""
     of = "" if subject.product.is_unbiased else " of the unbiased estimates"
     facts = [
-        ("Tables", number_text(len(subject.errors)), count_text(subject.cells, "cell")),
+        ("Tables", number_text(len(subject.errors)), count_text(float(subject.plan.workload.cells.sum()), "cell")),
         (
             "Privacy budget",
             promise.statement,
             f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
         ),
-        ("Typical error", f"{number_text(subject.rmse)}", f"root mean square over all cells{of}, {subject.unit}"),
+        ("Typical error", number_text(subject.plan.rmse), f"root mean square over all cells{of}, {subject.unit}"),
         (
             "Worst margin",
-            f"± {number_text(subject.worst_margin)}",
+            f"± {number_text(margin_factor(subject.level) * math.sqrt(subject.plan.max_variance))}",
             f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
@@ -204,13 +208,7 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
 
 
 def _described_name(attribute: Attribute) -> str:
-    """An attribute's name, with what is said about it.
-
-    Example:
-        >>> from residualplanner import About
-        >>> _described_name(Attribute("inc", 9, about=About(title="Income", unit="dollars", note="before tax")))
-        'inc: Income, in dollars (before tax)'
-    """
+    """An attribute's name, with what is said about it."""
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""

@@ -3,7 +3,6 @@
 Nothing here has seen a record; estimates come from releases.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +12,10 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.stores import AnyPath, BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
-from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files.reading import InFiles, Saved
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
@@ -79,36 +76,10 @@ class Subject:
         return self.level if self.plan.targets is None else self.plan.targets.level
 
     @property
-    def has_statistics(self) -> bool:
-        """Whether tables are for means or quantiles."""
-        return any(isinstance(kind, Statistic) for kind in self.plan.workload.kinds)
-
-    @property
-    def cells(self) -> float:
-        """How many cells all tables have together."""
-        return float(self.errors["cells"].sum())
-
-    @property
-    def rmse(self) -> float:
-        """The root of the average variance over all cells of all tables, in counts; of sums as for `worst_margin`."""
-        cells, std_err = self.errors["cells"].to_numpy(dtype=np.float64), self.errors["std_err"] / self._scales
-        return math.sqrt(float(cells @ std_err.to_numpy() ** 2 / cells.sum()))
-
-    @property
-    def worst_margin(self) -> float:
-        """The margin of error of the worst cell of all tables, in counts; of sums in units of the largest amount."""
-        return float((self.errors["max_std_err"] / self._scales * margin_factor(self.level)).max())
-
-    @property
     def unit(self) -> str:
         """The unit of numbers about all tables together, in words."""
         unit = self.plan.domain.unit
         return f"{unit}; sums in units of the largest amount" if self.plan.workload.has_sums else unit
-
-    @property
-    def _scales(self) -> "pd.Series[float] | float":
-        """What the errors of each table are measured in where tables are compared.  Source: eq. (107)."""
-        return self.errors.get("scale", 1.0)
 
     @property
     def with_targets(self) -> "pd.DataFrame":
@@ -201,4 +172,4 @@ def subject_of(
 
 
 def _name_of(folder: AnyPath) -> str:
-    return folder.resolve().name if isinstance(folder, Path) else folder.name
+    return (folder.resolve() if isinstance(folder, Path) else folder).name

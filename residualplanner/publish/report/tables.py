@@ -225,6 +225,7 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     found = np.flatnonzero(subject.has_table)
     page = PageTables(_columns(subject), len(found))
     cells = subject.errors["cells"].to_numpy(dtype=np.float64)[found]
+    # as many tables as can be: the smallest first, until their cells are too many; then in the order of the workload
     smallest = np.argsort(cells, kind="stable")
     chosen = np.sort(found[smallest[np.cumsum(cells[smallest]) <= limit]])
     numbers: dict[tuple[str, ...], int] = {}

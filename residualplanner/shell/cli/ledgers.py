@@ -11,9 +11,9 @@ from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
+from residualplanner.shell.cli.options import budget_of_text, typed_text
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.paths import LEDGER, require_files
-from residualplanner.shell.cli.spec.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.words import say_caution
 from residualplanner.shell.session import begun_ledger, opened_ledger, require_stated, stated_terms
@@ -22,12 +22,7 @@ _COST = re.compile(r"[0-9]{1,400}(\.[0-9]{1,400})?(/[1-9][0-9]{0,400})?")
 
 
 def cost_of_text(text: str) -> Fraction:
-    """The exact cost that was typed; BudgetError where it is none.
-
-    Example:
-        >>> cost_of_text("1/3"), cost_of_text("0.5")
-        (Fraction(1, 3), Fraction(1, 2))
-    """
+    """The exact cost that was typed; BudgetError where it is none."""
     if not _COST.fullmatch(text) or ("." in text and "/" in text):
         raise BudgetError(f"a pcost is written as 1, 0.5 or 1/3; got {text[:80]!r}")
     return Fraction(text)
@@ -100,7 +95,8 @@ def wanted_ledger(typed: Path | None, spec: SpecFile) -> WantedLedger | None:
     """The ledger that is to be charged for a spec: the one that was typed, else the spec's, if any."""
     if typed is not None or spec.ledger is None:
         return None if typed is None else WantedLedger(typed)
-    terms = stated_terms(spec.ledger.budget, neighbors=spec.neighbors, records_per_person=spec.most_records)
+    limits = {"neighbors": spec.neighbors, "records_per_person": spec.most_records}
+    terms = stated_terms(budget=spec.ledger.budget, **limits)
     return WantedLedger(spec.path.parent / spec.ledger.file, terms)
 
 

@@ -40,11 +40,10 @@ from residualplanner.scale.stored import (
     resume_measuring,
 )
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
-from residualplanner.shell.cli.options import MeasuringOptions
+from residualplanner.shell.cli.options import MeasuringOptions, require_drawable_budget
 from residualplanner.shell.cli.output import Output, command_text, notes_of
 from residualplanner.shell.cli.paths import require_folder_around
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.spec.budgets import require_drawable_budget
 from residualplanner.shell.cli.steps import Effort, measurement_bytes, require_space, say_writing
 from residualplanner.shell.cli.words import say_spending
 

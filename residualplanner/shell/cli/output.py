@@ -147,12 +147,7 @@ def command_text(*words: object) -> str:
 
 
 def event_line(event: str, text: str, facts: Mapping[str, Any]) -> str:
-    """One message as a line of JSON, in ASCII.
-
-    Example:
-        >>> event_line("wrote", "Wrote  a.plan", {"path": "a.plan", "gap": math.inf, "cost": Fraction(1, 3)})
-        '{"event": "wrote", "text": "Wrote a.plan", "path": "a.plan", "gap": null, "cost": "1/3"}'
-    """
+    """One message as a line of JSON, in ASCII."""
     plain = {name: _plain(value) for name, value in facts.items()}
     return json.dumps({"event": event, "text": " ".join(text.split()), **plain}, allow_nan=False)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from residualplanner.ground import file_kinds as kinds
 from residualplanner.ground.atomic import require_free_folder
-from residualplanner.ground.errors import ArgumentError, FileFormatError, ResidualPlannerError
+from residualplanner.ground.errors import ArgumentError, FileFormatError
 from residualplanner.ground.file_kinds import kind_of_name, kind_of_path
 
 #: The files that one argument may name: in words, and which kinds pass; what is of no known kind passes, too.
@@ -42,21 +42,11 @@ def require_files(command: str, expected: Expected, *paths: Path | None) -> None
             raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
         if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise FileFormatError(f"{path} cannot be read; check its permissions")
-        if expected is RECORDS and (is_csv(path) or is_parquet(path)):
+        if expected is RECORDS and kind_of_name(path) in (kinds.CSV, kinds.PARQUET):
             continue
         found = kind_of_path(path) or ("a file of another kind" if expected is RECORDS else None)
         if found is not None and found not in kinds_that_pass:
             raise FileFormatError(f"{path} is {found}; {command} wants {words}")
-
-
-def is_csv(path: Path) -> bool:
-    """Whether a file is CSV, gzipped or not, by its name."""
-    return path.name.lower().endswith((".csv", ".csv.gz"))
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet, by its name."""
-    return path.suffix.lower() == ".parquet"
 
 
 def require_free_file(path: Path) -> None:
@@ -121,33 +111,21 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
 
     error_format(errors)
     require_different(path, errors)
-    for each, kind, is_ours in ((path, "a plan", _is_plan), (errors, "an error table", _is_error_table)):
+    for each, kind, is_ours in (
+        (path, kinds.PLAN, lambda file: kind_of_path(file) == kinds.PLAN),
+        (errors, "an error table", _is_error_table),
+    ):
         require_folder_around(each)
         _require_replaceable(each, kind, is_ours, force=force)
 
 
 def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
     is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if not is_kind and not force:
+    if not (is_kind or force):
         require_free_file(path)
-    elif not is_kind and os.path.lexists(path):
-        raise FileExistsError(
-            f"{path} exists already and is not {kind}; --force does not replace it, name another file"
-        )
-    elif is_kind and not force:
-        raise FileExistsError(
-            f"{path} exists already and is not overwritten; replace it with --force, or name another file"
-        )
-
-
-def _is_plan(path: Path) -> bool:
-    from residualplanner.method.plan.files import load_plan
-
-    try:
-        load_plan(path)
-    except (ResidualPlannerError, OSError):
-        return False
-    return True
+    elif os.path.lexists(path) and not (is_kind and force):
+        remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
+        raise FileExistsError(f"{path} exists already and is not {remedy} name another file")
 
 
 def _is_error_table(path: Path) -> bool:

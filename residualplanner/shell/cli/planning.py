@@ -17,6 +17,7 @@ from residualplanner.method.plan.error_table import error_format, write_error_ta
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
+from residualplanner.publish.files import csv
 from residualplanner.publish.maps import require_shapes
 from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
@@ -121,16 +122,11 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     _say_totals(plans, comparison, output)
     _say_margins(comparison, level, output)
     if path is not None:
-        import pyarrow as pa
-        import pyarrow.csv
-
         with telling_outputs(path):
             queries = comparison.queries.copy()
             queries.columns = queries.columns.map(":".join)  # such as moe:even
-            table = pa.Table.from_pandas(queries.reset_index(), preserve_index=False)
-            kinds = table.schema.get_field_index("kinds")
             with write_atomically(path) as file:
-                pyarrow.csv.write_csv(table.set_column(kinds, "kinds", table["kinds"].cast(pa.string())), file)
+                file.write(csv.write(queries.reset_index()))
             output.wrote(path, ": the error of every table under each plan.")
 
 

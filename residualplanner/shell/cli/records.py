@@ -14,10 +14,10 @@ from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import DataError
+from residualplanner.ground.file_kinds import CSV, kind_of_name
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.shell.cli.output import Output, naming
-from residualplanner.shell.cli.paths import is_csv
 from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 
@@ -46,16 +46,21 @@ class RecordsFile:
         return list(dict.fromkeys([*names, *(() if self.people is None else self.people.columns)]))
 
     @property
+    def is_csv(self) -> bool:
+        """Whether it is CSV, gzipped or not, by its name."""
+        return kind_of_name(self.path) == CSV
+
+    @property
     def what_is_read(self) -> str:
         """What of a file is looked at before anything is spent."""
-        return "names" if is_csv(self.path) and not self.path.is_dir() else "names and types"
+        return "names" if self.is_csv and not self.path.is_dir() else "names and types"
 
     def require_readable(self, plan: Plan) -> None:
         """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent."""
         records = self.records
         if isinstance(records, LimitedRecords):
             records.require_public_number(plan.neighbors)
-        if self.newlines_in_values and not is_csv(self.path):
+        if self.newlines_in_values and not self.is_csv:
             raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
         try:
             require_countable(plan, records)  # the first line of CSV, the footers of Parquet

@@ -29,11 +29,11 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
-from residualplanner.publish.files.statistics import statistics_sentence
+from residualplanner.publish.files.sidecar import STATISTICS, queries_with
 from residualplanner.release.means import mean_std_err_of_query
 from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
-from residualplanner.release.statistics import rows_of_statistics
+from residualplanner.release.statistics import kinds_of_statistics, rows_of_statistics
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.steps import say_sizes
 
@@ -138,10 +138,23 @@ def say_release(
     found = _WHICH.get(file_format, "index.csv says which file is")
     errors = "it also says" if in_parts else "errors.csv"
     errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
-    statistics = statistics_sentence(release.plan.workload, file_format)
+    statistics = _statistics_text(release.plan.workload, file_format)
     written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(statistics), statistics)
     output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
+
+
+def _statistics_text(workload: Workload, file_format: FormatName) -> str:
+    """Where a release of a workload has which statistics; empty where it has none."""
+    rows = {word: queries_with(workload, codes) for word, codes in kinds_of_statistics(workload).items()}
+    if not rows:
+        return ""
+    first = 1 + min(int(numbers[0]) for numbers in rows.values())
+    files = " and ".join(f"{word}.parquet" for word in rows)
+    places = {PARTS_FORMAT: (files, len(rows) > 1), BOOK_FORMAT: (f'sheets such as "{first} {STATISTICS}"', True)}
+    where, are_several = places.get(file_format, (f"{STATISTICS}/", False))
+    what = " and ".join(f"the {word} of {count_text(len(numbers), 'table')}" for word, numbers in rows.items())
+    return f"{where} {'have' if are_several else 'has'} {what}"
 
 
 def say_errors(errors: "pd.DataFrame", output: Output) -> None:

@@ -251,6 +251,7 @@ def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> P
 
     For losses in proportion to the noise it is what `select` makes of that budget, by default the least that covers it.
     """
+    # its cost is known only once it is made, so a budget that is surely enough stands in for the least one
     loose = replace(
         plan,
         noise_variances=plan.noise_variances / factor,

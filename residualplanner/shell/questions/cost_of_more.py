@@ -131,6 +131,7 @@ def cost_of_more(
     )
     same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
     if moe is None:
+        # all variances fall alike as the budget grows: the query that lost most says how much is needed
         factor = float((same_budget.max_variances[old] / plan.max_variances).max())
         same_accuracy = scaled_plan(same_budget, factor * _RESERVE)
     else:

@@ -19,15 +19,6 @@ import residualplanner as rp
 from made_releases import any_release, index_of, rows_of_file
 from small_pieces import contents
 
-NASTY = ["=SUM(A1)", "01", "+1", "-1", "@x", '"', "a,b", "line\nbreak\r\n", "", " x ", "Größe €", "NULL", "_x000D_"]
-DOMAIN = rp.Domain(
-    {"text, or so": NASTY, "age": rp.Bins([0, 18, 65]), "_one": 1, "id": [7, 2**60], "yes": [False, True]}
-)
-WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(
-    DOMAIN, [{"age": rp.Prefix()}, {"age": rp.Prefix(), "yes": rp.Custom([[1, 1], [1, 0]])}]
-)
-PLAN = rp.select(WORKLOAD, budget=rp.zcdp(0.5))
-RELEASE = any_release(PLAN)
 COLUMNS = {
     "default": ["estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"],
     "acs": ["E", "M"],
@@ -42,19 +33,14 @@ def as_text(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.fixture(
-    scope="module", params=[*((each, "default") for each in FORMATS), ("csv", "acs"), ("parquet", "gls")], ids="-".join
-)
-def saved(request, tmp_path_factory):
-    file_format, profile = request.param
-    folder = tmp_path_factory.mktemp("release") / "out"
-    RELEASE.save(folder, file_format, profile=profile)
-    return folder, file_format, profile
+@pytest.fixture(params=["parquet-default", "csv-default", "xlsx-default", "csv-acs", "parquet-gls"])
+def saved(request, home):
+    return home / request.param, *request.param.split("-")
 
 
-def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_bit(saved):
+def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_bit(rich, saved):
     folder, _, profile = saved
-    for row, table in zip(index_of(folder), RELEASE.tables(), strict=True):
+    for row, table in zip(index_of(folder), rich.tables(), strict=True):
         head, *rows = rows_of_file(folder / row["file"])
         assert list(head) == [*table.names, *COLUMNS[profile]]
         assert len(rows) == table.estimate.size == int(row["cells"])
@@ -66,42 +52,41 @@ def test_other_libraries_read_every_label_as_text_and_every_number_to_the_last_b
             assert float(found[head.index(places[0])]) == estimate
 
 
-def test_a_workbook_has_no_formula_and_says_what_it_is(tmp_path):
-    RELEASE.save(tmp_path / "out", "xlsx")
-    path = tmp_path / "out" / "tables" / "text~2C~20or~20so.xlsx"
+def test_a_workbook_has_no_formula_and_says_what_it_is(rich, home):
+    path = home / "xlsx-default" / "tables" / "text~2C~20or~20so.xlsx"
     book = openpyxl.load_workbook(path)
     assert book.sheetnames == ["table", "about"]
     kinds = [cell.data_type for (cell,) in book["table"].iter_rows(max_col=1, min_row=2)]
-    assert kinds == ["s"] * len(NASTY)
+    assert kinds == ["s"] * rich.plan.domain["text, or so"].size
     with zipfile.ZipFile(path) as archive:
         assert not any(b"<f>" in archive.read(name) for name in archive.namelist() if "sheet" in name)
     about = {row[0]: row[1] for row in book["about"].iter_rows(values_only=True) if row[0]}
     assert about["table"] == "text, or so"
-    assert about["privacy"] == RELEASE.measurement.noise.guarantee
+    assert about["privacy"] == rich.measurement.noise.guarantee
     assert about["plan"].startswith("SHA-256 ")
     assert set(COLUMNS["default"]) <= set(about)
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
-def test_the_same_release_has_the_same_bytes(tmp_path, file_format):
-    few = any_release(rp.select(rp.Workload(DOMAIN, [("age", "yes")]), budget=rp.zcdp(1)))
+def test_the_same_release_has_the_same_bytes(rich, tmp_path, file_format):
+    few = any_release(rp.select(rp.Workload(rich.plan.domain, [("a", "yes")]), budget=rp.zcdp(1)))
     for name in ("first", "second"):
         few.save(tmp_path / name, file_format)
     assert contents(tmp_path / "first") == contents(tmp_path / "second")
 
 
-def test_the_sidecar_says_what_the_columns_hold(saved):
+def test_the_sidecar_says_what_the_columns_hold(rich, saved):
     folder, file_format, profile = saved
     manifest, metadata = (json.loads((folder / name).read_text()) for name in ("manifest.json", "metadata.json"))
     level = 0.9 if profile == "acs" else 0.95
-    stated = {"count": len(RELEASE), "format": file_format, "profile": profile, "conf_level": level}
+    stated = {"count": len(rich), "format": file_format, "profile": profile, "conf_level": level}
     assert (manifest["format"], manifest["version"], manifest["tables"]) == ("residualplanner/release", 8, stated)
     about = metadata["tables"]
     assert [column["name"] for column in about["columns"]] == COLUMNS[profile]
     assert {column["unit"] for column in about["columns"] if column["name"] in ("estimate", "E", "M")} == {"counts"}
     names = {kind["in_names"]: kind for attribute in about["attributes"] for kind in attribute["kinds"]}
-    types = {name: names[name]["datatype"] for name in ("age@prefix", "id", "~5Fone", "yes")}
-    assert types == {"age@prefix": "string", "id": "integer", "~5Fone": "integer", "yes": "boolean"}
+    types = {name: names[name]["datatype"] for name in ("a@prefix", "id", "~5Fone", "yes")}
+    assert types == {"a@prefix": "string", "id": "integer", "~5Fone": "integer", "yes": "boolean"}
     for row in index_of(folder):
         assert row["name"] == "_total" or all(part in names for part in row["name"].split("."))
 
@@ -115,10 +100,9 @@ READERS = {
 
 
 @pytest.mark.parametrize("profile", COLUMNS)
-def test_csv_on_the_web_describes_every_file_as_the_recommendation_asks(tmp_path, profile):
+def test_csv_on_the_web_describes_every_file_as_the_recommendation_asks(home, profile):
     """W3C "Metadata Vocabulary for Tabular Data", sections 5.3 to 5.6: contexts, URLs, names, titles, keys."""
-    RELEASE.save(tmp_path / "out", "csv", profile=profile)
-    folder = tmp_path / "out" / "tables"
+    folder = home / f"csv-{profile}" / "tables"
     group = json.loads((folder / "csv-metadata.json").read_text())
     assert group["@context"] == ["http://www.w3.org/ns/csvw", {"@language": "en"}]
     assert group.keys() - {"@context", "tables"} == {"dc:title", "dc:description", "dc:identifier"}
@@ -181,14 +165,14 @@ def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_p
     assert {"noise.csv", "release.plan"} <= files.keys()
 
 
-def test_a_level_that_is_given_takes_the_place_of_the_profiles(tmp_path):
-    RELEASE.save(tmp_path / "out", "csv", profile="acs", level=0.5)
+def test_a_level_that_is_given_takes_the_place_of_the_profiles(rich, tmp_path):
+    rich.save(tmp_path / "out", "csv", profile="acs", level=0.5)
     head, row = rows_of_file(tmp_path / "out" / "tables" / "_total.csv")
-    assert float(row[head.index("M")]) == pytest.approx((norm.ppf(0.75) + 2**-18) * RELEASE[()].std_err, rel=1e-12)
+    assert float(row[head.index("M")]) == pytest.approx((norm.ppf(0.75) + 2**-18) * rich[()].std_err, rel=1e-12)
     metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
     assert "with probability 0.5" in metadata["tables"]["columns"][1]["meaning"]
-    assert (RELEASE["yes"].to_frame(0.5, "acs")["M"] == RELEASE["yes"].to_frame(0.5)["moe"]).all()
-    assert (RELEASE["yes"].to_frame(profile="acs")["M"] == RELEASE["yes"].to_frame(0.9)["moe"]).all()
+    assert (rich["yes"].to_frame(0.5, "acs")["M"] == rich["yes"].to_frame(0.5)["moe"]).all()
+    assert (rich["yes"].to_frame(profile="acs")["M"] == rich["yes"].to_frame(0.9)["moe"]).all()
 
 
 @pytest.mark.parametrize(
@@ -223,10 +207,10 @@ def test_an_attribute_with_the_name_of_a_column_is_refused_in_the_profile_that_h
         rp.publish.require_exportable(release.plan.workload, "csv", other)
 
 
-def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(tmp_path, monkeypatch):
+def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(rich, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'") as caught:
-        RELEASE.save(tmp_path / "out", "xlsx")
+        rich.save(tmp_path / "out", "xlsx")
     assert caught.value.extra == "report"
     assert not list(tmp_path.iterdir())
 

@@ -20,54 +20,31 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from made_releases import any_release, forge_hash, forge_rows
-from residualplanner.publish.files import formats, parquet, workbook
-from residualplanner.publish.files.reading import read_columns
+from residualplanner.publish import files
 
 FORMATS, ABOUT = ("parquet", "csv", "xlsx"), rp.publish.Publication()
-DOMAIN = rp.Domain({"a": rp.Bins([0, 1, 2, 3]), "b": ["01", "02"], "one": 1, "id": [2**60, -5], "yes": [False, True]})
-KINDS = [
-    rp.Prefix(),
-    rp.Range(),
-    rp.Custom([[1, 1, 1], [1, 0, 2]], labels=["all", "x, y"]),
-    rp.Custom([[1, 1, 1], [2, 0, 1]]),
-]
-WORKLOAD = rp.marginals(DOMAIN, up_to=2) + rp.Workload(
-    DOMAIN,
-    [query for kind in KINDS for query in ({"a": kind}, {"a": kind, "b": rp.Prefix()})]
-    + [{"b": rp.Hierarchy([{"low": ["01"], "high": ["02"]}])}],
-)
-RELEASE = any_release(rp.select(WORKLOAD, budget=rp.zcdp(0.5)))
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """Every format, and every profile."""
-    home = tmp_path_factory.mktemp("releases")
-    for file_format, profile in [*((each, "default") for each in FORMATS), ("csv", "acs"), ("parquet", "gls")]:
-        RELEASE.save(home / f"{file_format}-{profile}", file_format, profile=profile)
-    return home
 
 
 @pytest.mark.parametrize("name", ["parquet-default", "csv-default", "xlsx-default", "csv-acs", "parquet-gls"])
-def test_every_format_and_profile_gives_back_the_frames_and_bits_that_were_saved(saved, name):
-    tables, profile = rp.load_tables(saved / name), name.partition("-")[2]
+def test_every_format_and_profile_gives_back_the_frames_and_bits_that_were_saved(rich, home, name):
+    tables, profile = rp.load_tables(home / name), name.partition("-")[2]
     level, estimate = (0.9, "E") if profile == "acs" else (0.95, "estimate")
-    for query, table in RELEASE.items():
+    for query, table in rich.items():
         frame, expected, found = tables.numbers.frame(query), table.to_frame(profile=profile), tables[query]
         pd.testing.assert_frame_equal(frame, expected, rtol=1e-13)
         assert frame[estimate].tolist() == table.estimate.ravel().tolist()
         assert (found.query, found.estimate.tolist()) == (table.query, table.estimate.tolist())
         assert not found.estimate.flags.writeable
         pd.testing.assert_frame_equal(found.to_frame(profile=profile), expected, check_exact=True)
-    assert list(tables) == list(RELEASE)
-    assert (len(tables), tables.numbers.profile) == (len(RELEASE), profile)
+    assert list(tables) == list(rich)
+    assert (len(tables), tables.numbers.profile) == (len(rich), profile)
     assert tables.numbers.metadata["tables"]["conf_level"] == level
-    errors = RELEASE.plan.errors(level).astype(tables.numbers.errors.dtypes)
+    errors = rich.plan.errors(level).astype(tables.numbers.errors.dtypes)
     pd.testing.assert_frame_equal(tables.numbers.errors, errors, check_exact=True)
 
 
-def test_queries_that_were_not_saved_are_not_there(saved):
-    tables = rp.load_tables(saved / "parquet-default")
+def test_queries_that_were_not_saved_are_not_there(home):
+    tables = rp.load_tables(home / "parquet-default")
     for query in (("a", "b", "yes"), {"yes": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [5, 0, 1]])}):
         assert query not in tables
         assert tables.get(query) is None
@@ -110,14 +87,16 @@ def test_any_text_and_any_number_survive_every_format(name, labels, seed):
 @settings(max_examples=20)
 def test_numbers_of_any_size_keep_every_bit_in_a_workbook(scale, seed):
     values = np.random.default_rng(seed).normal(size=5) * 10.0**scale
-    found = read_columns(workbook.write(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5)
+    found = files.reading.read_columns(
+        files.workbook.write(pa.table({"x": values}), []), Path("x.xlsx"), {"x": "double"}, 5
+    )
     assert found["x"].to_pylist() == values.tolist()
 
 
 @pytest.fixture
-def folder(saved, tmp_path):
+def folder(home, tmp_path):
     """A copy to damage."""
-    return Path(shutil.copytree(saved / "csv-default", tmp_path / "copy"))
+    return Path(shutil.copytree(home / "csv-default", tmp_path / "copy"))
 
 
 @pytest.mark.parametrize("change", ["was altered", "is missing"])
@@ -224,13 +203,15 @@ def test_an_index_of_other_columns_is_refused(folder):
 
 @pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("damage", ["yes", "_total", "a.b", "noise", "nothing", "rows turned"])
-def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved, tmp_path, file_format, damage):
-    folder = Path(shutil.copytree(saved / f"{file_format}-default", tmp_path / "copy"))
+def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(home, tmp_path, file_format, damage):
+    folder = Path(shutil.copytree(home / f"{file_format}-default", tmp_path / "copy"))
     path = folder / "tables" / f"b.{file_format}"
     if damage == "rows turned":
         frame = rp.load_tables(folder).numbers.frame("b")
         turned = pa.Table.from_pandas(frame.iloc[::-1], preserve_index=False)
-        path.write_bytes(formats.FORMATS[file_format].write(turned, formats.TableWords("", [], [], {}, ABOUT)))
+        path.write_bytes(
+            files.formats.FORMATS[file_format].write(turned, files.formats.TableWords("", [], [], {}, ABOUT))
+        )
     elif damage == "noise":
         path.write_bytes(np.random.default_rng(1).bytes(2000))
     else:
@@ -244,15 +225,15 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(saved,
 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_a_total_of_two_rows_is_refused(file_format):
-    words = formats.TableWords("", [], [], {}, ABOUT)
-    content = formats.FORMATS[file_format].write(pa.table({"x": [1.0, 2.0]}), words)
+    words = files.formats.TableWords("", [], [], {}, ABOUT)
+    content = files.formats.FORMATS[file_format].write(pa.table({"x": [1.0, 2.0]}), words)
     for rows, is_refused in ((2, False), (1, True)):
         with pytest.raises(rp.errors.FileFormatError) if is_refused else nullcontext():
-            read_columns(bytes(content), Path(f"x.{file_format}"), {"x": "double"}, rows)
+            files.reading.read_columns(bytes(content), Path(f"x.{file_format}"), {"x": "double"}, rows)
 
 
-def test_another_plan_is_refused_though_its_hash_is_right(folder):
-    rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(0.5)).save(folder / "another.plan")
+def test_another_plan_is_refused_though_its_hash_is_right(rich, folder):
+    rp.select(rp.marginals(rich.plan.domain, up_to=2), budget=rp.zcdp(0.5)).save(folder / "another.plan")
     (folder / "another.plan").replace(folder / "release.plan")
     forge_hash(folder, "release.plan")
     with pytest.raises(rp.errors.FileFormatError, match="it says of the plan's 'sha256' something other than release"):
@@ -270,7 +251,7 @@ def long_texts():
     """A long text that repeats."""
     rows = 100_000
     label = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["a" * 100_000]))
-    content = parquet.write(pa.table({"label": label, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
+    content = files.parquet.write(pa.table({"label": label, "x": pa.array(np.arange(float(rows)))})).to_pybytes()
     return content, "bomb.parquet", {"label": "string", "x": "double"}, rows
 
 
@@ -287,7 +268,7 @@ def test_a_file_that_grows_a_thousandfold_is_refused_before_it_is_unpacked(bomb)
     content, name, types, rows = bomb()
     before = pa.total_allocated_bytes()
     with pytest.raises(rp.errors.FileFormatError, match="is not the table that the index says it is"):
-        read_columns(content, Path(name), types, rows)
+        files.reading.read_columns(content, Path(name), types, rows)
     assert bomb is long_texts or pa.total_allocated_bytes() - before < 2**20
 
 
@@ -300,7 +281,7 @@ def test_what_is_no_release_is_refused(tmp_path):
             rp.load_tables(tmp_path)
 
 
-def test_without_openpyxl_the_extra_is_named(saved, monkeypatch):
+def test_without_openpyxl_the_extra_is_named(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'"):
-        rp.load_tables(saved / "xlsx-default")["b"]
+        rp.load_tables(home / "xlsx-default")["b"]

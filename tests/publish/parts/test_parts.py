@@ -62,17 +62,6 @@ def test_tables_read_back_are_those_of_the_release_bit_for_bit(workload, bases, 
         assert query in saved
 
 
-def test_a_folder_answers_its_queries_in_any_order(tmp_path):
-    release = release_of(MIXED)
-    release.save(tmp_path / "out", "parts")
-    saved = rp.load_tables(tmp_path / "out")
-    for query in [("a", "c"), ("c", "a"), ("b", "a", "d"), {"b": rp.Identity(), "d": rp.Prefix()}]:
-        assert np.array_equal(saved[query].estimate, release[query].estimate)
-        assert saved[query].names == release[query].names
-    with pytest.raises(rp.errors.WorkloadError, match=r"has no table for \('a',\).*reconstruct\(tables\) may have it"):
-        saved[{"a": rp.Prefix()}]
-
-
 def test_standard_errors_have_a_column_only_where_cells_of_a_table_differ_in_them(tmp_path):
     release_of(PLAIN).save(tmp_path / "plain", "parts")
     assert pq.read_schema(tmp_path / "plain/parts/part-000000.parquet").names == ["table_id", "cell", "estimate"]

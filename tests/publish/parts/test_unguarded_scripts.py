@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.scale.workers import ProcessWorkers, processes
+from residualplanner.scale import workers as engines
 
 SCRIPT = """
 import numpy as np
@@ -98,13 +98,13 @@ class LimitedPool(Pool):
     ],
 )
 def test_workers_that_die_or_are_not_started_are_told_with_the_reasons(monkeypatch, pool, words):
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", pool)
+    monkeypatch.setattr(engines.processes, "ProcessPoolExecutor", pool)
     with pytest.raises(rp.errors.ResourceError, match=words):
-        list(ProcessWorkers(2).map(bytes, [1, 2]))
+        list(engines.ProcessWorkers(2).map(bytes, [1, 2]))
 
 
 def test_processes_give_results_in_order_and_end_when_they_are_not_wanted_any_more():
-    workers = ProcessWorkers(1)
+    workers = engines.ProcessWorkers(1)
     workers.require_ready()
     workers.require_single_attempts()
     results = workers.map(bytes, range(50))

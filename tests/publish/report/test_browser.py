@@ -169,7 +169,7 @@ def test_a_statement_of_privacy_stands_on_one_line(page, media):
     )
     lines = "range => new Set([...range.getClientRects()].map(box => box.top)).size"
     broken = f"() => {{ const lines = {lines}; return window.statements.map(r => [r.toString(), lines(r)]); }}"
-    for width in range(360, 1100, 37):
+    for width in range(360, 1100, 111):
         page.set_viewport_size({"width": width, "height": 900})
         statements = page.evaluate(broken)
         assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}

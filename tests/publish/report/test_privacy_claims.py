@@ -5,7 +5,6 @@ import json
 import math
 import re
 from fractions import Fraction
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,8 @@ from made_releases import forge_hash, forge_rows
 from residualplanner.publish import report
 from slowness import slow
 from strategies import noise_of
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
 
 
 def words_of(page):
@@ -62,22 +63,6 @@ def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, m
     assert promise.terms == "rho-zCDP, mu-GDP, (epsilon, delta)-DP"
     rp.publish.write_report(plan, tmp_path / "report.html")
     assert "(epsilon, delta)-DP of continuous Gaussian noise in real numbers" in words_of(tmp_path / "report.html")
-
-
-@pytest.mark.slow
-def test_an_older_release_with_such_a_budget_is_told_in_zcdp(marginals_plan, tmp_path, monkeypatch):
-    plan = rp.select(marginals_plan.workload, budget=rp.privacy.gdp("1"))
-    # as older versions measured
-    monkeypatch.setattr(
-        import_module("residualplanner.gate.measurement.discrete"), "require_discrete", lambda budget: None
-    )
-    rp.measure(plan, np.zeros((5, 4), dtype=np.int64)).save(tmp_path / "m")
-    monkeypatch.undo()
-    rp.reconstruct(rp.load_measurement(tmp_path / "m")).save(tmp_path / "tables")
-    rp.publish.write_report(tmp_path / "tables", tmp_path / "report.html")
-    assert not re.search(r"\bmu\b|GDP|continuous", words_of(tmp_path / "report.html"))
-    promise = report.privacy.promise_of(report.subject.subject_of(tmp_path / "tables", level=0.95))
-    assert promise.notions[0] == ("Budget", "0.5-zCDP", "")
 
 
 @pytest.fixture

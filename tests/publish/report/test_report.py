@@ -184,9 +184,8 @@ def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
     assert subjects[1].name == "a.plan"
 
 
-@pytest.mark.parametrize(("file_format", "profile"), [("parquet", "default"), ("csv", "acs"), ("xlsx", "gls")])
-def test_tables_of_a_folder_are_those_of_the_release(release, file_format, profile, tmp_path):
-    release.save(tmp_path / "tables", file_format, profile=profile, level=None if profile == "gls" else 0.8)
+def test_tables_of_a_folder_are_those_of_the_release(release, tmp_path):
+    release.save(tmp_path / "tables", "csv", profile="acs", level=0.8)
     subjects = [report.subject.subject_of(source, level=0.9) for source in (release, tmp_path / "tables")]
     for row in range(len(release)):
         mine, theirs = (subject.read_table(row) for subject in subjects)

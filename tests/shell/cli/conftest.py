@@ -14,7 +14,9 @@ import pytest
 from typer.main import get_command
 
 import residualplanner
-from shell.specs import app, measuring, planning, releasing, report, synthesis
+from residualplanner.fits import synthesis
+from residualplanner.publish import report
+from shell.specs import app, measuring, planning, releasing
 
 SPEC = """\
 budget = { zcdp = "0.5" }
@@ -74,7 +76,7 @@ def paying(request, run, spec):
 
 
 #: The commands, built once: that takes longer than many of them do.
-COMMANDS = get_command(app)
+COMMANDS = get_command(app.app)
 
 
 class Result(NamedTuple):
@@ -120,7 +122,7 @@ STEPS = {
     "replace": (os, "replace"),
     "rename": (os, "rename"),
     "write records": (synthesis.records, "save_frame"),
-    "write figures": (report, "_write_csv"),
+    "write figures": (report.report, "_write_csv"),
     "told what is spent": (measuring, "say_spending"),
     "told what is charged": (measuring, "say_charge"),
     "told what is written": (releasing, "say_release"),

@@ -105,21 +105,12 @@ def test_options_replace_entries_of_the_spec_and_programs_are_told_what_the_numb
     ("text", "message"),
     [
         ("sex,number\n1,30\n2,30\n", "its first line must name the columns sex, count, and no others"),
-        ("sex,count\n1,30\n", "lacks a line for some cells"),
-        (
-            "sex,count\n1,30\n1,30\n",
-            "line 3: expected the labels of one cell of the table",
+        *(
+            (f"sex,count\n1,30\n{line}", "must have one line for each cell of the table")
+            for line in ("", "1,30\n", "canary,30\n", "2,30,canary\n", "2,30\n2,30\n")
         ),
-        (
-            "sex,count\n1,30\ncanary,30\n",
-            "line 3: expected the labels of one cell of the table",
-        ),
-        ("sex,count\n1,30\n2,canary\n", 'line 3: in the column "count" there is no number'),
-        ("sex,count\n1,30\n2,1_0\n", 'line 3: in the column "count" there is no number'),
-        (
-            "sex,count\n1,30\n2,30,canary\n",
-            "line 3: expected the labels of one cell of the table",
-        ),
+        ("sex,count\n1,30\n2,canary\n", 'in the column "count" of a line there is no number'),
+        ("sex,count\n1,30\n2,1_0\n", 'in the column "count" of a line there is no number'),
         ("sex,count\n1,30\n2,\udcff\n", "is not CSV in UTF-8"),
     ],
 )

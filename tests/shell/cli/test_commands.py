@@ -26,17 +26,6 @@ region = { kind = "hierarchy", levels = [{ states = ["01", "02"], other = ["NO",
 """
 REGIONS = rp.Hierarchy([{"states": ["01", "02"], "other": ["NO", "?"]}], total="all")
 QUERIES = [{"age": rp.Range(), "sex": rp.Identity()}, {"grade": Prefix(), "sex": rp.Identity()}, {"region": REGIONS}]
-#: Ages and grades are queried in two ways, each in tables of its own: there bases by set are better.
-MIXED = """\
-budget = { zcdp = "0.5" }
-bases = "optimal_by_set"
-[domain]
-age = 8
-grade = 6
-sex = ["F", "M"]
-[[workload]]
-queries = [["age", "grade"], ["age", "sex"], { age = "prefix" }, { grade = "prefix" }]
-"""
 
 
 @pytest.fixture
@@ -94,20 +83,6 @@ def test_kinds_are_planned_with_the_bases_of_the_spec_and_told_with_their_worst_
         assert [float(number) for number in (cells, std_err, moe, worst)] == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.slow
-def test_bases_by_set_are_searched_for_where_time_allows(run, folder):
-    (folder / "spec.toml").write_text(MIXED)
-    run("plan", "spec.toml", status=0)
-    queries = [("age", "grade"), ("age", "sex"), {"age": Prefix()}, {"grade": Prefix()}]
-    plan = assert_planned(folder, queries, budget=zcdp("0.5"), bases="optimal_by_set")
-    assert plan.strategy.varying.any()
-    assert plan.loss_value < 0.97 * select(plan.workload, budget=zcdp("0.5"), bases="optimal").loss_value
-    (folder / "plain.toml").write_text(MIXED.replace('bases = "optimal_by_set"', ""))
-    assert "smaller than with shared ones" in run("plan", "plain.toml").stdout
-    (folder / "quick.toml").write_text(MIXED.replace('bases = "optimal_by_set"', "time = 0"))
-    assert "bases by set were not searched for" in run("plan", "quick.toml").stdout
-
-
 def test_plan_and_release_tell_which_change_their_numbers_are_about(run, spec, records, folder):
     spec.write_text('neighbors = "replace"\nrecords_per_person = 3\n' + spec.read_text())
     told = run("plan", spec, "-o", "p").stdout
@@ -136,25 +111,6 @@ def test_a_release_holds_its_measurement_and_leaves_its_folder_alone(run, spec, 
         pd.testing.assert_frame_equal(pd.read_csv(path), expected[query].to_frame(), check_dtype=False)
 
 
-@pytest.mark.slow
-def test_tables_files_and_reports_have_the_order_of_the_spec(run, spec, records, folder):
-    queries = '[["sex", "age"], { grade = "prefix", sex = "identity" }, ["region", "age"]]'
-    spec.write_text(re.sub(r"\[\[workload\]\]\nup_to = 2", f"[[workload]]\nqueries = {queries}", spec.read_text()))
-    told = run("plan", spec).stdout
-    assert all(name in told for name in ("sex × age", "grade (prefix) × sex", "region × age"))
-    run("release", spec, records, "-o", "out", status=0)
-    files = sorted(path.name for path in (folder / "out" / "tables").glob("*.csv"))
-    assert files == ["grade@prefix.sex.csv", "region.age.csv", "sex.age.csv"]
-    tables = load_tables(folder / "out")
-    assert list(tables.numbers.frame(("age", "sex")).columns[:2]) == ["sex", "age"]
-    assert [tables[names].names for names in (("sex", "age"), ("age", "sex"))] == [("sex", "age"), ("age", "sex")]
-    for source in ("spec.plan", "out"):
-        run("report", source, "-o", f"{source}.html", status=0)
-        errors = pd.read_csv(folder / f"{source}-figures" / "errors.csv")
-        assert sorted(errors["query"]) == ["grade × sex", "region × age", "sex × age"]
-        assert "region × age" in (folder / f"{source}.html").read_text(encoding="utf-8")
-
-
 def test_a_starting_spec_of_records_can_be_planned_once_it_is_filled_in(run, records, folder):
     run("init", records, "--header", "-o", "s.toml", status=0)
     refusal = run("plan", "s.toml", status=2).stderr
@@ -166,18 +122,6 @@ def test_a_starting_spec_of_records_can_be_planned_once_it_is_filled_in(run, rec
     run("release", "s.toml", records, "-o", "out", status=0)
     (folder / "domain.json").write_text(json.dumps({"age": 85, "sex": ["F", "M"]}))
     assert "Next: look through it, then run  residualplanner plan domain.toml" in run("init", "domain.json").stdout
-
-
-def test_quiet_commands_say_nothing_whatever_the_form(run, spec, records, folder):
-    for number, form in enumerate(((), ("--json",))):
-        for command in (
-            ("plan", spec, "-o", f"p{number}"),
-            ("measure", f"p{number}", records, "-o", f"m{number}"),
-            ("reconstruct", f"m{number}", "-o", f"t{number}"),
-            ("release", spec, records, "-o", f"out{number}"),
-            ("init", records, "--header", "-o", f"s{number}.toml"),
-        ):
-            assert run(*command, "--quiet", *form, status=0).output == ""
 
 
 def test_every_command_has_a_help_text_and_the_schema_is_json(run):

@@ -13,7 +13,7 @@ def shell_by_name(monkeypatch):
 
 
 def _run(*arguments, **environment):
-    result = CliRunner().invoke(app, arguments, prog_name="residualplanner", env=environment)
+    result = CliRunner().invoke(app.app, arguments, prog_name="residualplanner", env=environment)
     assert result.exit_code == 0, result.output
     return result.stdout
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from residualplanner import Ledger, load_plan
-from shell.specs import measurement_bytes, told
+from shell.specs import steps, told
 
 COMMANDS = {
     "measure": ("measure", "p", "records.csv", "-o", "new", "--ledger", "l"),
@@ -56,7 +56,7 @@ def test_what_is_told_is_what_happens(run, ready):
 def test_what_would_be_written_is_named_with_its_size(run, ready):
     found = told(run(*COMMANDS["measure"], "--dry-run", "--json"))
     assert found["would-write"]["path"] == "new"
-    assert found["would-write"]["bytes"] == measurement_bytes(load_plan(ready / "p"))
+    assert found["would-write"]["bytes"] == steps.measurement_bytes(load_plan(ready / "p"))
     assert found["would-take"]["bytes"] > 0
     words = run(*COMMANDS["release"], "--dry-run").stdout
     assert "Would write new.measurement: the noisy answers, some " in words
@@ -134,6 +134,6 @@ def test_records_that_the_run_refuses_by_their_names_and_types_the_dry_run_refus
 def test_a_disk_that_is_too_small_is_told(run, ready, small_disk):
     small_disk(5000)
     said = run(*COMMANDS["measure"], "--dry-run").stdout
-    size = measurement_bytes(load_plan(ready / "p"))
+    size = steps.measurement_bytes(load_plan(ready / "p"))
     assert f"Warning: the disk has 5 KiB free, and some {size / 2**10:.0f} KiB are to be written." in said
     assert "is in order, except for the disk." in said

@@ -12,7 +12,6 @@ import pyarrow.csv
 import pytest
 
 import residualplanner as rp
-from benchmarks.s3_server import s3_server
 from residualplanner import Ledger, load_measurement, load_plan, measure
 from shell.specs import told
 
@@ -196,18 +195,3 @@ def test_records_that_do_not_fit_cost_nothing_and_leave_no_release(run, folder, 
     assert (failed.exit_code, "Nothing was charged to the ledger." in failed.stderr) == (2, True)
     assert "What was drawn" not in failed.stderr
     assert entries() == ()
-
-
-@pytest.mark.slow
-def test_an_address_is_a_store(run, folder, command, monkeypatch):
-    with s3_server() as bucket:
-        for name, value in bucket("").settings:
-            monkeypatch.setenv(f"AWS_{name.upper()}", value)
-        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
-        address = f"s3://curator/{command[0]}"
-        rehearsed = run(*command, "--store", address, "--dry-run")
-        assert f"Would write {address}: the noisy answers of 1 task" in rehearsed.stdout, rehearsed.output
-        run(*command, "--store", address, status=0)
-        stored = rp.scale.load_stored_measurement(address)
-    assert stored.residuals.integers.tolist() == numbers(folder)
-    assert len(entries()) == 1

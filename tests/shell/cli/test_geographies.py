@@ -7,7 +7,7 @@ import pytest
 
 import residualplanner as rp
 from geographies import COUNTIES, csv_text, item_rows, leaf_rows
-from shell.specs import domain_of, domain_of_spec, read_spec, targets_of_spec, workload_of, workload_of_spec
+from shell.specs import domain_of, targets_of, workload_of
 
 DOMAIN = 'county = { hierarchy = "counties.csv", levels = ["state", "county"] }'
 DISTRICTS = '{ kind = "hierarchy", leaves = false, crosswalk = { file = "cd.csv", leaf = "county", group = "cd" } }'
@@ -82,12 +82,8 @@ def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
     kinds = [kind for kind in workload_of(path).kinds if kind.name == "hierarchy"]
     assert [kind.classification.levels for kind in kinds] == [("state", "county"), ("cd", "county")]
     assert kinds[1].labels(domain_of(path)["county"]) == ("(total)", "1", "2")
-    spec = read_spec(path)
-    domain = domain_of_spec(spec)
-    (path.parent / "counties.csv").unlink()  # each file is read once
-    assert len(workload_of_spec(spec, domain)) == 3
-    (path.parent / "cd.csv").unlink()
-    assert targets_of_spec(spec) is not None
+    assert targets_of(path) is not None
+    assert len(workload_of(path, then=(path.parent / "counties.csv").unlink)) == 3  # each file is read once
 
 
 def test_groups_of_a_crosswalk_are_cut_along_a_level(write):

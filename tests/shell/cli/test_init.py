@@ -203,7 +203,7 @@ def test_a_row_for_each_variable(dictionary):
         ("income,number,0,1e6,", "# numbers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
         ("income,integer,0,1000000,", "# integers from 0 to 1000000: write { bins = [0, ..., 1000000] }"),
         ("income,number,0,,", "# numbers from 0: write { bins = [...] }"),
-        ("income,date,2019-12-01,,", '# dates from 2019-12-01: write { months = ["2019-12", "..."] }'),
+        ("income,date,2019-12-01,,", '# dates from 2019-12-01: write bins such as { months = ["2020-01",'),
         ("income,text,,,", "# text: its values are not in the dictionary"),
         ("income,text,,,see appendix", "# in the dictionary: see appendix"),
     ],
@@ -344,7 +344,7 @@ def test_one_of_several_tables_is_chosen(run, folder):
 
 def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder):
     notes = {
-        '# dates from 2020-01-05: write { months = ["2020-01", "..."] }, { years = [2020, ...] } or {': {
+        "# dates from 2020-01-05: write bins such as": {
             "type": "date",
             "constraints": {"minimum": "2020-01-05"},
         },

@@ -77,7 +77,8 @@ def test_what_is_told_while_measuring_and_how_much_is_written_is_the_same_whatev
     assert not any("seconds" in each for each in told)
 
 
-def test_every_command_tells_only_events(run, spec, records, folder):
+@pytest.mark.parametrize("form", [("--json",), ("--quiet",), ("--quiet", "--json")])
+def test_every_command_tells_only_events_and_nothing_where_it_is_quiet(run, spec, records, folder, form):
     for command in (
         ("init", records, "--header", "-o", "s.toml"),
         ("plan", spec, "-o", "p"),
@@ -85,9 +86,10 @@ def test_every_command_tells_only_events(run, spec, records, folder):
         ("reconstruct", "m", "-o", "t"),
         ("release", spec, records, "-o", "out"),
     ):
-        result = run(*command, "--json", status=0)
-        assert len(_events(result.stdout)) >= 2
+        result = run(*command, *form, status=0)
         assert result.stderr == ""
+        assert bool(result.stdout) == ("--quiet" not in form)
+        assert len(_events(result.stdout)) >= 2 * ("--quiet" not in form)
 
 
 @pytest.mark.parametrize(
@@ -148,27 +150,3 @@ def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total,
 def test_numbers_that_are_not_finite_are_null():
     line = output.event_line("e", "t", {"a": math.inf, "b": np.float64("nan"), "c": np.int64(3), "d": True})
     assert json.loads(line) == {"event": "e", "text": "t", "a": None, "b": None, "c": 3.0, "d": True}
-
-
-@pytest.mark.slow
-def test_a_run_on_85_attributes_tells_first_what_it_takes_and_then_how_far_it_is(run, folder):
-    names = [f"a{number}" for number in range(85)]
-    (folder / "domain.json").write_text(json.dumps(dict.fromkeys(names, 5)))
-    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("3" * 85) + "\n")
-    run("init", "domain.json")
-    spec = folder / "domain.toml"
-    spec.write_text(spec.read_text().replace("\nup_to = 2\n", "\nup_to = 3\n"))
-    planned = _events(run("plan", spec, "--json").stdout)
-    assert _named(planned, "workload")["tables"] == 102_426
-    sizes = [each for each in planned if each["event"] == "size"]
-    assert all(each["bytes"] > 2**20 for each in sizes)
-    texts = " ".join(each["text"] for each in sizes)
-    assert "102,426 sets of attributes; planning takes" in texts
-    assert "counts; measuring takes" in texts
-    assert [each["event"] for each in planned].index("size") < [each["event"] for each in planned].index("done")
-    told = [
-        each["event"]
-        for each in _events(run("measure", folder / "domain.plan", "records.csv", "-o", "m", "--json").stdout)
-    ]
-    assert told.index("size") < told.index("progress")
-    assert told.count("progress") == 10

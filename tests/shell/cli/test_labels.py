@@ -6,8 +6,7 @@ import json
 import pytest
 
 from html_pages import read_page
-from residualplanner import load_plan, load_tables
-from shell.specs import domain_of
+from residualplanner import load_tables
 
 #: The first codes of two variables of the American Community Survey, whose microdata have a dictionary like this.
 CODEBOOK = """\
@@ -48,21 +47,6 @@ def survey(folder, run):
         writer.writerow(["RAC1P", "HISP", "sex", "income", "admitted"])
         writer.writerows(row for row, count in PEOPLE.items() for _ in range(count))
     return folder
-
-
-def test_no_code_loses_its_meaning_on_the_way_from_codebook_to_tables(survey, run):
-    domain = domain_of(survey / "survey.toml")
-    assert domain["sex"].value_meanings == ("male", "female")
-    assert domain["RAC1P"].about.title == "Race"
-    run("plan", "survey.toml", status=0)
-    assert load_plan(survey / "survey.plan").domain == domain
-    run("measure", "survey.plan", "people.csv", "-o", "m", status=0)
-    run("reconstruct", "m", "-o", "tables", status=0)
-    found = load_tables(survey / "tables")["sex", "RAC1P"].to_frame()
-    rows = found[["sex", "sex_meaning", "RAC1P", "RAC1P_meaning"]].to_numpy().tolist()
-    assert rows[0] == [1, "male", 1, "White alone"]
-    assert rows[-1] == [2, "female", 9, "Two or More Races"]
-    assert found["estimate"].round().astype(int).tolist() == [300, 0, 100, 0, 200, 50]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Among, Attribute, Bins, Domain, Hierarchy, Identity, Prefix, Range, Threshold, Workload
-from shell.specs import Into, domain_of, read_spec, spec_schema, starting_spec, targets_of_spec, workload_of
+from shell.specs import Into, domain_of, read_spec, spec_schema, starting_spec, targets_of, workload_of
 
 HEAD = """\
 budget = { zcdp = 1 }
@@ -221,7 +221,7 @@ moe = 7
 """
     margins = [(("a",), 5), (("b",), 5), (mixed, 9.5), (Among("b", {"a": 0}), 7)]
     for head in ("", "budget = { zcdp = 1 }"):
-        found = targets_of_spec(read_spec(spec(head + text)))
+        found = targets_of(spec(head + text))
         expected = rp.losses.Targets(margins, 0.9, 0.05)
         np.testing.assert_array_equal(found.in_order(workload), expected.in_order(workload))
         assert (found.level, found.reserve) == (0.9, 0.05)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner import Custom, Domain, Identity, Prefix, Range, Workload, approx_dp, marginals, pcost, select, zcdp
-from shell.specs import integer_basis, plan_of_part, restriction, scaled_plan
+from residualplanner.method import bases
+from shell.specs import comparison
 from strategies import cases
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -79,9 +80,9 @@ def test_a_comparison_in_words_has_both_tables():
 
 def test_orders_are_those_of_the_queries_whatever_names_contain():
     workload = Workload(Domain({"a × b": 3, "c among d": 2}), [("a × b",), ("c among d", "a × b"), ()])
-    comparison = rp.questions.compare([select(workload, budget=zcdp(1))])
-    assert list(comparison.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
-    assert comparison.orders == (0, 1, 2)
+    found = rp.questions.compare([select(workload, budget=zcdp(1))])
+    assert list(found.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
+    assert found.orders == (0, 1, 2)
 
 
 @settings(max_examples=25)
@@ -89,11 +90,11 @@ def test_orders_are_those_of_the_queries_whatever_names_contain():
 def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):
     plan = select(case.workload, budget=pcost(1))
     everything = marginals(case.domain, up_to=len(case.sizes))
-    numbers = restriction(plan, everything)
+    numbers = comparison.restriction(plan, everything)
     closed = {frozenset(members) for query in case.distinct for members in _subsets(query)}
     assert len(numbers) == len(closed)
     part = everything.take(numbers)
-    seen = plan_of_part(plan, part)
+    seen = comparison.plan_of_part(plan, part)
     for query, variance, largest in zip(part, seen.average_variances, seen.max_variances, strict=True):
         assert variance == pytest.approx(plan.variance(query).mean(), rel=1e-12)
         assert largest == pytest.approx(plan.variance(query).max(), rel=1e-12)
@@ -105,10 +106,10 @@ def _subsets(members):
 
 def test_a_kind_that_the_basis_does_not_span_is_not_answered():
     halves = {"c": Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}
-    basis = integer_basis(np.array([[1, 1, -1, -1]]), "given")
+    basis = bases.matrix.integer_basis(np.array([[1, 1, -1, -1]]), "given")
     plan = select(Workload(ABC, [halves]), budget=pcost(1), bases={"c": basis})
     queries = Workload(ABC, [halves, ("c",), {"c": Prefix()}, ()])
-    assert list(queries.take(restriction(plan, queries))) == [(), next(iter(plan.workload))]
+    assert list(queries.take(comparison.restriction(plan, queries))) == [(), next(iter(plan.workload))]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_losses_are_named_as_given_or_by_what_they_are():
 @given(case=cases(), loss=losses, factor=st.floats(1e-6, 1e6))
 def test_a_plan_scaled_costs_so_much_more_and_has_so_much_less_variance(case, loss, factor):
     plan = select(case.workload, budget=pcost(3), loss=loss)
-    scaled = scaled_plan(plan, factor)
+    scaled = comparison.scaled_plan(plan, factor)
     assert scaled.pcost == pytest.approx(factor * plan.pcost, rel=1e-12)
     assert float(scaled.budget.pcost_exact) == pytest.approx(scaled.pcost, rel=1e-15)
     np.testing.assert_allclose(scaled.average_variances * factor, plan.average_variances, rtol=1e-12)

@@ -58,14 +58,17 @@ def test_the_same_budget_and_the_same_accuracy_are_what_planning_anew_says(probl
 
 def least_cost(plan, whole, added, moe) -> float:
     """By a convex solver: the least cost at which no query is worse than now, and the added ones are as asked."""
-    from residualplanner.method.strategy.variances import variance_matrix, workload_numbers
-
-    closure = whole.closure
-    numbers = workload_numbers(whole, select(whole, budget=pcost(1)).strategy.of_attributes)
-    p = closure.products(numbers.pcost)
+    names, sizes = whole.domain.names, whole.domain.sizes
+    sets = [set(members) for members in whole.closure if all(sizes[i] > 1 for i in members)]
+    p = np.array([math.prod(1 - 1 / sizes[i] for i in members) for members in sets])
     known = {tuple(query) for query in plan.workload}
-    limits = [largest(plan, query) if query in known else (moe / (1.959963984540054 + 2**-18)) ** 2 for query in whole]
-    rows = variance_matrix(whole, closure, numbers).toarray() / np.array(limits)[:, None]
+    rows = []
+    for query in whole:
+        limit = largest(plan, query) if query in known else (moe / (1.959963984540054 + 2**-18)) ** 2
+        mine = set(map(names.index, query))
+        factors = [[1 - 1 / sizes[i] if i in members else 1 / sizes[i] ** 2 for i in mine] for members in sets]
+        rows.append([(members <= mine) * math.prod(each) / limit for members, each in zip(sets, factors, strict=True)])
+    rows = np.array(rows)
     scale = 1 / rows.max(axis=0)
     unit = cvxpy.Variable(len(p))
     problem = cvxpy.Problem(cvxpy.Minimize((p / scale) @ cvxpy.inv_pos(unit)), [(rows * scale) @ unit <= 1])

@@ -15,7 +15,6 @@ from typing import Any
 from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.entries import day_of
 from residualplanner.method.domain.labels import Into, Label
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.tables import UNDECLARED
@@ -138,13 +137,8 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
 
 def of_dates(name: str, smallest: object, largest: object) -> Declared:
     """A column of dates, whose bins are to be declared by hand, with its limits as far as they are known."""
-    days = [str(limit) if limit is not None and day_of(str(limit)) is not None else "" for limit in (smallest, largest)]
-    months = ", ".join(f'"{day[:7] or "..."}"' for day in days)
-    years = ", ".join(day[:4] or "..." for day in days)
-    limits = _limits_text(smallest, largest)
-    return Declared(
-        name, None, f"dates{limits}: write {{ months = [{months}] }}, {{ years = [{years}] }} or {{ bins = [...] }}"
-    )
+    forms = '{ months = ["2020-01", "2020-12"] }, { years = [2019, 2021] } or { bins = [...] }'
+    return Declared(name, None, f"dates{_limits_text(smallest, largest)}: write bins such as {forms}")
 
 
 def _limits_text(smallest: object, largest: object) -> str:
@@ -180,12 +174,7 @@ def string_text(text: str) -> str:
 
 
 def toml_text(value: Any) -> str:
-    """A value as TOML, with exact numbers in quotes.
-
-    Example:
-        >>> toml_text({"low": Fraction(1, 2), "bins": [0.5, 20, math.inf], "above": "clip", "a b": True})
-        '{ low = "1/2", bins = [0.5, 20, inf], above = "clip", "a b" = true }'
-    """
+    """A value as TOML, with exact numbers in quotes."""
     match value:
         case bool():
             return str(value).lower()

@@ -150,12 +150,7 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
 
 
 def _list(text: str) -> list[tuple[str, str]]:
-    """The items of a list in one cell, each with its meaning if it has one.
-
-    Example:
-        >>> _list("1=female; 2=male"), _list("1, female | 2, male"), _list("a,b")
-        ([('1', 'female'), ('2', 'male')], [('1', 'female'), ('2', 'male')], [('a', ''), ('b', '')])
-    """
+    """The items of a list in one cell, each with its meaning if it has one."""
     separator = next((sign for sign in "|;\n" if sign in text), ",")
     items = [item.strip().strip("\"'") for item in text.strip(" []{}()").split(separator) if item.strip()]
     for sign in "=", ",":
@@ -199,25 +194,23 @@ def _tables(value: Json) -> dict[str, list[Declared]] | None:
     if _objects(value.get("fields")):
         return {"": _described(_of_frictionless, value["fields"])}
     if _objects(value.get("resources")):
-        each = {str(one.get("name", i)): _object(one, "schema") for i, one in enumerate(value["resources"], 1)}
-        return {
-            name: _described(_of_frictionless, schema["fields"])
-            for name, schema in each.items()
-            if _objects(schema.get("fields"))
-        }
+        return _each(value["resources"], "name", "schema", "fields", _of_frictionless)
     if "csvw" in str(value.get("@context", "")) or isinstance(value.get("tableSchema"), Mapping):
-        listed = _objects(value.get("tables")) or [value]
-        each = {str(one.get("url", i)): _object(one, "tableSchema") for i, one in enumerate(listed, 1)}
-        return {
-            name: _described(_of_csvw, schema["columns"])
-            for name, schema in each.items()
-            if _objects(schema.get("columns"))
-        }
+        return _each(_objects(value.get("tables")) or [value], "url", "tableSchema", "columns", _of_csvw)
     rows = _resolved(value["items"] if isinstance(value.get("items"), Mapping) else value, value)
     if not isinstance(rows.get("properties"), Mapping):
         return None
     properties = [{**_resolved(schema, value), "name": name} for name, schema in rows["properties"].items()]
     return {"": _described(_of_json_schema, properties)}
+
+
+def _each(
+    listed: list[Json], name: str, schema: str, columns: str, declare: Callable[[Json], Declared]
+) -> dict[str, list[Declared]]:
+    """The columns of each of several tables that has some, by what it is called, else by its number."""
+    schemas = {str(one.get(name, number)): _object(one, schema) for number, one in enumerate(listed, 1)}
+    found = {name: _objects(each.get(columns)) for name, each in schemas.items()}
+    return {name: _described(declare, each) for name, each in found.items() if each}
 
 
 def _objects(value: Any) -> list[Any]:

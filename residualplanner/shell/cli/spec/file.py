@@ -228,7 +228,7 @@ def read_spec(path: Path) -> SpecFile:
         spec._path = path
         return spec
     except ValidationError as error:  # itself a ValueError
-        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error, SpecFile))) from None
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error))) from None
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
         message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"

@@ -16,23 +16,19 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import Targets
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
-from residualplanner.method.queries.custom import Custom
-from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
-from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.numeric import Numeric
-from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
 from residualplanner.publish.maps import Boundaries
 from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
-from residualplanner.shell.cli.spec.tables import AttributeTable, KindTable, Query, Where
+from residualplanner.shell.cli.spec.tables import MAKERS, AttributeTable, KindTable, Query, Where
 
 
 def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
@@ -45,7 +41,7 @@ def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
             spec.read[name] = Hierarchy.from_file(
                 file_beside(spec, table.hierarchy),
                 table.levels or [],
-                code_lengths=_lengths(table.code_lengths),
+                code_lengths=table.code_lengths,
                 encoding=table.encoding,
                 separator=table.separator,
             )
@@ -66,16 +62,11 @@ def _hierarchy(table: KindTable, name: str, spec: SpecFile | None) -> Hierarchy:
     if table.crosswalk is not None:
         key = f"{name}, {table.crosswalk!r}"
         if key not in spec.read:
-            given = dict(table.crosswalk) | {"code_lengths": _lengths(table.crosswalk.code_lengths)}
+            given = dict(table.crosswalk)
             spec.read[key] = found.crosswalk(file_beside(spec, given.pop("file")), **given)
         found = spec.read[key]
     assert found.classification is not None  # it is from a file
     return Hierarchy.of_classification(found.classification, total=table.total, leaves=table.leaves)
-
-
-def _lengths(declared: Mapping[str, Any]) -> dict[str, int | None]:
-    """The lengths of codes as `Hierarchy.from_file` has them: None where they differ."""
-    return {name: None if length == "any" else length for name, length in declared.items()}
 
 
 def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
@@ -220,25 +211,11 @@ def query_of_spec(
 
 def _kind(table: KindTable, where: str, name: str, spec: SpecFile | None) -> Kind:
     with _located(where):
-        match table.kind:
-            case "hierarchy":
-                return _hierarchy(table, name, spec)
-            case "custom":
-                return Custom(table.matrix, table.labels)
-            case "matching":
-                return Matching(table.at_least or 0)
-            case "sum":
-                return Sum(table.by)
-            case "mean":
-                return Mean() if table.between is None else Mean((table.between[0], table.between[1]))
-            case "quantiles":
-                return Quantiles() if table.probabilities is None else Quantiles(table.probabilities)
-            case "identity":
-                return Identity()
-            case "prefix":
-                return Prefix()
-            case "range":
-                return Range()
+        if table.kind == "hierarchy":
+            return _hierarchy(table, name, spec)
+        make, fields = MAKERS[table.kind]
+        made: Kind = make(*(value for field in fields if (value := getattr(table, field)) is not None))
+        return made
 
 
 def targets_of_spec(spec: SpecFile) -> Targets | None:

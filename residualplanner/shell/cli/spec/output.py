@@ -23,15 +23,10 @@ class QualityTable(SpecTable):
     usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
     suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
 
-    @property
-    def quality(self) -> Quality:
-        """The same for tables."""
-        return Quality(reliable=self.reliable, usable=self.usable, suppress=self.suppress)
-
     @model_validator(mode="after")
     def _is_in_order(self) -> "QualityTable":
         try:
-            _ = self.quality
+            Quality(**dict(self))
         except WorkloadError as error:
             raise refusal(str(error)) from None
         return self
@@ -127,7 +122,7 @@ class OutputTable(SpecTable):
     @property
     def chosen_quality(self) -> Quality | None:
         """Which estimates are reliable, if tables are to say it."""
-        return None if self.quality is None else self.quality.quality
+        return None if self.quality is None else Quality(**dict(self.quality))
 
     def file_format(self, workload: Workload) -> FormatName:
         """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from residualplanner.gate.sources.opening import columns_of
 from residualplanner.ground.errors import DataError, DomainError, FileFormatError
+from residualplanner.ground.file_kinds import CSV, JSON, PARQUET, SPEC, kind_of_name
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import listed, separators
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.paths import is_csv, is_parquet
 from residualplanner.shell.cli.spec.declared import Declared, attribute_text, key_text, string_text, weight_text
 from residualplanner.shell.cli.spec.described import columns_of_schema, read_dictionary
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
@@ -54,35 +54,38 @@ def starting_spec(
     Of a CSV file nothing but the first line is read unless it is a dictionary; only ``has_header`` tells that this line
     holds names, not a record.  A schema of several tables needs the name of one.
     """
-    kind = path.suffix.lower()
-    if is_dictionary and kind != ".csv":
+    kind = kind_of_name(path)
+    if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
-    if table is not None and kind != ".json":
+    if table is not None and kind != JSON:
         raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if is_dictionary:
         return _declared_start(read_dictionary(path))
-    if kind == ".json":
+    if kind == JSON:
         return _start_of_json(path, table)
-    if kind == ".toml":
+    if kind == SPEC:
         return StartingSpec(spec_text(domain_of_spec(read_spec(path))), ())
-    if is_csv(path):
-        if not has_header:
-            raise FileFormatError(
-                f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
-                "names of columns, and not the first record, add --header; if there is no such line, write one first; "
-                "if this is a data dictionary, without any record, add --dictionary"
-            )
-        return _start_of_names(path, {})
-    if is_parquet(path):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    if kind == CSV and not has_header:
+        raise FileFormatError(
+            f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
+            "names of columns, and not the first record, add --header; if there is no such line, write one first; "
+            "if this is a data dictionary, without any record, add --dictionary"
+        )
+    if kind not in (CSV, PARQUET):
+        raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+    return _start_of_names(path, _types_in_parquet(path) if kind == PARQUET else {})
 
-        try:
-            schema = pq.read_schema(path)
-        except (pa.ArrowException, OSError, UnicodeDecodeError):
-            raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
-        return _start_of_names(path, {each.name: re.sub(r"[^ -~]+|<.*", "", str(each.type))[:40] for each in schema})
-    raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+
+def _types_in_parquet(path: Path) -> dict[str, str]:
+    """The types of columns by their names, as Parquet calls them, for a comment."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
+    return {each.name: re.sub(r"[^ -~]+|<.*", "", str(each.type))[:40] for each in schema}
 
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:

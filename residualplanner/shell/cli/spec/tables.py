@@ -2,8 +2,21 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
+from residualplanner.method.queries.custom import Custom
+from residualplanner.method.queries.identity import Identity, Matching
+from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.shell.cli.spec.values import (
     KINDS,
     NAMES,
@@ -25,11 +38,13 @@ from residualplanner.shell.cli.spec.values import (
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
 
-#: By level, or by column of a crosswalk, how many characters its codes have.
+#: By level, or by column of a crosswalk, how many characters its codes have; None where they differ.
+_Length = Annotated[int, Field(ge=1)]
 CodeLengths = dict[
     str,
     Annotated[
-        Annotated[int, Field(ge=1)] | Literal["any"],
+        _Length | None,
+        BeforeValidator(lambda each: None if each == "any" else each, json_schema_input_type=_Length | Literal["any"]),
         expected('a number of characters, or "any" where codes differ in length'),
     ],
 ]
@@ -144,13 +159,17 @@ Attribute = Annotated[
     BeforeValidator(_attribute, json_schema_input_type=int | list[DeclaredLabel] | Literal["?"] | AttributeTable),
 ]
 
-_FIELDS = {
-    "sum": {"by"},
-    "mean": {"between"},
-    "quantiles": {"probabilities"},
-    "hierarchy": {"levels", "total", "leaves", "crosswalk"},
-    "custom": {"matrix", "labels"},
-    "matching": {"at_least"},
+#: By its word what makes a kind of query, and the fields that are its arguments; a hierarchy may need a file beside.
+MAKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "identity": (Identity, ()),
+    "prefix": (Prefix, ()),
+    "range": (Range, ()),
+    "sum": (Sum, ("by",)),
+    "mean": (Mean, ("between",)),
+    "quantiles": (Quantiles, ("probabilities",)),
+    "hierarchy": (None, ("levels", "total", "leaves", "crosswalk")),
+    "custom": (Custom, ("matrix", "labels")),
+    "matching": (Matching, ("at_least",)),
 }
 #: What a kind cannot do without, and what to write.
 _REQUIRED = {
@@ -187,7 +206,7 @@ class KindTable(SpecTable):
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "KindTable":
-        foreign = sorted(self.model_fields_set - _FIELDS.get(self.kind, set()) - {"kind"})
+        foreign = sorted(self.model_fields_set - {"kind", *MAKERS[self.kind][1]})
         if foreign:
             raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
         if self.levels is not None and self.crosswalk is not None:

@@ -2,8 +2,7 @@
 
 import datetime as dt
 import reprlib
-from collections.abc import Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -33,8 +32,13 @@ _EXPECTED = {
     "bool_type": "expected true or false",
     "list_type": "expected a list in [brackets]",
     "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "model_attributes_type": "expected a table",
     "too_short": "the list is too short",
     "too_long": "the list is too long",
+    "literal_error": "expected {expected}",
+    "greater_than_equal": "expected a number that is at least {ge}",
+    "less_than_equal": "expected a number that is at most {le}",
 }
 _MISSING = {
     ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
@@ -173,81 +177,45 @@ SpecBudget = Annotated[
 ]
 
 
-def messages_of(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """One line for each error: where in the file, what was expected, what was found; ``model`` is the whole file's."""
+def messages_of(error: ValidationError) -> list[str]:
+    """One line for each error: where in the file, what was expected, what was found."""
     details = error.errors(include_url=False, include_context=True)
     # Two forms of a value may fail in the same words, once the names of the forms are left out.
-    messages = list(dict.fromkeys(_message(dict(detail), model) for detail in details))
+    messages = list(dict.fromkeys(_message(dict(detail)) for detail in details))
     return messages if len(messages) <= _LIMIT else [*messages[:_LIMIT], f"and {len(messages) - _LIMIT} more"]
 
 
-def _message(detail: dict[str, Any], model: type[BaseModel]) -> str:
+def _message(detail: dict[str, Any]) -> str:
     kind, where, found = detail["type"], detail["loc"], detail["input"]
     if kind == "missing":
         return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "extra_forbidden":
-        name, fields = str(where[-1]), _fields(model, where[:-1])
-        remedy = suggestion(name, fields) or f"; the fields here are {', '.join(fields)}"
-        return f"{_at(where[:-1])}unknown field {name!r}{remedy}"
+        known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
+        remedy = suggestion(where[-1], known) or "; residualplanner schema prints those of every table"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
-    if kind in ("model_type", "model_attributes_type"):
-        names = ", ".join(_fields(model, where))
-        return f"{_at(where)}expected a table with fields such as {names}; got {_shown(found)}"
-    match kind:
-        case "expected":
-            return f"{_at(where)}{detail['msg']}"
-        case "literal_error":
-            words = f"expected {detail['ctx']['expected']}"
-        case "greater_than_equal":
-            words = f"expected a number that is at least {detail['ctx']['ge']}"
-        case "less_than_equal":
-            words = f"expected a number that is at most {detail['ctx']['le']}"
-        case _:
-            words = _EXPECTED.get(kind, detail["msg"])
+    if kind == "expected":
+        return f"{_at(where)}{detail['msg']}"
+    words = _EXPECTED[kind].format(**detail.get("ctx", {})) if kind in _EXPECTED else detail["msg"]
     return f"{_at(where)}{words}, got {_shown(found)}"
 
 
-def _at(where: Sequence[str | int]) -> str:
-    """A location in the file, as its author sees it.
-
-    Example:
-        >>> _at(("workload", 1, "up_to")), _at(("domain", "age", "bins", 0)), _at(())
-        ('[[workload]] number 2, up_to: ', '[domain] age, bins, entry 1: ', '')
-        >>> _at(("output", "known", 0, "counts"))
-        '[[output.known]] number 1, counts: '
-    """
-    rest = list(where)
-    parts: list[str] = []
-    if len(rest) > 1 and rest[0] in ("workload", "targets"):
-        parts.append(f"[[{rest[0]}]] number {int(rest[1]) + 1}")
-        rest = rest[2:]
-    elif len(rest) > 2 and rest[0] == "output" and isinstance(rest[2], int):
-        parts.append(f"[[output.{rest[1]}]] number {rest[2] + 1}")
-        rest = rest[3:]
-    elif len(rest) > 1 and rest[0] in ("domain", "output"):
-        parts.append(f"[{rest[0]}] {rest[1]}")
-        rest = rest[2:]
-    parts += [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in rest if not _is_branch(part)]
+def _at(where: tuple[str | int, ...]) -> str:
+    """A location in the file, as its author sees it."""
+    match where:
+        case ("workload" | "targets" as table, int(number), *rest):
+            parts = [f"[[{table}]] number {number + 1}"]
+        case ("output", name, int(number), *rest):
+            parts = [f"[[output.{name}]] number {number + 1}"]
+        case ("domain" | "output" as table, name, *rest):
+            parts = [f"[{table}] {name}"]
+        case _:
+            parts, rest = [], list(where)
+    parts += [f"entry {part + 1}" if isinstance(part, int) else part for part in rest if not _is_branch(part)]
     return f"{', '.join(parts)}: " if parts else ""
 
 
 def _is_branch(part: str | int) -> bool:
     """Whether pydantic added this part for itself: the name of a type among several."""
     return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
-
-
-def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[str]:
-    if where and where[0] == "domain" and len(where) > 1:
-        where = (where[0], *where[2:])  # a column may have the name of a field
-    for part in where:
-        field = model.model_fields.get(part) if isinstance(part, str) else None
-        tables = [] if field is None else _tables(field.annotation)
-        model = tables[0] if tables else model  # no field takes one of several tables
-    return list(model.model_fields)
-
-
-def _tables(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [table for part in get_args(annotation) for table in _tables(part)]

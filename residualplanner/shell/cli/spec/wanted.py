@@ -21,9 +21,8 @@ from residualplanner.ground.margins import require_level
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.workload.query import QueryLike, written_query
-from residualplanner.shell.cli.options import PlanOptions, TableOptions
+from residualplanner.shell.cli.options import LossName, PlanOptions, TableOptions, budget_of_text
 from residualplanner.shell.cli.output import Output, naming
-from residualplanner.shell.cli.spec.budgets import LossName, budget_of_text
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
@@ -162,35 +161,31 @@ def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None
 
 
 def _counts_of_file(path: Path, query: QueryLike, domain: Domain) -> NDArray[np.float64]:
-    """The counts of a query's table, in its shape.
+    """The counts of a query's table, in its shape, from a CSV file with a line for each cell, in any order.
 
-    The file has a column for each attribute of the query, which holds labels as tables show them, and a column "count",
-    in any order; a line for each cell, in any order.  No message shows what it holds: another could have been meant.
+    It has a column for each attribute of the query, which holds labels as tables show them, and a column "count".  No
+    message shows what it holds: another file could have been meant.
     """
     written = written_query(domain, query)
     names = [domain.names[position] for position in written.positions]
     kinds = zip(names, written.kinds, strict=True)
     labels = [[str(label) for label in kind.labels(domain[name])] for name, kind in kinds]
-    cells = dict.fromkeys(itertools.product(*labels), math.nan)
+    cells = list(itertools.product(*labels))
     with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
         try:
             reader = csv.DictReader(file, strict=True)
-            if sorted(reader.fieldnames or ()) != sorted([*names, "count"]):
-                text = f"its first line must name the columns {', '.join([*names, 'count'])}, and no others"
-                raise FileFormatError(f"{path}: {text}")
-            for row in itertools.islice(reader, len(cells) + 1):
-                cell = tuple(row[name] for name in names)
-                if None in row or not math.isnan(cells.get(cell, 0)):
-                    words = "expected the labels of one cell of the table, which has had no line before, and its count"
-                    raise FileFormatError(f"{path}, line {reader.line_num}: {words}")
-                cells[cell] = _count(row["count"])
-                if not math.isfinite(cells[cell]):
-                    raise FileFormatError(f'{path}, line {reader.line_num}: in the column "count" there is no number')
+            rows = list(itertools.islice(reader, len(cells) + 1))
         except (csv.Error, UnicodeDecodeError):
             raise FileFormatError(f"{path} is not CSV in UTF-8") from None
-    if any(map(math.isnan, cells.values())):
-        raise FileFormatError(f"{path} lacks a line for some cells; write one for each, with 0 where there is nobody")
-    return np.array([*cells.values()]).reshape([len(axis) for axis in labels])
+    if sorted(reader.fieldnames or ()) != sorted([*names, "count"]):
+        text = f"its first line must name the columns {', '.join([*names, 'count'])}, and no others"
+        raise FileFormatError(f"{path}: {text}")
+    counts = {tuple(row[name] for name in names): _count(row["count"]) for row in rows}
+    if len(rows) != len(cells) or counts.keys() != set(cells) or any(None in row for row in rows):
+        raise FileFormatError(f"{path} must have one line for each cell of the table, with its labels and its count")
+    if not all(map(math.isfinite, counts.values())):
+        raise FileFormatError(f'{path}: in the column "count" of a line there is no number')
+    return np.array([counts[cell] for cell in cells]).reshape([len(axis) for axis in labels])
 
 
 def _count(text: str | None) -> float:
