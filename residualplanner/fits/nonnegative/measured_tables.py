@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import denoised
-from residualplanner.fits.mixtures.loss import MixtureLoss, View, features_of, loss_of
+from residualplanner.fits.mixtures.loss import Measured, MixtureLoss, View, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
-from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.problem import fix_known

@@ -8,7 +8,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import forge_hash
-from residualplanner.fits.microdata.groups import groups_of_release
 
 DOMAIN = rp.Domain({"age": 4, "sex": ["F", "M"], "home": 3})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp("0.4"))
@@ -123,7 +122,7 @@ def test_what_is_neither_a_release_nor_its_folder_is_refused(value):
 def test_numbers_made_from_unbiased_ones_are_no_source():
     """They would be taken for the measurement, and the facts in them would be lost."""
     made = rp.rounded(rp.nonnegative(measured(), known={(): 60}))
-    for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct, groups_of_release):
+    for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct, rp.fits.microdata.groups_of_release):
         with pytest.raises(rp.errors.ArgumentError, match=f"{function.__name__}: "):
             function(made)
 

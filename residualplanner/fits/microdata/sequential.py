@@ -1,26 +1,20 @@
-"""Fits that are not least squares of all answers at once: group by group, and by the largest error.
+"""Fits group by group, each of which keeps the sums of all groups before.
 
-Source: eqs. (86), (87), (90) and (91); Abowd et al., section 4 and Algorithm 1.
+Source: eqs. (90) and (91); Abowd et al., Algorithm 1.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
-from residualplanner.fits.microdata.dual import Term
-from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, require_counts, solved
+from residualplanner.fits.microdata.dual import CellFit, Term
+from residualplanner.fits.microdata.fit import REMEDY, Fit, fit_of, solved
 from residualplanner.fits.microdata.groups import NoisyGroups
-from residualplanner.fits.microdata.newton import CellFit
 from residualplanner.fits.microdata.sums import MarginalSums
-from residualplanner.fits.microdata.within import Answers, sides_of
 from residualplanner.fits.optimizers import Array
-from residualplanner.ground.checks import require_positive, require_type
-from residualplanner.ground.errors import WorkloadError, memory_for
-
-#: The most entries of the matrix of all sums beside single cells.
-_ENTRIES = 20_000_000
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import memory_for
 
 
 @memory_for("to fit a table of this size; leave out attributes")
@@ -132,58 +126,3 @@ def _by_cells(noisy: NoisyGroups) -> list[CellFit]:
 
 def _sizes_of(axes: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sizes[axis] for axis in axes)
-
-
-@memory_for("to fit a table of this size; leave out attributes")
-def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
-    """Non-negative cells whose largest error of an answer, in standard errors, is the least; of these least squares.
-
-    Args:
-        noisy: answers of all groups.
-        slack: how much the largest error may be above the least possible one, in standard errors, > 0; 0.01 is the
-            published one.
-
-    Returns:
-        The fit; its gap covers both steps.
-
-    Raises:
-        ArgumentError: ``noisy`` is something else.
-        WorkloadError: a group is of residuals, whose answers have no one standard error; or there are too many sums for
-            matrices.
-        BudgetError: ``slack`` is not positive and finite.
-        SolverError: the gap is above 1e-6.
-
-    Guarantees: post-processing of noisy answers; it costs no budget.
-    Cost: some twenty milliseconds for each draw of 216 cells.
-    Source: eqs. (86) and (87); Abowd et al., section 4.
-
-    Example:
-        >>> from residualplanner import Domain
-        >>> from residualplanner.fits.microdata import Gaussian, GroupAnswers, Marginal
-        >>> cells = GroupAnswers(Marginal(["a"]), [3.0, -1.0], Gaussian(1.0))
-        >>> total = GroupAnswers(Marginal(), 3.0, Gaussian(1.0))
-        >>> max_fit(NoisyGroups(Domain({"a": 2}), [total, cells]), slack=1e-6).estimate.round(3) + 0.0
-        array([3., 0.])
-    """
-    require_type("max_fit", "noisy", noisy, NoisyGroups, REMEDY)
-    require_positive("slack", slack)
-    require_counts("max_fit", noisy)
-    cells = noisy.domain.cells(noisy.domain.names)
-    if sum(sums.count for sums in noisy.groups if not sums.is_all_cells) * cells > _ENTRIES:
-        raise WorkloadError("max_fit holds all sums beside single cells as a matrix, and there are too many here")
-    unit, std_err = min(noisy.variances) ** 0.5, np.sqrt(noisy.variances)
-    one = [sparse.eye_array(cells) if each.is_all_cells else sparse.csc_array(each.matrix()) for each in noisy.groups]
-    rows = sparse.vstack([each * (unit / scale) for each, scale in zip(one, std_err, strict=True)], format="csc")
-    sides, raises = sides_of(rows), np.repeat(std_err / unit, [sums.count for sums in noisy.groups])
-    near = solved(noisy.domain.sizes, noisy.terms(), noisy.cell_group).cells
-    table = near.reshape(-1, *noisy.domain.sizes)
-    answered = zip(noisy.groups, noisy.values, std_err, strict=True)
-    values = np.hstack([(own - sums.answer(table)) / scale for sums, own, scale in answered])
-    found = []
-    for own, cells_near in zip(values, near, strict=True):
-        answers = Answers(rows, sides, own, -cells_near / unit, raises)
-        _, least, gap_of_bound = answers.least_largest(float(np.abs(own).max()) + 1)
-        moved, objective, gap = answers.least_squares(least + slack)
-        found.append((moved, objective, max(gap / (1 + objective), gap_of_bound / (1 + least + slack))))
-    cells_of, objectives, gaps = (np.array(each) for each in zip(*found, strict=True))
-    return fit_of(noisy, np.maximum(near + cells_of * unit, 0), objectives, gap=gaps)
