@@ -90,24 +90,20 @@ def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Cell
     return stages
 
 
-def _stage(axes: tuple[int, ...], kept: Sequence[_Kept], sizes: tuple[int, ...], cells: Term | None) -> CellFit:
+def _stage(own: tuple[int, ...], kept: Sequence[_Kept], sizes: tuple[int, ...], cells: Term | None) -> CellFit:
     """The cells of a marginal that agree with the tables that are kept, near to answers if there are any."""
-    shape = _sizes_of(axes, sizes)
-    shared = {tuple(axis for axis in axes if axis in table[0]): table for table in kept}
-    largest = [own for own in shared if not any(set(own) < set(other) for other in shared)]
-    terms = [_exact(own, shared[own], axes, sizes) for own in largest]
+    shape, terms = _sizes_of(own, sizes), []
+    shared = {tuple(axis for axis in own if axis in table[0]): table for table in kept}
+    for axes, (known, table) in shared.items():
+        if any(set(axes) < set(other) for other in shared):
+            continue  # what agrees with a larger table agrees with this one
+        before = MarginalSums(_sizes_of(known, sizes), tuple(map(known.index, axes)))
+        sums = MarginalSums(shape, tuple(map(own.index, axes)))
+        target = before.answer(table.reshape(len(table), *before.shape))
+        terms.append(Term(sums, target, np.zeros((1, sums.count))))
     if cells is None:
         return solved(shape, terms, None)
     return solved(shape, [*terms, cells], len(terms))
-
-
-def _exact(own: tuple[int, ...], table: _Kept, axes: tuple[int, ...], sizes: tuple[int, ...]) -> Term:
-    """That the marginal of some axes is that of a table that is kept."""
-    kept, cells = table
-    known = MarginalSums(_sizes_of(kept, sizes), tuple(map(kept.index, own)))
-    target = known.answer(cells.reshape(len(cells), *known.shape))
-    sums = MarginalSums(_sizes_of(axes, sizes), tuple(map(axes.index, own)))
-    return Term(sums, target, np.zeros((1, sums.count)))
 
 
 def _by_cells(noisy: NoisyGroups) -> list[CellFit]:
