@@ -107,8 +107,8 @@ def _programs(rows: sparse.csc_array) -> tuple[_Program, _Program]:
     """The least t with A x - t <= a, -A x - t <= -a and x >= f; the least e^2 with A x - e = a, e, -e <= b, x >= f."""
     answers, cells = rows.shape
     one, ones, floor = sparse.eye_array(answers), sparse.csc_array(np.ones((answers, 1))), -sparse.eye_array(cells)
-    largest = [[rows, -ones], [-rows, -ones], [floor, None]]
-    within = [[rows, -one], [None, one], [None, -one], [floor, None]]
+    largest: list[list[Any]] = [[rows, -ones], [-rows, -ones], [floor, None]]
+    within: list[list[Any]] = [[rows, -one], [None, one], [None, -one], [floor, None]]
     squares = np.repeat([0.0, 1.0], [cells, answers])
     return (
         _Program(np.zeros(cells + 1), np.repeat([0.0, 1.0], [cells, 1]), largest, 0),
