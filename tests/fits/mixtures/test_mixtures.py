@@ -12,6 +12,7 @@ from residualplanner.fits.mixtures import controlling
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
 from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, raked
+from residualplanner.fits.mixtures.records import correct_margins
 from residualplanner.fits.nonnegative.facts import Fact
 from residualplanner.fits.nonnegative.fitted_mixture import supports
 
@@ -326,6 +327,19 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
         for number in range(3):
             assert (np.sort(rows[classes == number], axis=0) == np.sort(old[classes == number], axis=0)).all()
     assert (rows != codes + mixture.blocks.offsets[:-1]).any()
+
+
+def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
+    """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
+    mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
+    old = codes.copy()
+    correct_margins(mixture, codes, classes, np.random.default_rng(0))
+    assert np.bincount(codes[:, 0]).tolist() == [2, 2, 4]
+    assert (codes != old).sum() == 1
+    codes = np.array([0, 0, 1, 1, 2, 2, 2, 2, 2])[:, None]  # one record too many of class 1
+    correct_margins(mixture, codes, np.repeat([0, 1], [4, 5]), np.random.default_rng(0))
+    assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
 
 
 def test_tables_of_three_attributes_are_nearer_where_they_are_controlled(mixture):
