@@ -38,6 +38,8 @@ def test_costs_add_up_to_the_budget_and_never_exceed_it(neighbors, unit, sensiti
     result = rp.fits.rap.rap(plan, RECORDS)
     assert plan.cost <= plan.budget.pcost_exact
     assert 1 - Fraction(1, 10**9) < result.spent / plan.cost <= 1
+    most = {"choices": plan.choice_cost, "answers": plan.answer_cost, "the number": plan.total_cost}
+    assert all(cost <= most[what.split(" of ")[0]] for what, cost in result.costs)
     kinds = [what.split(" of ")[0] for what, _ in result.costs]
     total = [] if neighbors == "replace" else ["the number"]
     assert kinds == total + ["choices", "answers"] * 3
