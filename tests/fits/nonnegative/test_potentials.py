@@ -8,7 +8,7 @@ import residualplanner as rp
 from made_releases import any_release, exact_release
 from nearest_tables import matrix_of, problem_for
 from random_plans import plan_by_set, sample_workload
-from residualplanner.fits.nonnegative.potentials import facets_of, first_multipliers
+from residualplanner.fits.nonnegative.potentials import AgreementPoint, along, facets_of, first_multipliers
 
 SHAPE = (4, 3, 5)
 DOMAIN = rp.Domain(dict(zip("abc", SHAPE, strict=True)))
@@ -42,6 +42,18 @@ def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total
     assert (multipliers >= 0).all()
     assert cells.min() > -1e-8
     assert abs(multipliers @ cells) < 1e-8
+
+
+def test_a_step_that_is_too_long_is_halved_until_the_value_rises():
+    def parabola(x):
+        return AgreementPoint(x, -float(x @ x) / 2, -x, None)
+
+    start = parabola(np.array([1.0, 2.0]))
+    point, part = along(parabola, start, 40 * start.gradient, 12)
+    assert part == 1 / 32  # beyond 2 / 40 the value falls
+    assert point.value > start.value
+    for step, halvings in ((40 * start.gradient, 3), (-start.gradient, 12)):
+        assert along(parabola, start, step, halvings) == (start, 0.0)
 
 
 def test_the_curvature_of_facets_is_the_diagonal_by_explicit_matrices():
