@@ -1,7 +1,7 @@
 """The prespecified tables, r-of-k thresholds of which marginals are the case r = k, and their division into tiles.
 
 A tile is consecutive cells, so few that all that is computed of them has room.
-Source: docs/adaptive-projection.md eq. (g).
+Source: docs/adaptive-projection.md eq. (h).
 """
 
 import math
@@ -29,7 +29,7 @@ MOST_TILES = 100_000
 #: Bytes for each cell: its count, its answer, its score and the steps between them; for thresholds besides for each of
 #: their attributes.
 _CELL_BYTES, _ATTRIBUTE_BYTES = 64, 16
-#: Bytes for each row and relaxed record of the factors of eq. (67).
+#: Bytes for each row and relaxed record of the factors of eq. (67); of thresholds for each of their attributes.
 _FACTOR_BYTES = 12
 
 
@@ -170,5 +170,5 @@ def _bytes(threshold: ThresholdTable, shape: Sequence[int], relaxed_records: int
     split = balanced_split(counted)
     rows = math.prod(counted[:split]) + math.prod(counted[split:])
     order = len(counted) if threshold.at_least < len(counted) else 0
-    of_cell = _CELL_BYTES + _ATTRIBUTE_BYTES * order
-    return of_cell * math.prod(counted) + _FACTOR_BYTES * rows * relaxed_records
+    of_cell, of_row = _CELL_BYTES + _ATTRIBUTE_BYTES * order, _FACTOR_BYTES * max(1, order)
+    return of_cell * math.prod(counted) + of_row * rows * relaxed_records

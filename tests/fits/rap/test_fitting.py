@@ -153,6 +153,33 @@ def test_a_fit_stops_where_noise_explains_the_loss():
         assert steps == expected
 
 
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
+def test_tables_of_values_that_add_up_to_anything_are_those_of_the_definition(threshold):
+    values = np.random.default_rng(4).uniform(-1, 1, (BLOCKS.count, 6))
+    found = RelaxedRecords(BLOCKS, values.astype(np.float32)).fractions(threshold)
+    expected = [dense_answer(values, threshold, cell) for cell in range(threshold.cells)]
+    assert np.allclose(found.ravel(), expected, atol=1e-6)
+
+
+def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_clip():
+    threshold, generator = ThresholdTable((0, 1), (3, 2), 1), np.random.default_rng(5)
+    settings = ProjectionSettings(relaxation="clip", steps=300, learning_rate=0.02, stops_at_noise=False)
+    made = generator.random((BLOCKS.count, 6)) * 0.6  # some relaxed records whose values do not add up to 1
+    target = np.array([dense_answer(made, threshold, cell) for cell in range(6)])
+    answered = Answered(BLOCKS, settings, [1.0])
+    answered.add([threshold], {0: np.arange(6)}, {0: target}, 1.0)
+    parameters, *_ = answered.fit(settings.kind.start(BLOCKS, 20, generator))
+    assert np.allclose(RelaxedRecords(BLOCKS, parameters).fractions(threshold).ravel(), target, atol=0.01)
+
+
+def test_relaxed_records_of_clip_are_no_distribution():
+    values = np.full((BLOCKS.count, 4), 0.3, dtype=np.float32)
+    with pytest.raises(rp.errors.WorkloadError, match="no distribution"):
+        _ = RelaxedRecords(BLOCKS, values).mixture
+    mixture = RelaxedRecords(BLOCKS, BLOCKS.softmax(values).astype(np.float32)).mixture
+    assert np.allclose(mixture.table((0, 1)), 1 / 6)
+
+
 @pytest.mark.parametrize("measured", [[np.array([1, 4]), np.array([0, 3])], [np.arange(6), np.arange(8)]])
 def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured):
     # marginals and thresholds are listed apart, each in its order
@@ -252,10 +279,11 @@ def test_counts_of_tiles_are_those_of_the_definition(cells):
         assert np.concatenate(parts).tolist() == answers_by_definition(table).tolist()
 
 
-def test_answers_of_relaxed_records_are_the_same_in_tiles():
+@pytest.mark.parametrize("is_distribution", [True, False])
+def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
     blocks = OneHot(SHAPE)
     values = np.random.default_rng(1).random((blocks.count, 30)).astype(np.float32)
-    records = RelaxedRecords(blocks, blocks.softmax(values))
+    records = RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
     for tile in tiles_of(TABLES, relaxed_records=30, room=16_000):
         whole = records.fractions(tile.threshold).ravel()
         assert np.allclose(records.of_tile(tile), whole[tile.numbers.start : tile.numbers.stop], rtol=0, atol=1e-6)
