@@ -29,7 +29,7 @@ import residualplanner as rp
 from benchmarks.naive_ascent import seconds_to_gap
 from benchmarks.trees_cases import counties
 from residualplanner.datasets import adult
-from residualplanner.fits.nonnegative import many_cells
+from residualplanner.fits.nonnegative import ascent
 from residualplanner.fits.nonnegative.newton import DualPoint, candidate
 from residualplanner.fits.nonnegative.problem import WEIGHTS, DualProblem
 
@@ -276,11 +276,11 @@ def adult_triples() -> dict[str, dict[str, float]]:
         show("looked at", {"": looks[-1]})
         return found
 
-    many_cells.candidate = looked_at
+    ascent.candidate = looked_at
     try:
         proved = timed(release, gap=1e-4, max_steps=1000)
     finally:
-        many_cells.candidate = candidate
+        ascent.candidate = candidate
     nearly = next(each for each in looks if max(each["below 0, of the total"], each["bound off by"]) <= 1e-4)
     return {"Adult, 3-way, nearly": nearly, "Adult, 3-way": proved}
 

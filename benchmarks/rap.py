@@ -28,8 +28,8 @@ import residualplanner as rp
 from benchmarks.rap_cases import adult_case, errors, loans_like, rap_answers, released
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.optimizers import Adam
+from residualplanner.fits.rap.projection import ListedCells, listed_cells
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, RelaxedRecords
-from residualplanner.fits.rap.targets import ListedCells, listed_cells
 from residualplanner.fits.rap.tiles import thresholds_of, tiles_of
 from residualplanner.more.queries.thresholds import threshold_map
 

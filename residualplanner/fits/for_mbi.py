@@ -60,14 +60,7 @@ class ResidualQuery:
 def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
     """Noisy answers for mbi: a measurement for each set of attributes, with the standard deviation of its noise.
 
-    Args:
-        measurement: the noisy answers.
-
-    Raises:
-        MissingExtraError: mbi is not installed.
-
-    Guarantees: post-processing; it costs no budget.
-    Source: eqs. (7) and (48).
+    MissingExtraError where mbi is not installed.  Source: eqs. (7) and (48).
     """
     try:
         import mbi

@@ -28,8 +28,9 @@ from residualplanner.fits.microdata.groups import (
     Residual,
     groups_of_release,
 )
+from residualplanner.fits.microdata.largest_errors import max_fit
 from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
-from residualplanner.fits.microdata.other_fits import max_fit, sequential_fit
+from residualplanner.fits.microdata.sequential import sequential_fit
 
 __all__ = [
     "CellSums",

@@ -29,58 +29,40 @@ Method = Literal["tight", "published"]
 _Notion = tuple[float, Callable[[Array, Array], Array], Formula | None]
 
 
-def _pure(epsilon: float) -> _Notion:
-    """Pure differential privacy, by Laplace noise.  Source: eqs. (92) and (95)."""
-
-    def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = np.exp(-epsilon * records) * hidden / 2
-        return found
-
-    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
-        hidden = thresholds * (cells - 1) * np.exp(-2 * epsilon * (2 * cell_error + thresholds))
-        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
-        return found
-
-    return 1 / epsilon, least_weight, published
-
-
-def _approximate(epsilon: float, delta: float) -> _Notion:
-    """Approximate differential privacy.  Source: eqs. (93) and (96)."""
-    lost = delta * math.exp(-epsilon) / -math.expm1(-epsilon)  # delta / (exp(epsilon) - 1)
-
-    def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = hidden * (np.exp(-epsilon * records) / 2 - lost)
-        return found
-
-    def published(cell_error: float, thresholds: Array, cells: int) -> Array:
-        kept = np.exp(-epsilon * (4 * cell_error + 2 * thresholds)) / 4 - delta / epsilon
-        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
-        return found
-
-    return 1 / epsilon, least_weight, published
-
-
-def _concentrated(rho: float) -> _Notion:
-    """Zero-concentrated differential privacy, by Gaussian noise.  Source: eq. (94)."""
-
-    def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * math.sqrt(rho)) ** 2))
-        return found
-
-    return 1 / math.sqrt(2 * rho), least_weight, None
-
-
 def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
+    """Pure, approximate or zero-concentrated differential privacy.  Source: eqs. (92) to (96)."""
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, perhaps with delta, or rho")
     if not 0 <= delta < 1:
         raise BudgetError(f"delta must be at least 0 and below 1, got {value_text(delta)}")
-    if epsilon is None:
+    if rho is not None:
         if delta:
             raise BudgetError("delta belongs to epsilon; give rho alone")
-        return _concentrated(require_positive("rho", rho if rho is not None else math.nan))
-    epsilon = require_positive("epsilon", epsilon)
-    return _approximate(epsilon, float(delta)) if delta else _pure(epsilon)
+        root = math.sqrt(require_positive("rho", rho))
+
+        def concentrated(records: Array, hidden: Array) -> Array:
+            found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
+            return found
+
+        return 1 / math.sqrt(2 * rho), concentrated, None
+    e = require_positive("epsilon", math.nan if epsilon is None else epsilon)
+    lost = float(delta) * math.exp(-e) / -math.expm1(-e)  # delta / (exp(epsilon) - 1)
+
+    def least_weight(records: Array, hidden: Array) -> Array:
+        found: Array = hidden * (np.exp(-e * records) / 2 - lost)
+        return found
+
+    def pure(cell_error: float, thresholds: Array, cells: int) -> Array:
+        hidden = thresholds * (cells - 1) * np.exp(-2 * e * (2 * cell_error + thresholds))
+        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
+        return found
+
+    def approximate(cell_error: float, thresholds: Array, cells: int) -> Array:
+        kept = np.exp(-e * (4 * cell_error + 2 * thresholds)) / 4 - delta / e
+        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
+        return found
+
+    return 1 / e, least_weight, approximate if delta else pure
 
 
 def least_total_error(

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.microdata.dual import Term
+from residualplanner.fits.microdata.dual import CellFit, Term, solve, solve_without_cells
 from residualplanner.fits.microdata.groups import NoisyGroups
 from residualplanner.fits.microdata.laws import NoiseLaw
-from residualplanner.fits.microdata.newton import CellFit, solve, solve_without_cells
 from residualplanner.fits.microdata.sums import MaskedSum, Sums
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen, require_type

@@ -196,10 +196,6 @@ class NoisyGroups:
         draws = {values.shape[:-1] for values in read}
         if len(draws) > 1:
             raise DataError(f"all groups need answers of the same draws of the noise, got shapes {sorted(draws)}")
-        if 0 in next(iter(draws)):
-            raise DataError(
-                "there are no draws of the noise; leave out the axes before those of the groups, or give one"
-            )
         names = ("domain", "answers", "draws", "groups", "values")
         flat = tuple(values.reshape(-1, values.shape[-1]) for values in read)
         for name, value in zip(names, (domain, tuple(answers), *draws, sums, flat), strict=True):

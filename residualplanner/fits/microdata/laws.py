@@ -1,7 +1,7 @@
 """The law of the noise of an answer: Laplace or Gaussian, with known scale.
 
-Protocol: a law has a variance, the logarithm of its distribution function, and the median of the largest of some draws.
-Source: eqs. (84) and (85).
+Protocol: a law has a variance, the logarithm of its distribution function, and the inverse of this.
+Source: eqs. (84), (85) and (98).
 """
 
 import math
@@ -15,7 +15,7 @@ from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import is_integer, require_positive, value_text
 from residualplanner.ground.errors import BudgetError
 
-#: Up to where, in standard deviations, and at how many points probabilities are added up.
+#: Up to where, in units of the scale, and at how many points probabilities are added up.
 _FAR, _POINTS = 40.0, 100_001
 
 
@@ -40,22 +40,31 @@ class NoiseLaw(ABC):
     def variance(self) -> float:
         """The variance of the noise, in counts squared."""
 
-    @abstractmethod
-    def largest_of(self, draws: int) -> tuple[float, float]:
-        """The means of the largest absolute value of so many independent draws, and of its square.
-
-        Source: eq. (98).
-        """
-
-    @abstractmethod
     def log_cdf(self, values: ArrayLike) -> Array:
         """The logarithm of the probability that noise is at most each of the ``values`` (...)."""
+        return self._log_cdf(np.asarray(values, dtype=np.float64) / self.noise_scale)
 
     def median_of_largest(self, draws: ArrayLike) -> Array:
         """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
         # One draw exceeds it with the probability 1 - 2**(-1 / draws).
         found: Array = -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
         return found
+
+    def largest_of(self, draws: int) -> tuple[float, float]:
+        """The means of the largest absolute value of so many independent draws, and of its square.
+
+        Integrals of the probability that a number is exceeded.  Source: eq. (98).
+        """
+        edges = np.linspace(0, _FAR, _POINTS)
+        # That of one draw is just below 1 at 0, as the logarithm of 0 is none.
+        exceeds = -np.expm1(draws * np.log1p(-np.minimum(2 * np.exp(self._log_cdf(-edges)), 1 - 2.0**-53)))
+        first, second = np.trapezoid(exceeds, edges), np.trapezoid(2 * edges * exceeds, edges)
+        return self.noise_scale * float(first), self.noise_scale**2 * float(second)
+
+    @staticmethod
+    @abstractmethod
+    def _log_cdf(values: Array) -> Array:
+        """Of noise of scale 1."""
 
     @staticmethod
     @abstractmethod
@@ -69,9 +78,6 @@ class Laplace(NoiseLaw):
     Attributes:
         noise_scale: b, the mean absolute value of the noise, > 0, in counts; its variance is twice the square of it.
 
-    Raises:
-        BudgetError: the scale is not positive and finite.
-
     Example:
         >>> Laplace(8.0).variance, round(float(Laplace(8.0).median_of_largest(4)), 5)
         (128.0, 9.16042)
@@ -84,19 +90,10 @@ class Laplace(NoiseLaw):
         """Twice the square of the scale, in counts squared."""
         return 2 * self.noise_scale**2
 
-    def largest_of(self, draws: int) -> tuple[float, float]:
-        """Sums of inverse integers, and of their squares, times the scale.  Source: eq. (98)."""
-        from scipy.special import digamma, zeta  # takes a tenth of the time to import the package
-
-        first = float(digamma(draws + 1.0)) + np.euler_gamma
-        second = math.pi**2 / 6 - float(zeta(2, draws + 1.0))
-        return self.noise_scale * first, self.noise_scale**2 * (first**2 + second)
-
-    def log_cdf(self, values: ArrayLike) -> Array:
-        """The logarithm of the probability that noise is at most each of the ``values`` (...)."""
-        scaled = np.asarray(values, dtype=np.float64) / self.noise_scale
-        far: Array = np.log1p(-np.exp(-np.abs(scaled)) / 2)
-        return np.where(scaled < 0, scaled - math.log(2), far)
+    @staticmethod
+    def _log_cdf(values: Array) -> Array:
+        far: Array = np.log1p(-np.exp(-np.abs(values)) / 2)
+        return np.where(values < 0, values - math.log(2), far)
 
     @staticmethod
     def _quantile(tails: Array) -> Array:
@@ -110,9 +107,6 @@ class Gaussian(NoiseLaw):
     Attributes:
         noise_scale: the standard deviation of the noise, > 0, in counts.
 
-    Raises:
-        BudgetError: the scale is not positive and finite.
-
     Example:
         >>> Gaussian(4.0).variance, round(float(Gaussian(4.0).median_of_largest(100)), 3)
         (16.0, 9.848)
@@ -125,25 +119,16 @@ class Gaussian(NoiseLaw):
         """The square of the scale, in counts squared."""
         return self.noise_scale**2
 
-    def largest_of(self, draws: int) -> tuple[float, float]:
-        """Integrals of the probability that a number is exceeded.  Source: eq. (98)."""
-        from scipy.special import erfc  # takes a tenth of the time to import the package
-
-        edges = np.linspace(0, _FAR, _POINTS)
-        exceeds = -np.expm1(draws * np.log1p(-np.minimum(erfc(edges / math.sqrt(2)), 1 - 2.0**-53)))
-        first, second = np.trapezoid(exceeds, edges), np.trapezoid(2 * edges * exceeds, edges)
-        return self.noise_scale * float(first), self.noise_scale**2 * float(second)
-
-    def log_cdf(self, values: ArrayLike) -> Array:
-        """The logarithm of the probability that noise is at most each of the ``values`` (...)."""
+    @staticmethod
+    def _log_cdf(values: Array) -> Array:
         from scipy.special import log_ndtr  # takes a tenth of the time to import the package
 
-        found: Array = log_ndtr(np.asarray(values, dtype=np.float64) / self.noise_scale)
+        found: Array = log_ndtr(values)
         return found
 
     @staticmethod
     def _quantile(tails: Array) -> Array:
-        from scipy.special import ndtri  # takes a tenth of the time to import the package
+        from scipy.special import ndtri  # as above
 
         found: Array = ndtri(tails)
         return found

@@ -1,18 +1,25 @@
-"""How far the tables of a mixture are from noisy answers, in units of the noise.  Source: eqs. (68) to (70)."""
+"""How far the tables of a mixture are from noisy answers, in units of the noise.  Source: eqs. (67) to (70).
+
+Tables that have all views but one in common are one matrix product: such products are few and large, which is fast.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.mixtures.terms import Measured, PrefixTerm, prefix_terms
+from residualplanner.fits.mixtures.mixture import OneHot, khatri_rao, slopes_of_factors
 from residualplanner.fits.optimizers import Floats
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, IntArray
 
 #: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
 _SINGLE = 2.0**-20
+#: Groups are put together while the matrix of all has at most this many times the cells that were measured.
+_WASTE = 1.25
+#: The most products of common views that are put together.
+_MOST_PRODUCTS = 2048
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,6 +80,146 @@ class Features:
 def features_of(blocks: OneHot, views: Sequence[View]) -> Features:
     """The features of these views, in their order."""
     return Features(blocks, tuple(views), OneHot(tuple(view.rows(blocks) for view in views)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Measured:
+    """A table of features that was measured."""
+
+    views: tuple[int, ...]  # the numbers of the views whose product it is; none is the total
+    values: FloatArray  # (e_1, .., e_k): what was measured, in counts
+    precision: float  # one over the variance of its noise, which is white, in counts squared
+    freedom: int  # the degrees of freedom of the noise: as many as there are values, or less where these are centered
+
+
+#: Where a loss is evaluated, or its slope there: the features (m, c) of every class; and the weights (c,) of the
+#: classes, times the number of records.
+Point = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Group:
+    """Measured tables that have all views but the last in common."""
+
+    prefix: tuple[int, ...]  # the views in common
+    tables: dict[int, tuple[Measured, Floats]]  # by their last view, ascending, with values in the order of all
+    rows: IntArray  # (r,): of the features of the last views, ascending
+
+    @property
+    def products(self) -> int:
+        """How many products of the common views there are."""
+        return len(next(iter(self.tables.values()))[1])
+
+    @property
+    def cells(self) -> int:
+        """How many cells were measured."""
+        return self.products * len(self.rows)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PrefixTerm:
+    """Groups of measured tables, each of which has all views but the last in common, by few matrix products.
+
+    Single views have none in common: what is multiplied by the last one is a 1.
+    """
+
+    layout: OneHot  # the rows of the features of each view
+    prefixes: tuple[tuple[int, ...], ...]  # the views that each group has in common
+    rows: IntArray | slice  # (r,): of the features of all last views; a slice, where it can be, saves copies
+    values: Floats  # (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was
+    precisions: Floats  # (p, r): of every entry; 0 where nothing was measured
+    of_last: Floats  # (g, v): the precision of each group's table with each view as the last
+    freedom: int  # the degrees of freedom of the noise
+
+    def add(self, point: Point, slope: Point) -> float:
+        """The loss at a point; its slope is added to ``slope``."""
+        (features, weights), (slopes, slopes_of_weights) = point, slope
+        factors = [[features[self.layout.rows(view)] for view in prefix] for prefix in self.prefixes]
+        one = np.ones((1, len(weights)), dtype=weights.dtype)
+        groups = [reduce(khatri_rao, each) if each else one for each in factors]
+        products, others = np.concatenate(groups), features[self.rows]
+        away = (products * weights) @ others.T
+        away -= self.values
+        pull = away * self.precisions
+        loss = float(np.vdot(away, pull))
+        pull *= 2
+        of_products = pull @ others
+        slopes_of_weights += np.einsum("rc,rc->c", products, of_products)
+        of_products *= weights
+        ends = np.cumsum([len(group) for group in groups])
+        for prefix, own, part in zip(self.prefixes, factors, np.split(of_products, ends[:-1]), strict=True):
+            for view, each in zip(prefix, slopes_of_factors(part, own), strict=True):
+                slopes[self.layout.rows(view)] += each
+        of_others = pull.T @ products
+        of_others *= weights
+        slopes[self.rows] += of_others  # no row is there twice
+        return loss
+
+    def add_variances(self, point: Point, variances: Floats) -> None:
+        """Add the variances of the slopes of each view."""
+        features, weights = point
+        squares = self.layout.sums(features * features)
+        scale = 4 * weights**2
+        together = scale * (self.of_last @ squares)
+        for prefix, own in zip(self.prefixes, together, strict=True):
+            for position, view in enumerate(prefix):
+                rest = [each for at, each in enumerate(prefix) if at != position]
+                variances[view] += own * np.multiply.reduce(squares[rest])
+        common = np.stack([np.multiply.reduce(squares[list(prefix)]) for prefix in self.prefixes])
+        variances += scale * (self.of_last.T @ common)
+
+
+def prefix_terms(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floating]) -> Iterator[PrefixTerm]:
+    """The terms of tables of one or more views: those that have all but their largest in common are put together."""
+    for groups in _stacks(_groups(layout, tables)):
+        rows = reduce(np.union1d, [group.rows for group in groups])
+        values, precisions = np.zeros((2, sum(group.products for group in groups), len(rows)), dtype=dtype)
+        of_last = np.zeros((len(groups), len(layout.sizes)), dtype=dtype)
+        first = 0
+        for number, group in enumerate(groups):
+            own = slice(first, first + group.products)
+            for view, (table, numbers) in group.tables.items():
+                start = int(np.searchsorted(rows, layout.offsets[view]))
+                columns = slice(start, start + layout.sizes[view])
+                values[own, columns], precisions[own, columns] = numbers, table.precision
+                of_last[number, view] = table.precision
+            first = own.stop
+        freedom = sum(table.freedom for group in groups for table, _ in group.tables.values())
+        prefixes = tuple(group.prefix for group in groups)
+        found, end = slice(int(rows[0]), int(rows[0]) + len(rows)), int(rows[-1]) + 1
+        own_rows = found if found.stop == end else rows  # ascending rows without a gap are a slice
+        yield PrefixTerm(layout, prefixes, own_rows, values, precisions, of_last, freedom)
+
+
+def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
+    """Tables by all views but their largest, groups of many rows first."""
+    members: dict[tuple[int, ...], dict[int, tuple[Measured, Floats]]] = {}
+    for table in tables:
+        order = sorted(range(len(table.views)), key=lambda axis: (table.values.shape[axis], table.views[axis]))
+        views = [table.views[axis] for axis in order]
+        values = table.values.transpose(order).reshape(-1, table.values.shape[order[-1]])
+        members.setdefault(tuple(views[:-1]), {})[views[-1]] = (table, values)
+    found = []
+    for prefix, own in members.items():
+        last = sorted(own)
+        rows = np.concatenate([np.arange(layout.offsets[view], layout.offsets[view + 1]) for view in last])
+        found.append(_Group(prefix, {view: own[view] for view in last}, rows))
+    return sorted(found, key=lambda group: (-len(group.rows), int(group.rows[0]), group.prefix))
+
+
+def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
+    """Runs of groups whose rows are so similar that one matrix of all has few cells that were not measured."""
+    stack: list[_Group] = []
+    rows, products, cells = np.empty(0, dtype=np.int64), 0, 0
+    for group in groups:
+        union, count, area = np.union1d(rows, group.rows), products + group.products, cells + group.cells
+        if stack and (count > _MOST_PRODUCTS or count * len(union) > _WASTE * area):
+            yield stack
+            stack, union, count, area = [], group.rows, group.products, group.cells
+        stack.append(group)
+        rows, products, cells = union, count, area
+    if stack:
+        yield stack
 
 
 @dataclass(frozen=True, eq=False, slots=True)

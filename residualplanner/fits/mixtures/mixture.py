@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -165,20 +164,6 @@ class Mixture:
         """
         factors = [self.of_attribute(attribute) for attribute in attributes]
         return product_sums(factors, self.weights).astype(np.float64, copy=False)
-
-    def answers(self, attributes: Sequence[int], cells: ArrayLike) -> FloatArray:
-        """The probabilities of some cells of a table, (q,), without the others.
-
-        Args:
-            attributes: of the table.
-            cells (q, k): the values of the attributes in each cell.
-        """
-        chosen = np.asarray(cells, dtype=np.int64).reshape(-1, len(attributes))
-        products = np.tile(self.weights, (len(chosen), 1))
-        for attribute, values in zip(attributes, chosen.T, strict=True):
-            products *= self.of_attribute(attribute)[values]
-        found: FloatArray = products.sum(axis=1)
-        return found
 
 
 def mixture_of(blocks: OneHot, weights: Floats, probabilities: Floats) -> Mixture:

@@ -6,6 +6,7 @@ Source: docs/mathematics.md section 13; eq. (74).
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,15 +245,12 @@ def _grown(
     more = [(attribute, value) for attribute in record for value in range(blocks.sizes[attribute])]
     for number in generator.permutation(len(more)).tolist():
         attribute, value = more[number]
-        if all(_fits(table, values, attribute, value) for table in tables if attribute in table.attributes):
+        others: dict[int, Any] = {**values, attribute: [value]}
+        with_it = (
+            table.counts[np.ix_(*(others[each] for each in table.attributes))]
+            for table in tables
+            if attribute in table.attributes
+        )
+        if all((part > 0).all() for part in with_it):
             values[attribute][value] = True
     return values
-
-
-def _fits(table: Fact, values: dict[int, NDArray[np.bool_]], attribute: int, value: int) -> bool:
-    """Whether one more value leaves only combinations that can occur."""
-    part = table.counts
-    for axis, each in enumerate(table.attributes):
-        kept = [value] if each == attribute else np.flatnonzero(values[each])
-        part = part.take(kept, axis=axis)
-    return bool((part > 0).all())

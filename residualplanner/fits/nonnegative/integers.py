@@ -120,7 +120,7 @@ def controlled_rounding(numbers: FloatArray, rows: FloatArray, columns: FloatArr
     rest = numbers - low
     where = np.nonzero(rest > _INTEGRAL * max(1.0, float(np.abs(numbers).max(initial=0))))
     missing = rows - low.sum(axis=1), columns - low.sum(axis=0)
-    added = _least_cost(where, 1 - 2 * rest[where], np.zeros(len(where[0])), np.ones(len(where[0])), missing)
+    added = _least_cost(where, 1 - 2 * rest[where], np.ones(len(where[0])), missing)
     if added is not None:
         low[where] += added
         return low
@@ -136,7 +136,7 @@ def _wider(low: FloatArray, rest: FloatArray, missing: tuple[FloatArray, FloatAr
     signs = np.repeat([1.0, 1.0, -1.0], count)
     below = np.where(low[every] >= 0, low[every], np.inf)
     most = np.concatenate([np.ones(count), np.full(count, np.inf), below])
-    amounts = _least_cost(where, costs, np.zeros(3 * count), most, missing, signs)
+    amounts = _least_cost(where, costs, most, missing, signs)
     if amounts is None:
         raise SolverError("the sums of rows and columns of a table do not fit together", status="infeasible")
     moved: FloatArray = (signs * amounts).reshape(3, *low.shape).sum(axis=0)
@@ -146,12 +146,11 @@ def _wider(low: FloatArray, rest: FloatArray, missing: tuple[FloatArray, FloatAr
 def _least_cost(
     where: tuple[NDArray[np.int64], ...],
     costs: FloatArray,
-    least: FloatArray,
     most: FloatArray,
     sums: tuple[FloatArray, FloatArray],
     signs: FloatArray | None = None,
 ) -> FloatArray | None:
-    """The integers of least cost, between bounds, whose sums by row and column are given; None where there are none."""
+    """The integers of least cost, from 0 on, whose sums by row and column are given; None where there are none."""
     if not len(costs):
         return costs if not any(part.any() for part in sums) else None
     from scipy.optimize import linprog
@@ -161,7 +160,9 @@ def _least_cost(
     entries = np.ones(count) if signs is None else signs
     index = np.concatenate([where[0], n + where[1]]), np.tile(np.arange(count), 2)
     A: Any = sparse.csr_array((np.tile(entries, 2), index), shape=(n + len(sums[1]), count))
-    result = solve(costs, A_eq=A, b_eq=np.concatenate(sums), bounds=np.column_stack([least, most]), method="highs-ds")
+    result = solve(
+        costs, A_eq=A, b_eq=np.concatenate(sums), bounds=np.column_stack([np.zeros(count), most]), method="highs-ds"
+    )
     if result.status == 2:
         return None
     found: FloatArray = np.rint(result.x) if result.x is not None else costs

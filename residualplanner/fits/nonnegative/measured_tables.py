@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import denoised
-from residualplanner.fits.mixtures.loss import MixtureLoss, View, features_of, loss_of
+from residualplanner.fits.mixtures.loss import Measured, MixtureLoss, View, features_of, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
-from residualplanner.fits.mixtures.terms import Measured
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.problem import fix_known
@@ -212,13 +211,10 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
 
 def quality_of_records(measured: MeasuredTables, codes: IntArray, weights: FloatArray) -> FitQuality:
     """How well the tables of records with these codes (n, d) and weights (n,) fit what was measured."""
-    layout, sizes = measured.layout, measured.plan.domain.sizes
-    components = []
-    for number, members in enumerate(measured.plan.closure):
-        if members:
-            shape = [sizes[attribute] for attribute in members]
-            cells = np.ravel_multi_index([codes[:, attribute] for attribute in members], shape)
-            table = np.bincount(cells, weights, int(np.prod(shape))).reshape(1, *shape)
-            bases = layout.groups.bases[int(layout.groups.group[number])]
-            components.append(components_of_counts(bases).apply(table)[0])
+    sizes, components = measured.plan.domain.sizes, []
+    for _, members, bases in _sets(measured.plan, measured.layout):
+        shape = [sizes[attribute] for attribute in members]
+        cells = np.ravel_multi_index([codes[:, attribute] for attribute in members], shape)
+        table = np.bincount(cells, weights, math.prod(shape)).reshape(1, *shape)
+        components.append(components_of_counts(bases).apply(table)[0])
     return fit_quality(measured, components)

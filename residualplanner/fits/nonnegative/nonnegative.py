@@ -14,11 +14,10 @@ from typing import Literal
 import numpy as np
 
 from residualplanner.fits.mixtures.records import unreported
-from residualplanner.fits.nonnegative.ascent import Ascent, Solution, solve
+from residualplanner.fits.nonnegative.ascent import Ascent, PotentialAscent, Solution, facets_of_many, solve, solve_many
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
-from residualplanner.fits.nonnegative.many_cells import PotentialAscent, facets_of_many, solve_many
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers

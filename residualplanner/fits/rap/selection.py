@@ -118,15 +118,10 @@ UNITS: dict[str, Unit] = {"cell": Unit("cell", is_table=False), "table": Unit("t
 
 
 class Candidate(NamedTuple):
-    """One cell or table that was chosen.
+    """One cell or table that was chosen."""
 
-    Attributes:
-        table: the number of its table.
-        number: of the cell in its table; 0 for a table.
-    """
-
-    table: int
-    number: int
+    table: int  # the number of its table
+    number: int  # of the cell in its table; 0 for a table
 
 
 #: Scores among the candidates of some tiles, ascending, and how often each occurs, (s,) each.

@@ -56,11 +56,6 @@ def test_the_largest_of_draws_has_the_means_and_the_median_that_a_simulation_has
     assert law.largest_of(10**12)[0] == pytest.approx(float(law.median_of_largest(2 * 10**12)), rel=0.02)
 
 
-def test_noise_has_the_scale_of_the_published_experiments():
-    assert m.noise_for(4, epsilon=0.5).variance == 128
-    assert m.noise_for(4, rho=0.125).variance == 16
-
-
 @FEW
 @given(
     cell=st.floats(0, 200), cells=st.integers(2, 10**7), epsilon=st.floats(0.01, 50), delta=st.sampled_from([0, 1e-9])

@@ -148,13 +148,6 @@ def test_cell_sums_are_fitted_as_the_marginals_that_they_are(make):
     assert make(m.NoisyGroups(noisy.domain, answers)).table() == pytest.approx(make(noisy).table(), abs=1e-3)
 
 
-def test_the_published_example_of_a_sequential_fit():
-    cells = m.GroupAnswers(m.Marginal(["a", "b"]), [[3, 2, 1], [-1, -2, -1]], m.Laplace(4.0))
-    total = m.GroupAnswers(m.Marginal(), 9, m.Laplace(4.0))
-    fit = m.sequential_fit(m.NoisyGroups(domain_of((2, 3)), [total, cells]))
-    assert fit.estimate == pytest.approx(np.array([[4, 3, 2], [0, 0, 0]]), abs=1e-9)
-
-
 def test_the_published_weights_of_a_reweighted_fit():
     values, law = np.array([-5.0, 3, 10, 40, 200]), m.Laplace(8.0)
     answers = [m.GroupAnswers(m.Marginal(["a"]), values, law)]

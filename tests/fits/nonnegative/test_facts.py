@@ -172,6 +172,20 @@ def test_facts_about_tables_that_are_not_made_non_negative_are_refused():
             Adjustments(base=1, **facts).require_for(PLAN)
 
 
+def test_what_no_solver_copes_with_is_refused_from_the_plan():
+    domain = rp.Domain({"a": 12, "b": 10, "c": 8, "d": 3, "e": 2})
+    threshold = rp.Threshold(tuple(domain.names), 3)
+    plan = rp.select(rp.Workload(domain, [threshold]), budget=rp.pcost(1))
+    with pytest.raises(
+        rp.errors.WorkloadError, match=r"without a limit.* up to 4,000 cells, and these have 5,760; publish"
+    ):
+        Adjustments(is_nonnegative=True).require_fit(plan)
+    few = rp.Domain({**dict.fromkeys("abcd", 3), "e": 2})
+    beside = rp.Workload(domain, [threshold, tuple(domain.names)])
+    for workload in (beside, rp.Workload(few, [rp.Threshold(tuple("abcde"), 3)])):
+        Adjustments(is_nonnegative=True).require_fit(rp.select(workload, budget=rp.pcost(1)))
+
+
 def test_files_say_what_was_taken_from_elsewhere_and_is_not_protected(tmp_path):
     made = rp.nonnegative(release(), known={(): 40}, impossible=[{"age": 0, "marital": ["married", "widowed"]}])
     made.save(tmp_path / "tables", "csv")

@@ -6,7 +6,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
-from residualplanner.fits.nonnegative.many_cells import LimitedMemory, PotentialAscent
+from residualplanner.fits.nonnegative.ascent import LimitedMemory, PotentialAscent
 from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
 from residualplanner.fits.nonnegative.potentials import facets_of
 from residualplanner.fits.nonnegative.problem import covering, records_for
@@ -92,7 +92,7 @@ def test_records_cover_every_shortage_and_have_the_cells_and_the_total_that_are_
 def test_tables_are_nearly_the_nearest_and_none_is_negative(name, many):
     release = release_for(name)
     exact = rp.nonnegative(release)
-    many("many_cells")
+    many("ascent")
     made = rp.nonnegative(release, gap=1e-3)
     assert made.numbers.steps > 0
     assert made.numbers.gap <= 1e-3
@@ -103,7 +103,7 @@ def test_tables_are_nearly_the_nearest_and_none_is_negative(name, many):
 
 
 def test_the_best_tables_are_given_where_precision_or_steps_are_exhausted(many):
-    many("many_cells")
+    many("ascent")
     told = []
     made = rp.nonnegative(release_for("pairs"), gap=1e-15, progress=lambda *now: told.append(now))
     assert 1e-15 < made.numbers.gap < 1e-4
@@ -116,7 +116,7 @@ def test_the_best_tables_are_given_where_precision_or_steps_are_exhausted(many):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modules", [["many_cells", "published_errors_simulation"], ["many_cells"]])
+@pytest.mark.parametrize("modules", [["ascent", "published_errors_simulation"], ["ascent"]])
 def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     made = rp.nonnegative(release_for("triples"))
     exact = rp.fits.published_errors(made, simulations=10)
@@ -129,7 +129,7 @@ def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     assert (found.rmse != exact.rmse).all()
 
 
-@pytest.mark.parametrize("modules", [["many_cells"], []], ids=["very many cells", "few"])
+@pytest.mark.parametrize("modules", [["ascent"], []], ids=["very many cells", "few"])
 def test_a_simulation_whose_tables_are_not_found_is_an_error(many, modules):
     problem = problem_for(release_for("triples"))
     for module in modules:

@@ -40,13 +40,13 @@ def test_integers_of_a_given_sum_are_next_to_their_numbers(numbers):
 
 
 @FEW
-@given(fitting())
+@given(fitting() | fitting(low=-4.0))
 def test_a_matrix_of_integers_has_the_sums_and_no_other_is_nearer(problem):
     matrix, rows, columns = problem
     found = controlled_rounding(matrix, rows, columns)
     assert found.sum(axis=1).tolist() == rows.tolist()
     assert found.sum(axis=0).tolist() == columns.tolist()
-    assert (found >= 0).all()
+    assert (found >= 0).all() or (matrix < 0).any()
     near = [
         np.array(each).reshape(matrix.shape)
         for each in itertools.product(*([np.floor(x), np.ceil(x)] if x % 1 else [x] for x in matrix.ravel()))
@@ -54,14 +54,6 @@ def test_a_matrix_of_integers_has_the_sums_and_no_other_is_nearer(problem):
     fits = [each for each in near if (each.sum(axis=1) == rows).all() and (each.sum(axis=0) == columns).all()]
     if fits:
         assert ((found - matrix) ** 2).sum() == pytest.approx(min(((each - matrix) ** 2).sum() for each in fits))
-
-
-@FEW
-@given(fitting(low=-4.0))
-def test_negative_numbers_are_rounded_too(problem):
-    matrix, rows, columns = problem
-    found = controlled_rounding(matrix, rows, columns)
-    assert (found.sum(axis=1).tolist(), found.sum(axis=0).tolist()) == (rows.tolist(), columns.tolist())
 
 
 def test_sums_that_integers_next_to_the_numbers_cannot_have_are_still_reached_unless_totals_differ():

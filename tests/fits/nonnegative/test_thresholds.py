@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits.nonnegative.nonnegative import require_solvable
 
 SIZES = {"a": 3, "b": 2, "d": 4}
 
@@ -45,16 +44,3 @@ def test_noise_without_a_limit_bends_no_table_to_it(weights, total):
     for query in (threshold, "a", "b"):
         table = release[query]
         assert (np.abs(made[query].estimate - table.estimate) < 4 * table.std_err).all()
-
-
-def test_what_no_solver_copes_with_is_refused_from_the_plan():
-    domain = rp.Domain({"a": 12, "b": 10, "c": 8, "d": 3, "e": 2})
-    threshold = rp.Threshold(tuple(domain.names), 3)
-    plan = rp.select(rp.Workload(domain, [threshold]), budget=rp.pcost(1))
-    with pytest.raises(
-        rp.errors.WorkloadError, match=r"without a limit.* up to 4,000 cells, and these have 5,760; publish"
-    ):
-        require_solvable(plan)
-    require_solvable(rp.select(rp.Workload(domain, [threshold, tuple(domain.names)]), budget=rp.pcost(1)))
-    few = rp.Domain({**dict.fromkeys("abcd", 3), "e": 2})
-    require_solvable(rp.select(rp.Workload(few, [rp.Threshold(tuple("abcde"), 3)]), budget=rp.pcost(1)))

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from residualplanner.fits.mixtures.mixture import OneHot
-from residualplanner.fits.rap.projection import ADDED, FITS, Answered, FittedRows, relaxed_projection
+from residualplanner.fits.rap.projection import (
+    ADDED,
+    FITS,
+    Answered,
+    FittedRows,
+    WholeTable,
+    listed_cells,
+    relaxed_projection,
+)
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
 from residualplanner.fits.rap.selection import UNITS, CandidateSelection, ExactCounts
-from residualplanner.fits.rap.targets import WholeTable, listed_cells
 from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 from residualplanner.gate.sources.opening import open_source

@@ -195,8 +195,8 @@ print([(each.category.__name__, each.lineno) for each in found])
     [
         "rp.measure(plan, records)",
         "rp.scale.measure_in_store(plan, records, 'store')",
-        "from residualplanner.fits.rap import RapPlan, rap;"
-        "rap(RapPlan(plan.workload, budget=rp.zcdp(9), rounds=1, neighbors='replace'), np.zeros((99, 2), int))",
+        "from residualplanner.fits import rap;"
+        "rap.rap(rap.RapPlan(plan.workload, budget=rp.zcdp(9), rounds=1, neighbors='replace'), np.zeros((99, 2), int))",
     ],
 )
 @pytest.mark.slow
