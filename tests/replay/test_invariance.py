@@ -24,9 +24,9 @@ import pytest
 from typer.testing import CliRunner
 
 import residualplanner as rp
+from inner_parts import app
 from random_plans import plan_by_set
 from residualplanner import Attribute, Domain, Prefix, marginals, measure, reconstruct, select, zcdp
-from residualplanner.shell.cli.app import app
 from watching import Seen, content, run, watched
 
 DOMAIN = Domain(

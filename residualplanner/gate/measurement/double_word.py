@@ -41,10 +41,6 @@ def products_modulo(
     matrix and 1 more.  A product in double precision is made from the first matrix on with which int64 may be too
     narrow.
     Source: eq. (36).
-
-    Example:
-        >>> products_modulo(np.array([[2**40, 1]]), {1: np.array([[2**30, 3]])}, total=2**41)
-        (array([[3]]), array([[1.18059162e+21]]))
     """
     near: FloatArray | None = None
     low, largest = tables, total

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import residualplanner as rp
 from forms_of_records import FORMS, counts, dask_of
-from residualplanner.shell.cli.app import app
+from inner_parts import app
 
 few = settings(derandomize=True, deadline=None, max_examples=60)
 KEY = bytes(range(32))

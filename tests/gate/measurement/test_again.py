@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import residualplanner as rp
 from forms_of_records import Unread
-from residualplanner.shell.cli.app import app
+from inner_parts import app
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))

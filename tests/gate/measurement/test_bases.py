@@ -10,6 +10,22 @@ from hypothesis import strategies as st
 
 import dense
 from forms_of_records import opened
+from inner_parts import (
+    InsecureTestBits,
+    Width,
+    blocks_held,
+    continuous_noise,
+    count_tables,
+    exact_noise,
+    fits_int64_path,
+    gamma2_ratio,
+    gaussian_mechanism,
+    groups_of_plan,
+    measured_cost,
+    noisy_answers,
+    precision_of,
+)
+from inner_parts import discrete as mechanism
 from random_plans import (
     IDENTITY,
     base_mechanism,
@@ -26,15 +42,6 @@ from random_plans import (
 )
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner import Domain, marginals, measure, pcost, select
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.blocks import blocks_held
-from residualplanner.gate.measurement.counting import count_tables
-from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
-from residualplanner.gate.measurement.precision import gamma2_ratio, measured_cost, precision_of
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -209,12 +216,11 @@ BY_SET = plan_by_set(sample_workload(), 6)
 
 def answers_of(plan, codes, noise, repeats):
     """Of each measurement of the same records by the same plan, which are counted and made ready once."""
-    job = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, 2024)
+    job = exact_noise(plan, InsecureTestBits(2024)) if noise == "discrete" else continuous_noise(plan, 2024)
     (block,) = blocks_held(job.groups, job.family)
-    options = {"source": InsecureTestBits(2024)} if noise == "discrete" else {}
     tables = count_tables(opened(codes, plan.domain), plan.closure, block.groups, job.family)
     for _ in range(repeats):
-        yield job.answers(block, [table.copy() for table in tables], **options)
+        yield job.answers(block, [table.copy() for table in tables])
 
 
 @pytest.mark.slow

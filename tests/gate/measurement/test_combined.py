@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
+from inner_parts import combine, combined_plan
 from made_releases import answers_of, any_release
 from random_plans import base_mechanisms, parts_of, plan_by_hand, planned, plans, plans_by_set, query_rows
 from residualplanner import Release
-from residualplanner.gate.measurement.averages import combine, combined_plan
 
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, size=(200, 3))

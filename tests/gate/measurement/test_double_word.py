@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
-from residualplanner.method.kron import integer_products
+from inner_parts import combine_words, float_identifies, integer_products, products_modulo
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]

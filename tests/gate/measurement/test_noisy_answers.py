@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inner_parts import RECORDS, Width, integer_products, noisy_answers, width_of
 from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
-from residualplanner.gate.measurement.discrete import RECORDS
-from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of
-from residualplanner.method.kron import integer_products
 
 
 @st.composite

@@ -9,16 +9,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.gate.sources import counting
-from residualplanner.gate.sources.counting import count_groups
-from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
-from residualplanner.scale.engines.partitions import (
+from inner_parts import (
+    MOST,
     CountingTask,
+    Multiplicities,
     PartialSum,
     PartitionRow,
     Work,
+    counting,
     error_of_problems,
+    exact_total,
     rows_of_tables,
+    several,
 )
 
 reproducible = settings(derandomize=True, deadline=None)
@@ -59,6 +61,12 @@ def codes_of(records, sizes, dtype):
 
 def multiplicities_of(records, often):
     return Multiplicities(len(records)) if often is None else several(np.array(often, dtype=np.int64))
+
+
+def count_groups(codes, sizes, groups, multiplicities=None):
+    counts = counting.CountedTables(sizes, groups)
+    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
+    return counts.tables
 
 
 @given(problem=problems(), dtype=TYPES)

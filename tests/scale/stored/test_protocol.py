@@ -5,7 +5,7 @@ import random
 import pytest
 
 from benchmarks.protocol_world import MemoryStore, Scene, World
-from scale.parts import ANSWERS, CLAIMS, CLOSED, Drawing, Folder, answer_name, claim_name, generations, measuring
+from inner_parts import ANSWERS, CLAIMS, CLOSED, Drawing, Folder, answer_name, claim_name, generations, measuring
 
 
 def wrongs(seeds, make_store=MemoryStore):
