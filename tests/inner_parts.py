@@ -60,6 +60,7 @@ from residualplanner.gate.measurement.precision import (
 )
 from residualplanner.gate.sources import counting, csv_files
 from residualplanner.gate.sources.columns import codes_of_values, type_of_spark
+from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
 from residualplanner.gate.sources.opening import open_source

@@ -46,6 +46,15 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
     return max(BLOCK, min(2**20, 2**26 // (max(1, len(sizes)) * itemsize)))
 
 
+def count_groups(
+    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
+) -> list[IntArray]:
+    """Count checked codes (d, records) in each cell of some groups of tables, as `CountedTables`.  Source: eq. (1)."""
+    counts = CountedTables(sizes, groups)
+    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
+    return counts.tables
+
+
 def zero_tables(sizes: Sequence[int], groups: Sequence[IntArray]) -> list[IntArray]:
     """Tables full of zeros, (g, n1, .., nk) per group; ValueError where a group's sets differ in shape."""
     return [np.zeros((len(rows), *shape_of_group(sizes, rows)), dtype=np.int64) for rows in groups]

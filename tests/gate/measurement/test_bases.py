@@ -70,7 +70,7 @@ def expected_integers(plan, data):
 
 
 @given(plan=every_plan, records=st.integers(0, 20), width=st.sampled_from([None, *Width]))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_answers_are_those_of_eqs_36_and_44_exactly_in_every_width(plan, records, width):
     codes, data = data_of(plan, records)
     with pytest.MonkeyPatch.context() as patch:
@@ -109,7 +109,7 @@ def tables(draw: st.DrawFn) -> list[tuple[int, np.ndarray | None]]:
 
 
 @given(axes=tables(), exponent=st.integers(0, 62), spread=st.integers(-40, 125), f=st.sampled_from([1, 2, 2**22]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
     """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
@@ -139,7 +139,7 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
 
 
 @given(plan=every_plan)
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
     expected, precision, f = [], precision_of(plan.noise_variances).tolist(), refinements(plan)
@@ -153,7 +153,7 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
 
 
 @given(plan=every_plan)
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_exact_cost_is_between_that_of_the_worst_record_and_the_plans(plan):
     """Of the worst record by enumeration; with one basis for each attribute it is that, and that of eq. (28)."""
     precision = precision_of(plan.noise_variances)
@@ -179,7 +179,7 @@ def largest_squared_shift(basis):
 
 
 @given(plan=every_plan, records=st.integers(0, 8), seed=st.integers(0, 2**32), data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_is_stated(plan, records, seed, data):
     less, _ = data_of(plan, records)
     extra = [data.draw(st.integers(0, size - 1)) for size in plan.domain.sizes]

@@ -41,7 +41,7 @@ def pairs(draw):
 
 
 @given(two=pairs())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_tables_are_those_of_least_squares_on_all_answers(two):
     releases = [any_release(plan, seed) for seed, plan in enumerate(two)]
     answers = np.concatenate([flat for release in releases for flat in answers_of(release).values()])
@@ -57,7 +57,7 @@ def test_tables_are_those_of_least_squares_on_all_answers(two):
 
 
 @given(two=pairs())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_cost_is_no_more_than_the_costs_added_up(two):
     plan = combined_plan(two)
     assert plan.pcost <= sum(each.pcost for each in two) * (1 + 1e-12)

@@ -16,6 +16,7 @@ from inner_parts import (
     PartialSum,
     PartitionRow,
     Work,
+    count_groups,
     counting,
     error_of_problems,
     exact_total,
@@ -61,12 +62,6 @@ def codes_of(records, sizes, dtype):
 
 def multiplicities_of(records, often):
     return Multiplicities(len(records)) if often is None else several(np.array(often, dtype=np.int64))
-
-
-def count_groups(codes, sizes, groups, multiplicities=None):
-    counts = counting.CountedTables(sizes, groups)
-    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
-    return counts.tables
 
 
 @given(problem=problems(), dtype=TYPES)

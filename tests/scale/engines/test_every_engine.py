@@ -52,8 +52,14 @@ def engine(request):
                 stack.enter_context(Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None))
             yield of_dask, rp.scale.DaskWorkers()
         else:
+            from pyspark.sql.pandas.types import from_arrow_schema
+
             session = request.getfixturevalue("sessions")[kind]
-            yield (lambda table: session.createDataFrame(table).repartition(3)), rp.scale.SparkWorkers(session)
+
+            def of_spark(table):
+                return session.createDataFrame(table, from_arrow_schema(table.schema)).repartition(2)
+
+            yield of_spark, rp.scale.SparkWorkers(session)
 
 
 def some_records(number):
