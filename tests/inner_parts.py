@@ -82,7 +82,6 @@ from residualplanner.method.kron import (
     rebuilding,
     tables_of_residuals,
 )
-from residualplanner.method.plan.files import plan_hash, plan_to_archive
 from residualplanner.method.strategy.costs import exact_sums
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release import reference_answers
@@ -141,4 +140,3 @@ from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_of_noise, tasks
 from residualplanner.scale.workers import ProcessWorkers, Room
 from residualplanner.scale.workers.spark import unlogged
 from residualplanner.scale.workers.workers import python_version
-from residualplanner.shell.cli.app import app

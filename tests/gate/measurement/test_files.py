@@ -16,8 +16,6 @@ import residualplanner as rp
 from inner_parts import (
     PRECISION_RULE_VARYING,
     content_hash,
-    plan_hash,
-    plan_to_archive,
     read_archive,
     wide_from_words,
     wide_to_words,
@@ -26,7 +24,7 @@ from inner_parts import (
 from random_plans import plan_by_set, sample_workload
 from replayed_measuring import groups_of, measured_with
 from residualplanner import Domain, load_measurement, marginals, measure, select, zcdp
-from saved_plans import changes, placed, read, write
+from saved_plans import changes, placed, plan_hash, plan_to_archive, read, write
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"]})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=zcdp(0.5))
