@@ -25,9 +25,9 @@ from inner_parts import (
     LocalCluster,
     Source,
     WatchedProgress,
+    discrete,
     exact_noise,
     measure_with_bits,
-    mechanism,
     open_source,
     opened_release,
     tasks_of_noise,
@@ -74,7 +74,7 @@ def test_answers_in_a_store_are_f_xi_v_and_noise_of_each_sets_own_scale(plan, ta
     "plan", [PLAN, plan_by_set(sample_workload()), rp.select(sample_workload(), budget=rp.pcost(1))]
 )
 def test_every_set_is_drawn_once_with_its_own_scale(plan, monkeypatch):
-    drawn, draw = [], mechanism.draw_flat
+    drawn, draw = [], discrete.draw_flat
 
     def flat(scales, sizes, source):
         for numerator, denominator, size in zip(scales.numerators, scales.denominators, sizes, strict=True):
@@ -82,7 +82,7 @@ def test_every_set_is_drawn_once_with_its_own_scale(plan, monkeypatch):
         return draw(scales, sizes, source)
 
     expected = drawn_scales(plan)
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(discrete, "draw_flat", flat)
     codes = np.zeros((1, len(plan.domain)), dtype=np.int64)
     stored(plan, codes, MemoryStore(), source=InsecureTestBits(1), task_cells=8)
     assert sorted(drawn) == sorted(expected)
