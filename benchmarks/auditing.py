@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, norm
 
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits
-from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.discrete import integer_answers
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import groups_of_plan
@@ -191,7 +191,7 @@ class Experiment:
 
 def blocks(
     experiment: Experiment, table: NDArray[np.int64], runs: int, source: ByteSource
-) -> Iterator[tuple[IntegerResiduals, int]]:
+) -> Iterator[tuple[Residuals, int]]:
     """The answers of ``runs`` runs on one table, up to 100,000 at a time, each set's runs one after another."""
     groups = _groups(experiment)
     plan, denominator = experiment.plan, experiment.plan.domain.denominator

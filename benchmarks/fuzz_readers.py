@@ -26,7 +26,7 @@ from benchmarks.fuzz_files import (
     changed_table,
     changed_toml,
 )
-from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of
@@ -177,7 +177,7 @@ def _measurement(plan: rp.Plan, shift: int = 0) -> Measurement:
     precision = precision_of(plan.noise_variances)
     cost, divisors = measured_cost(plan, precision), lattice_divisors(groups, precision, plan.neighbors)
     record = NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
-    return Measurement(plan, IntegerResiduals(groups, divisors, integers), record)
+    return Measurement(plan, Residuals(groups, integers, divisors), record)
 
 
 def _saved(save: Callable[[Path], object]) -> Files:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import residualplanner as rp
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
@@ -37,7 +37,7 @@ def noisy_answers(plan: rp.Plan, noise: str, seed: int = 1) -> Measurement:
         part = layout.part(floats, group)
         part *= np.sqrt(plan.noise_variances[members]).reshape(-1, *(1,) * (part.ndim - 1))
     if noise == "gaussian":
-        return Measurement(plan, FloatResiduals(groups, floats), NoiseRecord(seed=seed))
+        return Measurement(plan, Residuals(groups, floats), NoiseRecord(seed=seed))
     divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors)
     integers, wide = np.zeros(layout.count, np.int64), {}
     for group, divisor in enumerate(divisors):
@@ -47,7 +47,7 @@ def noisy_answers(plan: rp.Plan, noise: str, seed: int = 1) -> Measurement:
             wide[group] = numbers
         else:
             layout.part(integers, group)[...] = numbers.astype(np.int64)
-    return Measurement(plan, IntegerResiduals(groups, divisors, integers, wide), NoiseRecord("discrete"))
+    return Measurement(plan, Residuals(groups, integers, divisors, wide), NoiseRecord("discrete"))
 
 
 #: Estimates, and the largest standard error among them.

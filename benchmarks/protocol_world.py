@@ -397,8 +397,6 @@ class UnreliableCluster:
     world: World
     driver: Actor
 
-    def require_ready(self) -> None: ...
-
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         del tasks, is_trusted
         self.driver.step("check the records", lambda: None)

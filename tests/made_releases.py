@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from random_plans import base_mechanisms
 from residualplanner import Measurement, reconstruct
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 
@@ -20,14 +20,14 @@ def any_release(plan, seed=1):
     """A release of answers that are no data's, so that nothing cancels by chance."""
     groups = groups_of_plan(plan)
     values = np.random.default_rng(seed).normal(size=AnswerLayout(groups).count)
-    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=seed)))
+    return reconstruct(Measurement(plan, Residuals(groups, values), NoiseRecord(seed=seed)))
 
 
 def exact_release(plan, data):
     """The release of answers without noise."""
     groups, rows = groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
     values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    return reconstruct(Measurement(plan, FloatResiduals(groups, values), NoiseRecord(seed=0)))
+    return reconstruct(Measurement(plan, Residuals(groups, values), NoiseRecord(seed=0)))
 
 
 def answers_of(release):

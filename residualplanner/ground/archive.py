@@ -34,7 +34,7 @@ from residualplanner.ground.array_hashes import (
     storable,
 )
 from residualplanner.ground.atomic import PathLike, WholeObject, write_atomically
-from residualplanner.ground.checks import frozen, open_regular, require_path
+from residualplanner.ground.checks import frozen, has_shape, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner.ground.version import __version__
@@ -52,7 +52,9 @@ _LOCAL_HEADER, _ZIP64_FIELD, _EXTRA_HEADER, _LENGTHS = 30, 20, 4, 26
 _ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 
 _DAMAGED = "this is not a residualplanner file, or it is damaged; write it again"
-_FIELDS = frozenset(("format", "version", "package_version", "content", "arrays"))
+_FIELDS = {"format": str, "version": int, "package_version": lambda _: True, "content": dict, "arrays": dict}
+#: What the header says of an array.
+_DECLARED = {"dtype": lambda word: isinstance(word, str) and word in DTYPES, "shape": [int], "sha256": str}
 _UNREADABLE = (
     zipfile.BadZipFile,
     struct.error,
@@ -193,12 +195,13 @@ def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
     """The members by name, none compressed or repeated, together no larger than the file."""
     infos = archive.infolist()
     members = {info.filename: info for info in infos}
-    if len(infos) > ARRAY_LIMIT + 1 or len(members) < len(infos):
-        raise FileFormatError("it has too many members, or a name twice; write the file again")
-    if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in infos):
-        raise FileFormatError("its members are compressed, which this library never does; write the file again")
-    if sum(info.file_size for info in infos) > size:
-        raise FileFormatError("it states a larger size than it has: truncated or altered; write the file again")
+    are_plain = all(info.compress_type == zipfile.ZIP_STORED and info.file_size == info.compress_size for info in infos)
+    total = sum(info.file_size for info in infos)
+    if not are_plain or len(infos) > ARRAY_LIMIT + 1 or len(members) < len(infos) or total > size:
+        raise FileFormatError(
+            "its members are compressed, too many, there twice, or larger than the file, as this library writes none: "
+            "truncated or altered; write the file again"
+        )
     return members
 
 
@@ -207,19 +210,15 @@ def _header(
 ) -> dict[str, Any]:
     """The header, after every check that needs no array."""
     info = members.get("header.json")
-    if info is None:
-        raise FileFormatError("it has no header.json: not a residualplanner file")
-    if info.file_size > HEADER_LIMIT:
-        raise FileFormatError(f"too large: a header of {info.file_size:,} bytes, the limit is {HEADER_LIMIT:,}")
-    whole = parse_json(archive.read(info).decode("utf-8"))
-    if not isinstance(whole, dict):
-        raise FileFormatError("its header must be an object; write the file again")
-    _require_kind(whole, kind=kind, version=version)
-    if whole.keys() != _FIELDS or not isinstance(whole["content"], dict) or not isinstance(whole["arrays"], dict):
-        raise FileFormatError("its header has missing or unknown fields; write the file again")
-    if members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
-        raise FileFormatError("its header names other arrays than the file holds; write the file again")
-    return whole
+    if info is None or info.file_size > HEADER_LIMIT:
+        raise FileFormatError(f"it has no header.json of at most {HEADER_LIMIT:,} bytes: not a residualplanner file")
+    whole: Any = parse_json(archive.read(info).decode("utf-8"))
+    _require_kind(whole if isinstance(whole, dict) else {}, kind=kind, version=version)
+    if not has_shape(whole, _FIELDS) or members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
+        raise FileFormatError(
+            "its header has other fields, or names other arrays, than it should; write the file again"
+        )
+    return dict(whole)
 
 
 def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
@@ -230,14 +229,12 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         other = found.removeprefix("residualplanner/")[:40]
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
-    if type(number) is not int or number < 1:
-        raise FileFormatError("its format version must be an integer, at least 1; write the file again")
-    if number > version:
+    if type(number) is int and number > version:
         raise FileFormatError(
             f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
         )
-    if number < version:
-        raise FileFormatError(f"format {number} is no longer read; write the file again with this version")
+    if type(number) is not int or number < version:
+        raise FileFormatError(f"format {str(number)[:9]} is no longer read; write the file again with this version")
 
 
 def _other_words(path: PathLike, kind: str) -> str:
@@ -279,16 +276,14 @@ def _array_of_member(
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
     size = math.prod(shape) * dtype.itemsize
+    refusal = FileFormatError(f"array {name!r} is not what its header says; write the file again")
     # NumPy writes a header before the numbers, of a bounded size; nothing is allocated before the sizes fit.
     if not size < info.file_size <= size + _NPY_HEADER_LIMIT:
-        raise FileFormatError(f"array {name!r} is not as large as its header says; write the file again")
+        raise refusal
     with archive.open(info) as member:
-        if np.lib.format.read_magic(member) != (1, 0):
-            raise FileFormatError(f"array {name!r} is of an unknown format; write the file again")
-        if _npy_header(member) != (shape, False, dtype):
-            raise FileFormatError(f"array {name!r} is not what its header says; write the file again")
-        if member.tell() + size != info.file_size:
-            raise FileFormatError(f"array {name!r} is longer than its header says; write the file again")
+        is_of_version = np.lib.format.read_magic(member) == (1, 0)
+        if not is_of_version or _npy_header(member) != (shape, False, dtype) or member.tell() + size != info.file_size:
+            raise refusal
         array = None if disk is None else _mapped(disk, info.header_offset, member.tell(), shape, dtype)
         if array is None:
             array = np.empty(shape, dtype)
@@ -320,14 +315,11 @@ def _npy_header(member: IO[bytes]) -> object:
 
 def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
     """The type, shape and hash in a header's entry for one array, if they are allowed."""
-    refusal = FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
-    if not ARRAY_NAME.fullmatch(name) or not isinstance(stated, dict) or stated.keys() != {"dtype", "shape", "sha256"}:
-        raise refusal
-    dtype, shape, digest = stated["dtype"], stated["shape"], stated["sha256"]
-    if not isinstance(dtype, str) or dtype not in DTYPES or not isinstance(digest, str):
-        raise refusal
-    if not isinstance(shape, list) or len(shape) > 64 or any(type(size) is not int or size < 0 for size in shape):
-        raise refusal
+    about: Any = stated
+    is_array = ARRAY_NAME.fullmatch(name) is not None and has_shape(about, _DECLARED)
+    if not is_array or len(about["shape"]) > 64 or min(about["shape"], default=0) < 0:
+        raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
+    dtype, shape, digest = about["dtype"], about["shape"], about["sha256"]
     if math.prod(shape) > ENTRY_LIMIT:
         raise FileFormatError(
             f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {ENTRY_LIMIT:,}"

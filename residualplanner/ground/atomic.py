@@ -19,7 +19,6 @@ class WholeObject(Protocol):
 
     def writing(self) -> AbstractContextManager[IO[bytes]]:
         """A file whose content becomes the object, if the block does not raise."""
-        ...
 
 
 @contextmanager

@@ -27,10 +27,6 @@ def margin_factor(level: float) -> float:
     Guarantees: an estimate is within its margin of the truth with probability at least ``level``, whatever sum of
         noise it contains, discrete or continuous.  The normal quantile is less by 4 millionths.
     Source: eq. (47).
-
-    Example:
-        >>> round(margin_factor(0.95), 4), round(margin_factor(0.9), 3)
-        (1.96, 1.645)
     """
     # The tail, and not (1 + level) / 2, which is rounded to 1 for levels close to it.
     return _BEYOND_NORMAL - NormalDist().inv_cdf((1 - require_level(level)) / 2)

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.gaussian import BATCH_CELLS
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
@@ -49,7 +49,7 @@ def sets_in_both(own: BasisGroups, reference: BasisGroups) -> list[IntArray]:
     return indices_of_numbers(own.group * (reference.group.max() + 1) + reference.group)
 
 
-def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> IntegerResiduals | FloatResiduals:
+def reference_answers(measurement: NoisyAnswers, device: Device = HOST) -> Residuals:
     """The answers that the reference bases would have given: the answers themselves if no bases vary between sets.
 
     They are computed on ``device``, a bounded number at a time, and kept on the host, as those of the measurement are.
@@ -130,5 +130,5 @@ class _ReferenceAnswers:
 
         return of
 
-    def answers(self) -> FloatResiduals:
-        return FloatResiduals(self.groups, frozen(self._values))
+    def answers(self) -> Residuals:
+        return Residuals(self.groups, frozen(self._values))

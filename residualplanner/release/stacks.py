@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import require_type
 from residualplanner.method.bases.basis import Basis, basis_codes
@@ -119,9 +119,9 @@ class DeviceAnswers:
     of the others the answers that a batch needs are sent with it.
     """
 
-    def __init__(self, residuals: IntegerResiduals | FloatResiduals, device: Device) -> None:
+    def __init__(self, residuals: Residuals, device: Device) -> None:
         remedy = "only noisy answers go to a device; give the residuals of a Measurement"
-        require_type("DeviceAnswers", "residuals", residuals, (IntegerResiduals, FloatResiduals), remedy)
+        require_type("DeviceAnswers", "residuals", residuals, Residuals, remedy)
         self._residuals, self._device = residuals, device
         self._is_kept = _smallest_within(np.diff(residuals.starts), device.memory // _BYTES)
         self._are_all_kept = bool(self._is_kept.all())

@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import residualplanner as rp
-from residualplanner.ground import array_hashes
-from residualplanner.ground.archive import read_archive, write_archive
-from residualplanner.ground.json import parse_json
+from inner_parts import array_hashes, parse_json, read_archive, write_archive
 
 HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
 ARRAYS = {
@@ -140,28 +138,28 @@ def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_fil
     assert refused > 0.8 * len(whole)
 
 
-WRONGLY = "describes array 'flags' wrongly"
+WRONGLY, OTHER = "describes array 'flags' wrongly", "has other fields, or names other arrays, than it should"
 HEADERS = [
     (lambda h: h.update(format="residualplanner/measurement"), "holds a 'measurement', not a 'plan'; name the plan"),
     (lambda h: h.update(format="zip"), "not a residualplanner file"),
     (lambda h: h.update(format=3), "not a residualplanner file"),
     (lambda h: h.update(version=4), r"written by a newer version \(format 4, this reads 3\); upgrade"),
     (lambda h: h.update(version=2), "format 2 is no longer read"),
-    *((lambda h, v=v: h.update(version=v), "format version must be an integer") for v in (0, True, "3")),
-    (lambda h: h.update(extra=1), "missing or unknown fields"),
-    (lambda h: h.pop("content"), "missing or unknown fields"),
-    (lambda h: h.update(content=[]), "missing or unknown fields"),
-    (lambda h: h.update(arrays=[]), "missing or unknown fields"),
-    (lambda h: h["arrays"].pop("flags"), "names other arrays than the file holds"),
-    (lambda h: h["arrays"].update(more=h["arrays"]["flags"]), "names other arrays than the file holds"),
+    *((lambda h, v=v: h.update(version=v), "is no longer read") for v in (0, True, "3", ["3"] * 99)),
+    (lambda h: h.update(extra=1), OTHER),
+    (lambda h: h.pop("content"), OTHER),
+    (lambda h: h.update(content=[]), OTHER),
+    (lambda h: h.update(arrays=[]), OTHER),
+    (lambda h: h["arrays"].pop("flags"), OTHER),
+    (lambda h: h["arrays"].update(more=h["arrays"]["flags"]), OTHER),
     (lambda h: h["arrays"].update(flags=None), WRONGLY),
     (lambda h: h["arrays"]["flags"].update(more=1), WRONGLY),
     *((lambda h, t=t: h["arrays"]["flags"].update(dtype=t), WRONGLY) for t in ("|O", ">f8", ["|b1"])),
     *((lambda h, s=s: h["arrays"]["flags"].update(shape=s), WRONGLY) for s in ("2", [-2], [2.0], [1] * 65)),
     (lambda h: h["arrays"]["flags"].update(dtype="|u1"), "not what its header says"),
     (lambda h: h["arrays"]["flags"].update(shape=[1, 2]), "not what its header says"),
-    (lambda h: h["arrays"]["flags"].update(shape=[1000]), "not as large as its header says"),
-    (lambda h: h["arrays"]["flags"].update(shape=[2**30]), "not as large as its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[1000]), "not what its header says"),
+    (lambda h: h["arrays"]["flags"].update(shape=[2**30]), "not what its header says"),
     (lambda h: h["arrays"]["flags"].update(shape=[2**20, 2**20]), "too large: array 'flags'"),
     (lambda h: h["arrays"]["flags"].update(sha256="0" * 64), "array 'flags' was altered"),
     (lambda h: h["arrays"]["flags"].update(sha256=0), WRONGLY),
@@ -169,7 +167,7 @@ HEADERS = [
 #: Contents of a member of an archive, and what is said of it.
 MEMBERS = [
     ("header.json", b"", "not valid JSON"),
-    ("header.json", b"[1]", "must be an object"),
+    ("header.json", b"[1]", "not a residualplanner file"),
     ("header.json", b'{"a": 1, "a": 1}', "'a' occurs twice"),
     ("header.json", b'{"a": {"b": 1, "b": 1}}', "'b' occurs twice"),
     ("header.json", b'{"a": NaN}', "NaN is not a finite number"),
@@ -179,17 +177,17 @@ MEMBERS = [
     ("header.json", b"[" * 10**6, "nested more than 32 levels"),
     ("header.json", b"1" * 5000, "not valid JSON"),
     ("header.json", b'{"a": "\xff"}', "damaged"),
-    ("header.json", b" " * (2**25 + 1), "too large: a header of 33,554,433 bytes, the limit is 33,554,432"),
+    ("header.json", b" " * (2**25 + 1), "no header.json of at most 33,554,432 bytes"),
     ("flags.npy", npy(np.array([True, False], dtype=object), allow_pickle=True), "not what its header says"),
     ("flags.npy", npy(np.array([1, 0], dtype=np.uint8)), "not what its header says"),
-    ("flags.npy", npy(np.array([True, False]), version=(2, 0)), "unknown format"),
-    ("flags.npy", npy(np.array([True, False])) + b"more", "longer than its header says"),
+    ("flags.npy", npy(np.array([True, False]), version=(2, 0)), "not what its header says"),
+    ("flags.npy", npy(np.array([True, False])) + b"more", "not what its header says"),
     ("flags.npy", b"\x93NUMPY\x01\x00", "not what its header says"),
     ("flags.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"(" * 118 + b"1234", "not what its header says"),
     ("flags.npy", b"\x93NUMPY\x01\x00\x76\x00" + b"-" * 118 + b"1234", "not what its header says"),
     ("flags.npy", b"\x93NUMPY\x01\x00\x28\x23" + b"-" * 9000 + b"1234", "not what its header says"),
     ("flags.npy", b"\x80\x04cos\nsystem\n" + b"x" * 200, "damaged"),
-    ("flags.npy", b"", "not as large as its header says"),
+    ("flags.npy", b"", "not what its header says"),
     ("part/codes.npy", npy(np.asfortranarray(ARRAYS["part/codes"])), "not what its header says"),
 ]
 
@@ -233,7 +231,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
     content[entry + 20 : entry + 28] = claimed.to_bytes(4, "little") * 2
     path.write_bytes(content)
     tracemalloc.start()
-    with pytest.raises(rp.errors.FileFormatError, match="states a larger size than it has"):
+    with pytest.raises(rp.errors.FileFormatError, match="larger than the file"):
         read_archive(path, **KIND)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -244,7 +242,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
 def test_what_is_no_archive_of_ours_is_refused(path, tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("flags.npy", b"")
-    with pytest.raises(rp.errors.FileFormatError, match="a name twice"):
+    with pytest.raises(rp.errors.FileFormatError, match="there twice"):
         read_archive(path, **KIND)
     rewrite(path, {"flags.npy": b""})
     with pytest.raises(rp.errors.FileFormatError, match=r"no header\.json"):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import residualplanner as rp
-from residualplanner.gate.sources.opening import open_source
+from inner_parts import open_source
 
 DOMAIN = rp.Domain({"a": 3})
 ENDINGS = ["plan", "csv", "csv.gz", "parquet", "json", "whatever"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
+from inner_parts import Bucket, Folder, object_store, open_store, require_create_if_absent
 
 
 @pytest.fixture(scope="module")

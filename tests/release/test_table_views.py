@@ -129,8 +129,7 @@ def test_every_noun_says_in_a_line_what_it_is():
         "<optimal_by_set basis of 30 values: 29 answers, pcost ": PLAN.bases["n"],
         "<NoiseRecord: gaussian, seeded, not private>": measurement.noise,
         "<NoiseRecord: discrete, operating system, pcost 2>": exact.noise,
-        "<FloatResiduals of ": measurement.residuals,
-        "<IntegerResiduals of ": exact.residuals,
+        "<Residuals of ": exact.residuals,
         "": rp.scale.DaskWorkers(),
         f"<ResourceEstimate for {len(PLAN.workload)} tables with ": PLAN.resource_estimate(),
     }

@@ -21,12 +21,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import residualplanner as rp
+from command_line import outcome
 from random_plans import plan_by_set
 from residualplanner import Attribute, Domain, Prefix, marginals, measure, reconstruct, select, zcdp
-from residualplanner.shell.cli.app import app
 from watching import Seen, content, run, watched
 
 DOMAIN = Domain(
@@ -167,7 +166,7 @@ def test_the_command_line_says_the_same_whatever_the_records(tmp_path, monkeypat
         monkeypatch.chdir(folder)
         Path("spec.toml").write_text(SPEC)
         frame(size).to_csv("records.csv", index=False)
-        result = CliRunner().invoke(app, ["release", "spec.toml", "records.csv", "-o", "out"])
+        result = outcome("release", "spec.toml", "records.csv", "-o", "out")
         assert result.exit_code == 0, result.output
         said.append(re.sub(r"\d+\.\d+ s\b|\d+ ms\b", "TIME", result.output))
         files = sorted(Path("out").absolute().rglob("*"))

@@ -15,11 +15,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from inner_parts import OperatingSystemBits, Width, groups_of_plan, lattice_divisors, precision_of, widths
 from replayed_measuring import refinements
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, widths
-from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
 from watching import Seen, run
 from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
 

@@ -26,8 +26,8 @@ from benchmarks.auditing import (
     gaussian_epsilon,
     plan_by_set,
 )
+from inner_parts import InsecureTestBits
 from residualplanner import Domain, Workload, marginals, select, zcdp
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 #: Runs on each side: of the main audit, of the others, and of mechanisms that are far off.
 MANY, SOME, FEW = 300_000, 60_000, 30_000

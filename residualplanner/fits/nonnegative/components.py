@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.answers import FloatResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
@@ -228,13 +228,13 @@ def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.ran
     return drawn
 
 
-def answers_of(layout: ComponentLayout, components: FloatArray) -> FloatResiduals:
+def answers_of(layout: ComponentLayout, components: FloatArray) -> Residuals:
     """The residual answers of components."""
     parts = [
         mapped(answers_of_components(bases), layout.block(components, group)).ravel()
         for group, bases in enumerate(layout.groups.bases)
     ]
-    return FloatResiduals(layout.groups, frozen(np.concatenate(parts)))
+    return Residuals(layout.groups, frozen(np.concatenate(parts)))
 
 
 def mapped(maps: ProductMap, block: FloatArray) -> FloatArray:

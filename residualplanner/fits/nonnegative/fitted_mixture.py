@@ -28,7 +28,7 @@ from residualplanner.fits.nonnegative.components import ComponentLayout, answers
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.nonnegative.measured_tables import MeasuredTables, fit_quality, measured_tables
 from residualplanner.fits.nonnegative.newton import ROUNDING
-from residualplanner.gate.measurement.answers import FloatResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray
@@ -92,7 +92,7 @@ class FittedMixture:
         """The components of every set but the empty one, in the order of the closure, in counts."""
         return self.measured.components_of(self.mixture)
 
-    def residuals(self) -> FloatResiduals:
+    def residuals(self) -> Residuals:
         """The residual answers that its tables have."""
         layout = self.measured.layout
         found = np.empty(layout.count)

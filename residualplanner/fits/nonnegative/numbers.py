@@ -12,7 +12,7 @@ from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, 
 from residualplanner.fits.nonnegative.facts import Facts, origin_of
 from residualplanner.fits.nonnegative.integers import IntegerTables
 from residualplanner.fits.nonnegative.table_map import reference_map
-from residualplanner.gate.measurement.answers import FloatResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import write_atomically
@@ -60,7 +60,7 @@ class NonNegative(Numbers):
     gap: float
     steps: int
     facts: Facts
-    residuals: FloatResiduals
+    residuals: Residuals
     least: float
     draws: Draws
 
@@ -123,7 +123,7 @@ class SentNumbers(Numbers):
             values: FloatArray = np.load(file, mmap_mode="r", allow_pickle=False)
         if _hash_of(values) != self.sha256:
             raise FileFormatError(f"{self.path} was altered while parts were written; save the release again")
-        residuals = FloatResiduals(measurement.residuals.groups, values)
+        residuals = Residuals(measurement.residuals.groups, values)
         return Cleared(UNBIASED_NUMBERS.of(measurement.with_residuals(residuals)), self.least)
 
 

@@ -15,7 +15,7 @@ from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits,
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.sources.limited_records import require_public_number
-from residualplanner.gate.sources.opening import is_read_once, open_source
+from residualplanner.gate.sources.opening import open_source, require_several_readings
 from residualplanner.gate.sources.source import Source
 from residualplanner.gate.spend import (
     Bill,
@@ -146,11 +146,7 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )
     require_result_room(data, min(counts, most) // _COUNT_BYTES)
-    if is_read_once(data):
-        raise ResourceError(
-            "the records can be read only once, and RAP reads them several times; give a table or a file.  Nothing was "
-            "charged or read"
-        )
+    require_several_readings(data, "for RAP")
     return counts <= most
 
 

@@ -19,7 +19,7 @@ from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
 from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import columns_of, open_source, require_here
 from residualplanner.gate.sources.rules import words_of_code
-from residualplanner.gate.sources.source import guarded
+from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import DataError
@@ -177,7 +177,7 @@ class _Reading:
         self._domain, self._data, self._most, self._names = domain, data, most, names
         self._people = [data.person, *filter(None, [data.order])] if isinstance(data, LimitedRecords) else []
         self._refused = {column.name: error for column in domain.columns if (error := self._refusal(column.name))}
-        people = self._attempt_to_open(Domain({}), with_people=True) if self._people else None
+        people = self._opened(Domain({}), with_people=True) if self._people else None
         self._people_error = people if isinstance(people, DataError) else None
         kept = {each.name: each for each in domain.attributes if each.name not in self._refused}
         weights = [each for each in _weights(domain) if each.name not in self._refused]
@@ -219,31 +219,16 @@ class _Reading:
         """Why a column of the domain cannot be read, whatever its records are."""
         weight = next((each for each in _weights(self._domain) if each.name == name), None)
         alone = Domain({name: self._domain[name]} if weight is None else {}, weight=weight)
-        opened = self._attempt_to_open(alone, with_people=False)
+        opened = self._opened(alone, with_people=False)
         return opened if isinstance(opened, DataError) and opened.column == name else None
 
-    def _attempt_to_open(self, domain: Domain, *, with_people: bool) -> object:
-        most = self._most
-        return guarded(
-            open_source,
-            self._data,
-            domain,
-            records_per_person=most,
-            watch=Tally(domain),
-            with_people=with_people,
-        )
+    def _opened(self, domain: Domain, watch: Tally | None = None, *, with_people: bool) -> Source | DataError:
+        watch, most = watch or Tally(domain), self._most
+        return guarded(open_source, self._data, domain, records_per_person=most, watch=watch, with_people=with_people)
 
     def _count(self) -> DataError | None:
         """Read the records; the error that measuring would end with, of the columns that can be read."""
-        most, with_people = self._most, self._people_error is None
-        source = guarded(
-            open_source,
-            self._data,
-            self._readable,
-            records_per_person=most,
-            watch=self.tally,
-            with_people=with_people,
-        )
+        source = self._opened(self._readable, self.tally, with_people=self._people_error is None)
         if isinstance(source, DataError):
             return source
         amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]

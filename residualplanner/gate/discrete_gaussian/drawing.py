@@ -90,13 +90,6 @@ def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[ND
         attempt in a million takes 50 microseconds more.
     Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
     Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
-
-    Example:
-        >>> from residualplanner.gate.discrete_gaussian import OperatingSystemBits
-        >>> scales = Scales.of_fractions([Fraction(10**18 + 1, 3), Fraction(1, 100)])
-        >>> large, small = draw_arrays(scales, [3, 2], OperatingSystemBits())
-        >>> large.dtype, small
-        (dtype('int64'), array([0, 0]))
     """
     counts = _require_sizes(sizes, len(scales))
     require_sound_platform()

@@ -40,10 +40,6 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple
 
     Guarantees: the columns give every cell its weight, which is verified on the finished table.
     Source: Vose 1991.
-
-    Example:
-        >>> alias_table([1, 5], columns=2, capacity=3)
-        ([1, 3], [1, 1])
     """
     left = [*weights, *[0] * (columns - len(weights))]
     if len(left) != columns or min(left) < 0 or sum(left) != columns * capacity:
@@ -149,11 +145,6 @@ def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction,
     step down and one step up from there bound the truth; with d digits they differ by less than 10**(3 - d) relative
     as long as the exponent is below 100.
     Source: Python library reference, decimal.Context.exp; docs/exact-noise.md section 5.
-
-    Example:
-        >>> low, high = exp_bounds(1, 2, 10)
-        >>> float(low), float(high)
-        (0.6065306596, 0.6065306598)
     """
     least = _context(digits, ROUND_FLOOR).divide(Decimal(numerator), Decimal(denominator))
     most = _context(digits, ROUND_CEILING).divide(Decimal(numerator), Decimal(denominator))

@@ -43,11 +43,6 @@ class Scales:
         """Scales of gamma**2 as ratios of Python integers, not necessarily reduced; errors as of `of_fractions`.
 
         It takes about 0.4 microseconds a scale.  Source: docs/exact-noise.md section 2.
-
-        Example:
-            >>> scales = Scales.of_ratios([100, 3 * 10**18], [1, 3])
-            >>> scales.tables, scales.block_bits
-            (array([42, 63]), array([ 0, 24]))
         """
         numerators, denominators = tuple(numerators), tuple(denominators)
         if len(numerators) != len(denominators):

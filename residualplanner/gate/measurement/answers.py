@@ -47,85 +47,67 @@ class AnswerLayout:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FloatResiduals(AnswerLayout):
-    """The noisy residual answers of every set of a closure, in one flat array.
+class Residuals(AnswerLayout):
+    """The noisy residual answers of every set of a closure: as floats, or as integers where their noise is discrete.
 
-    FileFormatError where there are more or fewer than the groups need, or one is not finite.
+    The integers of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes
+    of its attributes that have the subtraction basis.  FileFormatError where there are more or fewer numbers than the
+    groups need, one is not finite, or one that int64 can hold is in ``wide``.
+    Source: eqs. (35), (36) and (44).
     """
 
-    values: FloatArray = field(repr=False)  # (r,): in counts, read-only
+    numbers: NDArray[Any] = field(repr=False)  # (r,), read-only: float64 in counts, or int64, 0 where ``wide`` has them
+    divisors: tuple[int, ...] | None = None  # of each group's integers; None where the numbers are the answers
+    #: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers
+    wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
     #: the SHA-256 of arrays of `to_arrays`, by name, where it is known
     hashes: Mapping[str, str] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.values.dtype != np.float64 or self.values.shape != (self.count,):
-            raise FileFormatError(f"the plan needs {self.count:,} residual answers, one axis of float64")
-        if not all(np.isfinite(piece).all() for piece in np.split(self.values, range(2**20, len(self.values), 2**20))):
+        dtype = np.dtype(np.float64 if self.divisors is None else np.int64)
+        if self.numbers.dtype != dtype or self.numbers.shape != (self.count,):
+            raise FileFormatError(f"the plan needs {self.count:,} residual answers, one axis of {dtype}")
+        pieces = np.split(self.numbers, range(2**20, len(self.numbers), 2**20)) if self.divisors is None else []
+        if not all(np.isfinite(piece).all() for piece in pieces):
             raise FileFormatError("residual answers must be finite in every entry")
-
-    def block(self, group: int) -> FloatArray:
-        """The answers of one group, (g, m_1, .., m_k)."""
-        return self.part(self.values, group)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file holds, by name."""
-        return {"residuals": self.values}
-
-    def stored(self, group: int) -> FloatArray:
-        """The same as `block`: the answers themselves are stored."""
-        return self.block(group)
-
-    def divisor(self, group: int) -> int:
-        """The divisor of a group's stored numbers: 1."""
-        del group
-        return 1
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class IntegerResiduals(AnswerLayout):
-    """The noisy residual answers of every set of a closure as integers.
-
-    The integers of a set are its answers times a divisor: a power of two, which makes the noise fine, times the sizes
-    of its attributes that have the subtraction basis.  FileFormatError where there are more or fewer numbers than the
-    groups need, or one that int64 can hold is in ``wide``.
-    Source: eqs. (35), (36) and (44).
-    """
-
-    divisors: tuple[int, ...]  # of each group
-    integers: IntArray = field(repr=False)  # (r,): int64, read-only; 0 where ``wide`` has the numbers
-    #: all numbers, (g, m_1, .., m_k), of each group with one that int64 cannot hold, as Python integers
-    wide: Mapping[int, NDArray[Any]] = field(repr=False, default_factory=dict)
-    hashes: Mapping[str, str] = field(repr=False, default_factory=dict)  # as of `FloatResiduals`
-
-    def __post_init__(self) -> None:
-        if self.integers.dtype != np.int64 or self.integers.shape != (self.count,):
-            raise FileFormatError(f"the plan needs {self.count:,} answers, one axis of int64")
         for group, numbers in self.wide.items():
-            zeros = self.part(self.integers, group)
+            zeros = self.part(self.numbers, group)
             if numbers.shape != zeros.shape or zeros.any() or not (abs(numbers) >= 2**63).any():
                 raise FileFormatError("answers are stored as wide integers exactly where int64 cannot hold them")
 
     @property
+    def integers(self) -> IntArray:
+        """The numbers, where the noise is discrete, (r,)."""
+        return self.numbers
+
+    @property
     def values(self) -> FloatArray:
-        """All residual answers in counts, rounded to floats, (r,), computed anew each time; order as ``integers``."""
-        values = np.empty(self.integers.shape)
+        """All residual answers in counts, (r,), integers rounded to floats, anew each time; order as ``numbers``."""
+        if self.divisors is None:
+            return self.numbers
+        values = np.empty(self.count)
         for group in range(len(self.groups.shapes)):
             self.part(values, group)[...] = self.block(group)
         return frozen(values)
 
     def block(self, group: int) -> FloatArray:
         """The residual answers of one group in counts, rounded to floats, (g, m_1, .., m_k)."""
-        return frozen(np.true_divide(self.stored(group), self.divisor(group)).astype(np.float64, copy=False))
+        stored = self.stored(group)
+        if self.divisors is None:  # a view, as answers on disk are not to be copied
+            return stored
+        return frozen(np.true_divide(stored, self.divisor(group)).astype(np.float64, copy=False))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that a file holds, by name."""
+        if self.divisors is None:
+            return {"residuals": self.numbers}
         wide_groups, wide_integers = wide_to_words(self.wide)
-        return {"integers": self.integers, "wide_groups": wide_groups, "wide_integers": wide_integers}
+        return {"integers": self.numbers, "wide_groups": wide_groups, "wide_integers": wide_integers}
 
     def stored(self, group: int) -> NDArray[Any]:
-        """The integers of one group, (g, m_1, .., m_k), int64 or Python integers."""
-        return self.wide[group] if group in self.wide else self.part(self.integers, group)
+        """The numbers of one group, (g, m_1, .., m_k): floats, int64 or Python integers."""
+        return self.wide[group] if group in self.wide else self.part(self.numbers, group)
 
     def divisor(self, group: int) -> int:
-        """The divisor of a group's integers."""
-        return self.divisors[group]
+        """What a group's numbers are to be divided by."""
+        return 1 if self.divisors is None else self.divisors[group]

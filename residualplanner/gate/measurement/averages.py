@@ -9,7 +9,7 @@ from operator import add
 
 import numpy as np
 
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.measurement import (
     Measurement,
     groups_of_plan,
@@ -50,14 +50,6 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
     noise whose variances have no finite sum.
 
     Source: eq. (8), and docs/mathematics.md section 7 on several measurements.
-
-    Example:
-        >>> from residualplanner import Domain, marginals, pcost, select
-        >>> domain = Domain({"sex": 2, "age": 5})
-        >>> first, second = (select(marginals(domain, order=order), budget=pcost(1)) for order in (1, 2))
-        >>> both = combined_plan([first, second])
-        >>> len(both.workload), round(both.pcost, 9)
-        (3, 2.0)
     """
     first, *others = plans
     for other in others:
@@ -158,7 +150,7 @@ class CombinedMeasurement:
 
     measurements: tuple[Measurement, ...]
     plan: Plan
-    residuals: FloatResiduals = field(repr=False)
+    residuals: Residuals = field(repr=False)
 
     def __repr__(self) -> str:
         sets = count_text(len(self.plan.closure), "attribute set")
@@ -178,7 +170,7 @@ class CombinedMeasurement:
         """The SHA-256 of the averages: 64 hexadecimal digits."""
         return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
 
-    def with_residuals(self, residuals: FloatResiduals) -> "CombinedMeasurement":
+    def with_residuals(self, residuals: Residuals) -> "CombinedMeasurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals)
 
@@ -201,7 +193,7 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
 
 
-def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals:
+def _averages(measurements: Sequence[Measurement], plan: Plan) -> Residuals:
     closure, groups = plan.closure, groups_of_plan(plan)
     layout = AnswerLayout(groups)
     values = np.zeros(layout.count)
@@ -213,7 +205,7 @@ def _averages(measurements: Sequence[Measurement], plan: Plan) -> FloatResiduals
             group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
             scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
             layout.part(values, group)[rows] += scale * own.block(number)
-    return FloatResiduals(groups, frozen(values))
+    return Residuals(groups, frozen(values))
 
 
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:

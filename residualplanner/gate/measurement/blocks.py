@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.counting import Parents
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, is_integer, value_text
@@ -171,11 +171,6 @@ def measuring_bytes(groups: BasisGroups, memory: int | None = None) -> int:
     return min(held, held if memory is None else memory) + _BYTES_OF_SET * len(groups.group) + _PROCESS_BYTES
 
 
-Residuals = IntegerResiduals | FloatResiduals
-#: What makes residuals of all numbers, and of those groups whose numbers int64 cannot hold.
-Join = Callable[[NDArray[Any], Mapping[int, NDArray[Any]]], Residuals]
-
-
 def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division:
     """Divide sets into blocks, the measuring of each of which holds about so many bytes at once, and no more.
 
@@ -197,14 +192,15 @@ def blocks_within(groups: BasisGroups, family: Parents, memory: int) -> Division
 class AnswersOnDisk:
     """For any blocks: a file without a name, which nobody else can open, and which vanishes with the last who uses it.
 
-    Room for all answers of type ``dtype`` is made at once, so that none is lacking later; ResourceError where there is
-    too little in the folder, by default that for temporary files.
+    Room for all answers, of which these are the ``divisors``, is made at once, so that none is lacking later;
+    ResourceError where there is too little in the folder, by default that for temporary files.
     """
 
-    def __init__(self, groups: BasisGroups, dtype: type[np.generic], join: Join, folder: PathLike | None) -> None:
-        self._layout, self._join = AnswerLayout(groups), join
+    def __init__(self, groups: BasisGroups, divisors: tuple[int, ...] | None, folder: PathLike | None) -> None:
+        self._layout, self._divisors = AnswerLayout(groups), divisors
+        dtype = np.float64 if divisors is None else np.int64
         with _scratch_file(self._layout.count, folder) as file:
-            self._flat = np.memmap(file, dtype, "r+", shape=(self._layout.count,))
+            self._flat: NDArray[Any] = np.memmap(file, dtype, "r+", shape=(self._layout.count,))
         self._wide: dict[int, list[tuple[IntArray, NDArray[Any]]]] = {}
 
     def put(self, block: SetBlock, residuals: Residuals) -> None:
@@ -219,7 +215,7 @@ class AnswersOnDisk:
     def answers(self) -> Residuals:
         """All answers, those that int64 cannot hold in memory."""
         wide = {number: self._wide_group(number) for number in self._wide}
-        return self._join(frozen(self._flat.view(np.ndarray)), wide)
+        return Residuals(self._layout.groups, frozen(self._flat.view(np.ndarray)), self._divisors, wide)
 
     def _wide_group(self, number: int) -> NDArray[Any]:
         stored = self._layout.part(self._flat, number)

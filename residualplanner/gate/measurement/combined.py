@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.measurement import Measurement, map_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.array_hashes import VerifiedFile
@@ -16,31 +16,25 @@ class NoisyAnswers(Protocol):
     @property
     def plan(self) -> Plan:
         """Which sets of attributes were measured, with how much noise."""
-        ...
 
     @property
-    def residuals(self) -> IntegerResiduals | FloatResiduals:
+    def residuals(self) -> Residuals:
         """The answers."""
-        ...
 
     @property
     def noise(self) -> NoiseRecord:
         """How the noise was drawn."""
-        ...
 
     @property
     def answers_sha256(self) -> str:
         """The SHA-256 of the answers: 64 hexadecimal digits."""
-        ...
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """Those that the answers are from."""
-        ...
 
-    def with_residuals(self, residuals: FloatResiduals) -> "NoisyAnswers":
+    def with_residuals(self, residuals: Residuals) -> "NoisyAnswers":
         """The same with other answers."""
-        ...
 
 
 def map_measurements(files: Sequence[VerifiedFile]) -> NoisyAnswers:

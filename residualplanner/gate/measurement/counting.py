@@ -40,14 +40,7 @@ class Parents:
 
 
 def parents(closure: Closure) -> Parents:
-    """A larger set for every set of ``closure`` that has one; a binary search for each pair of a set and an attribute.
-
-    Example:
-        >>> from residualplanner.method.workload.closure import downward_closure
-        >>> closure = downward_closure(AttributeSets.of([(0, 1), (2,)], attribute_count=3))
-        >>> list(closure), parents(closure).parent.tolist()
-        ([(), (0,), (1,), (2,), (0, 1)], [3, 4, 4, -1, -1])
-    """
+    """A larger set for every set of ``closure`` that has one; a binary search for each set and attribute."""
     parent = np.full(len(closure), -1, dtype=np.int64)
     axis = np.full(len(closure), -1, dtype=np.int64)
     for order, rows in enumerate(closure.blocks):

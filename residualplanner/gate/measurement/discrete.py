@@ -5,18 +5,18 @@ Source: eqs. (34) to (36) and (44); paper Algorithm 3.
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays, draw_flat
-from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_arrays, draw_flat
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import (
     NOTHING,
@@ -69,7 +69,7 @@ def integer_answers(
     denominator: int = 1,
     usual: int = RECORDS,
     progress: Progress | None = None,
-) -> IntegerResiduals:
+) -> Residuals:
     """The answers of the base mechanisms for all sets, from the counts of each group, which are released on the way.
 
     Tables have been multiplied by ``denominator`` already; ``divisors`` are those of `lattice_divisors`.  Below
@@ -108,7 +108,7 @@ def integer_answers(
             done += last - first
             if progress is not None:
                 progress(done, sum(map(len, groups.members)))
-    return IntegerResiduals(groups, divisors, frozen(flat), wide)
+    return Residuals(groups, frozen(flat), divisors, wide)
 
 
 def _narrowed(numbers: NDArray[Any], target: IntArray) -> bool:
@@ -206,15 +206,14 @@ class ExactNoise:
     precision: FloatArray  # (m,): of every set's noise
     divisors: tuple[int, ...]  # of each group's integers
     cost: Fraction  # the exact pcost of measuring all sets
-    dtype: ClassVar[type[np.generic]] = np.int64  # of stored answers
+    source: ByteSource  # of the random bytes
 
-    def record(self, mark: str) -> NoiseRecord:
-        """How the noise is drawn, from random bytes of the source with this mark."""
-        return NoiseRecord("discrete", None, mark, self.cost, self.plan.neighbors.words)
+    @property
+    def record(self) -> NoiseRecord:
+        """How the noise is drawn."""
+        return NoiseRecord("discrete", None, self.source.mark, self.cost, self.plan.neighbors.words)
 
-    def answers(
-        self, block: SetBlock, tables: list[IntArray], source: ByteSource, *, progress: Progress | None = None
-    ) -> IntegerResiduals:
+    def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> Residuals:
         """The noisy answers for the sets of a block, from their counts, which are released on the way."""
         divisors = tuple(self.divisors[number] for number in block.numbers)
         domain = self.plan.domain
@@ -223,19 +222,15 @@ class ExactNoise:
             block.groups,
             self.precision,
             divisors,
-            source,
+            self.source,
             denominator=domain.denominator,
             usual=RECORDS * math.ceil(domain.weight.maximum),
             progress=progress,
         )
 
-    def join(self, flat: IntArray, wide: Mapping[int, NDArray[Any]]) -> IntegerResiduals:
-        """Answers from all integers, and those of groups with one that int64 cannot hold."""
-        return IntegerResiduals(self.groups, self.divisors, flat, wide)
 
-
-def exact_noise(plan: Plan) -> ExactNoise:
-    """The exact noise of a plan.
+def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
+    """The exact noise of a plan, from a source of random bytes: the operating system's, if none is given.
 
     BudgetError where the budget does not hold for discrete noise, the noise is too small to be drawn, or its exact cost
     exceeds the budget; WorkloadError where the tables are too large to hold.
@@ -250,4 +245,4 @@ def exact_noise(plan: Plan) -> ExactNoise:
     cost = measured_cost(plan, precision)
     require_affordable(plan, cost)
     divisors = lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
-    return ExactNoise(plan, groups, parents(plan.closure), precision, divisors, cost)
+    return ExactNoise(plan, groups, parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits())

@@ -39,11 +39,6 @@ def products_modulo(tables: IntArray, maps: Mapping[int, IntegerMap], *, total: 
     matrix and 1 more.  A product in double precision is made from the first matrix on with which int64 may be too
     narrow.
     Source: eq. (36).
-
-    Example:
-        >>> from residualplanner.method.kron import dense_integers
-        >>> products_modulo(np.array([[2**40, 1]]), {1: dense_integers(np.array([[2**30, 3]]))}, total=2**41)
-        (array([[3]]), array([[1.18059162e+21]]))
     """
     near: FloatArray | None = None
     low, largest = tables, total

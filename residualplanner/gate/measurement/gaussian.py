@@ -2,18 +2,16 @@
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import NoiseError
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
 from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
 from residualplanner.gate.measurement.measurement import groups_of_plan
@@ -36,7 +34,7 @@ class ContinuousNoise:
     groups: BasisGroups  # the sets by the bases of their attributes
     family: Parents  # which larger set each is summed down from
     seed: int | None  # of the noise; None for random bits of the operating system
-    dtype: ClassVar[type[np.generic]] = np.float64  # of stored answers
+    divisors: ClassVar[None] = None  # the numbers are the answers
 
     @property
     def cost(self) -> Fraction:
@@ -48,17 +46,13 @@ class ContinuousNoise:
         """How the noise is drawn."""
         return NoiseRecord("gaussian", self.seed, neighbors=self.plan.neighbors.words)
 
-    def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> FloatResiduals:
+    def answers(self, block: SetBlock, tables: list[IntArray], *, progress: Progress | None = None) -> Residuals:
         """The noisy answers for the sets of a block, as `ExactNoise.answers`; NoiseError without random bytes."""
         variances, denominator = self.plan.noise_variances, self.plan.domain.denominator
         values = gaussian_mechanism(
             self._generator, tables, block.groups, variances, denominator=denominator, progress=progress
         )
-        return FloatResiduals(block.groups, frozen(values))
-
-    def join(self, flat: FloatArray, _: Mapping[int, NDArray[Any]]) -> FloatResiduals:
-        """Answers from all numbers."""
-        return FloatResiduals(self.groups, flat)
+        return Residuals(block.groups, frozen(values))
 
     @cached_property
     def _generator(self) -> np.random.Generator:
@@ -82,7 +76,7 @@ def gaussian_mechanism(
     denominator: int = 1,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """The answers of all sets in the order of `FloatResiduals`, with normal variates in the order of the cells.
+    """The answers of all sets in the order of `Residuals`, with normal variates in the order of the cells.
 
     The counts ``tables`` of each group, multiplied by the denominator, are released on the way, since they are large;
     noise variances (m,) are in counts squared.

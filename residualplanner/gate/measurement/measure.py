@@ -1,27 +1,20 @@
 """The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
-from residualplanner.gate.measurement.blocks import (
-    AnswersOnDisk,
-    Division,
-    Residuals,
-    SetBlock,
-    blocks_held,
-    require_room_given,
-)
-from residualplanner.gate.measurement.counting import Parents, count_tables, rows_to_count
+from residualplanner.gate.discrete_gaussian import ByteSource
+from residualplanner.gate.measurement.answers import Residuals
+from residualplanner.gate.measurement.blocks import AnswersOnDisk, Division, SetBlock, blocks_held, require_room_given
+from residualplanner.gate.measurement.counting import count_tables, rows_to_count
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
-from residualplanner.gate.sources.opening import engines, is_read_once, open_source
+from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.source import Progress, Source
 from residualplanner.gate.spend import (
     Bill,
@@ -36,7 +29,7 @@ from residualplanner.gate.spend import (
 )
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
-from residualplanner.ground.errors import BudgetError, ResourceError
+from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import suggestion
 from residualplanner.method.plan.plan import Plan
@@ -114,8 +107,8 @@ def measure(  # noqa: PLR0913
     require_charge_time(charge)
     watched = WatchedProgress(progress)
     require_room_given(memory, scratch)
-    source = OperatingSystemBits() if noise == "discrete" else None
-    job = _job_of(plan, source, (memory, scratch), watched.report, seed=None if seed is None else int(seed))
+    planned = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
+    job = _measuring(planned, watched.report, memory, scratch)
     job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
@@ -136,17 +129,9 @@ def require_measurable(
     memory: int | None = None,
     scratch: PathLike | None = None,
 ) -> Fraction:
-    """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records.
-
-    Example:
-        >>> from residualplanner import Domain, Ledger, marginals, pcost, select
-        >>> plan = select(marginals(Domain({"sex": 2}), up_to=1), budget=pcost(1))
-        >>> cost = require_measurable(plan, ledger=Ledger(pcost(2)))
-        >>> 1 - cost < Fraction(1, 10**6)
-        True
-    """
+    """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records."""
     require_room_given(memory, scratch)
-    job = _job_of(plan, OperatingSystemBits(), (memory, scratch), None)
+    job = _measuring(exact_noise(plan), None, memory, scratch)
     job.require_room(ledger, again=again)
     return job.noise.cost
 
@@ -155,33 +140,21 @@ def require_measurable(
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
     watched = WatchedProgress(progress)
-    job = _job_of(plan, source, (None, None), watched.report)
+    job = _measuring(exact_noise(plan, source), watched.report)
     return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
 #: The records, the first block and its counts, and the blocks that follow.
 _First = tuple[Source, SetBlock, list[IntArray], Iterator[SetBlock]]
-#: How many bytes may be held at once, None for all, and the folder for the answers on disk.
-_Room = tuple[int | None, PathLike | None]
 
 
 class _Measuring(NamedTuple):
     """Everything that can be decided and checked before a record is read."""
 
     noise: ExactNoise | ContinuousNoise
-    record: NoiseRecord
     blocks: Division | list[SetBlock]
     collector: AnswersOnDisk | None  # None where all answers are held in memory
     progress: Progress | None
-    answer: Callable[..., Residuals]
-
-    @property
-    def plan(self) -> Plan:
-        return self.noise.plan
-
-    @property
-    def family(self) -> Parents:
-        return self.noise.family
 
     @property
     def counted_cells(self) -> int:
@@ -195,7 +168,7 @@ class _Measuring(NamedTuple):
         )
 
     def bill(self, *, again: bool) -> Bill:
-        return bill_of_plan(self.plan, self.noise.cost, again=again)
+        return bill_of_plan(self.noise.plan, self.noise.cost, again=again)
 
     def require_room(self, ledger: "Ledger | None", *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
@@ -203,17 +176,14 @@ class _Measuring(NamedTuple):
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
-        require_public_number(data, self.plan.neighbors)
+        require_public_number(data, self.noise.plan.neighbors)
         engines().require_result_room(data, self.counted_cells)
-        if is_read_once(data) and len(self.blocks) > 1:
-            raise ResourceError(
-                f"the records can be read only once, and would be {len(self.blocks):,} times, once for each block; "
-                "give a table or a file, or allow more memory.  Nothing was charged or read"
-            )
+        if len(self.blocks) > 1:
+            require_several_readings(data, f"once for each of {len(self.blocks):,} blocks, which more memory joins")
 
     def steps(self, data: object, ledger: "Ledger | None", *, again: bool) -> Steps[Source, _First, Measurement]:
-        domain, neighbors = self.plan.domain, self.plan.neighbors
-        record, bill = self.record.of_run(ledger, data, neighbors), self.bill(again=again)
+        domain, neighbors = self.noise.plan.domain, self.noise.plan.neighbors
+        record, bill = self.noise.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
         def opened() -> Source:
             source = open_source(data, domain, records_per_person=neighbors.records_per_person)
@@ -224,15 +194,15 @@ class _Measuring(NamedTuple):
             opened,
             self.first,
             partial(bill.charge, ledger),
-            lambda first: Measurement(self.plan, self.answers(first), record),
+            lambda first: Measurement(self.noise.plan, self.answers(first), record),
         )
 
     def first(self, source: Source) -> _First:
         """The counts of the first block: with them all columns of all records are checked, for all blocks."""
-        closure, blocks = self.plan.closure, iter(self.blocks)
+        closure, blocks = self.noise.plan.closure, iter(self.blocks)
         block = next(blocks)
-        later = rows_to_count(closure, self.noise.groups, self.family) if len(self.blocks) > 1 else []
-        tables = count_tables(source, closure, block.groups, self.family, progress=self._progress(0), later=later)
+        later = rows_to_count(closure, self.noise.groups, self.noise.family) if len(self.blocks) > 1 else []
+        tables = count_tables(source, closure, block.groups, self.noise.family, progress=self._progress(0), later=later)
         return source, block, tables, blocks
 
     def answers(self, first: _First) -> Residuals:
@@ -243,44 +213,38 @@ class _Measuring(NamedTuple):
         done = self._steps_of(block)
         for another in others:
             progress = self._progress(done)
-            tables = count_tables(source, self.plan.closure, another.groups, self.family, progress=progress)
+            tables = count_tables(source, self.noise.plan.closure, another.groups, self.noise.family, progress=progress)
             self.collector.put(another, self._drawn(another, tables, done))
             done += self._steps_of(another)
         return self.collector.answers()
 
     def _drawn(self, block: SetBlock, tables: list[IntArray], before: int) -> Residuals:
         """The answers to a block that has been counted; its steps follow so many of other blocks."""
-        return self.answer(block, tables, progress=self._progress(before + sum(self._counted(block))))
+        return self.noise.answers(block, tables, progress=self._progress(before + sum(self._counted(block))))
 
     def _counted(self, block: SetBlock) -> list[int]:
         """How many tables of each group of a block the records are counted in."""
-        return [int(self.family.is_maximal[members].sum()) for members in block.groups.members]
+        return [int(self.noise.family.is_maximal[members].sum()) for members in block.groups.members]
 
     def _steps_of(self, block: SetBlock) -> int:
         return sum(self._counted(block)) + sum(map(len, block.groups.members))
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""
-        report, total = self.progress, int(self.family.is_maximal.sum()) + len(self.plan.closure)
+        report, total = self.progress, int(self.noise.family.is_maximal.sum()) + len(self.noise.plan.closure)
         return None if report is None else lambda done, _: report(before + done, total)
 
 
-def _job_of(
-    plan: Plan, source: ByteSource | None, room: _Room, progress: Progress | None, *, seed: int | None = None
+def _measuring(
+    noise: ExactNoise | ContinuousNoise,
+    progress: Progress | None,
+    memory: int | None = None,
+    scratch: PathLike | None = None,
 ) -> _Measuring:
-    """Measuring with discrete noise from a source of bytes, or with continuous noise where there is none."""
-    noise: ExactNoise | ContinuousNoise
-    answer: Callable[..., Residuals]
-    if source is None:
-        noise = continuous_noise(plan, seed)
-        record, answer = noise.record, noise.answers
-    else:
-        noise = exact_noise(plan)
-        record, answer = noise.record(source.mark), partial(noise.answers, source=source)
-    memory, scratch = room
+    """With no more bytes held at once than ``memory``, the answers then being in a file in ``scratch``."""
     blocks = blocks_held(noise.groups, noise.family, memory)
-    collector = None if memory is None else AnswersOnDisk(noise.groups, noise.dtype, noise.join, scratch)
-    return _Measuring(noise, record, blocks, collector, progress, answer)
+    collector = None if memory is None else AnswersOnDisk(noise.groups, noise.divisors, scratch)
+    return _Measuring(noise, blocks, collector, progress)
 
 
 def _require_options(noise: str, seed: int | None) -> None:

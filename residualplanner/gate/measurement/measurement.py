@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from residualplanner.gate.measurement.answers import AnswerLayout, FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.gate.measurement.precision import lattice_divisors, precision_of
@@ -42,14 +42,14 @@ class Measurement:
 
     Attributes:
         plan: which sets of attributes were measured, with how much noise.
-        residuals: the answers: `IntegerResiduals` where the noise is discrete, `FloatResiduals` where it is continuous.
+        residuals: the answers: integers and their divisors where the noise is discrete, floats where it is continuous.
         noise: how the noise was drawn, and which records the plan's domain leaves out.
         mapped_from: the file in which the answers stand, if they were left on disk, as it was when its hashes were
             compared.
     """
 
     plan: Plan
-    residuals: IntegerResiduals | FloatResiduals
+    residuals: Residuals
     noise: NoiseRecord
     mapped_from: VerifiedFile | None = field(default=None, repr=False)
 
@@ -100,7 +100,7 @@ class Measurement:
         """The same as the folder of a release has it: without a seed."""
         return replace(self, noise=self.noise.without_seed)
 
-    def with_residuals(self, residuals: FloatResiduals) -> "Measurement":
+    def with_residuals(self, residuals: Residuals) -> "Measurement":
         """The same with other answers, such as those of tables that have been adjusted."""
         return replace(self, residuals=residuals, mapped_from=None)
 
@@ -139,7 +139,7 @@ class Measurement:
         return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 
 
-def measurement_html(measurement: object, plan: Plan, residuals: AnswerLayout, noise: NoiseRecord) -> str:
+def measurement_html(measurement: object, plan: Plan, residuals: Residuals, noise: NoiseRecord) -> str:
     """A measurement as a notebook shows it, a row for each fact; none depends on an answer."""
     cost = "not stated" if noise.pcost is None else decimal_text_up(noise.pcost)
     rows = [
@@ -216,12 +216,10 @@ def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None
     return Measurement(plan, _answers(plan, arrays, noise, hashes), noise), file
 
 
-def _answers(
-    plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]
-) -> IntegerResiduals | FloatResiduals:
+def _answers(plan: Plan, arrays: Mapping[str, Any], noise: NoiseRecord, hashes: Mapping[str, str]) -> Residuals:
     groups = groups_of_plan(plan)
     if noise.kind == "gaussian":
-        return FloatResiduals(groups, arrays["residuals"], hashes)
+        return Residuals(groups, arrays["residuals"], hashes=hashes)
     wide = wide_from_words(groups, arrays["wide_groups"], arrays["wide_integers"])
     divisors = lattice_divisors(groups, precision_of(plan.noise_variances), plan.neighbors, plan.domain.denominator)
-    return IntegerResiduals(groups, divisors, arrays["integers"], wide, hashes)
+    return Residuals(groups, arrays["integers"], divisors, wide, hashes)

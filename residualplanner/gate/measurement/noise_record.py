@@ -19,11 +19,11 @@ from residualplanner.gate.measurement.precision import (
     require_drawable,
 )
 from residualplanner.gate.sources.limited_records import (
-    KeptRecords,
-    kept_from_json,
-    kept_records,
-    kept_to_json,
+    Contributions,
+    contributions_from_json,
+    stated_contributions,
 )
+from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT, decimal_text_up, fraction_text
@@ -54,6 +54,14 @@ def package_versions() -> tuple[tuple[str, str], ...]:
     )
 
 
+def _is_reason(stated: object) -> bool:
+    return isinstance(stated, str) and len(stated) <= TEXT_LIMIT and stated.isprintable()
+
+
+def _is_version(stated: object) -> bool:
+    return isinstance(stated, str) and len(stated) <= 50 and _VERSION.fullmatch(stated) is not None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class NoiseRecord:
     """How the noise of a measurement was drawn, or that of several together, and what may be claimed for it.
@@ -67,7 +75,7 @@ class NoiseRecord:
         neighbors: the change that the privacy statement is about, in words.
         versions: of the packages that drew the noise.
         unlimited_because: the reason of the ledger that was charged for having no budget; empty where it has one.
-        kept: which records of each person were counted; None where all were.
+        kept: which records of each person were counted.
         omission: which records are in no table, and how much the others count, in sentences; or empty.
         plans: of several measurements; none for one.
         records: how the noise of each of several was drawn, in which case seed, bits, versions, unlimited_because and
@@ -81,7 +89,7 @@ class NoiseRecord:
     neighbors: str = "adding or removing one record"
     versions: tuple[tuple[str, str], ...] = field(default_factory=package_versions)
     unlimited_because: str = ""
-    kept: KeptRecords | None = None
+    kept: Contributions = Contributions()  # noqa: RUF009 - frozen
     omission: str = ""
     plans: tuple[Plan, ...] = field(default=(), compare=False)
     records: tuple["NoiseRecord", ...] = ()
@@ -102,12 +110,12 @@ class NoiseRecord:
     def of_run(self, ledger: "Ledger | None", data: object, neighbors: Neighbors) -> "NoiseRecord":
         """The same noise, where its cost is charged to a ledger, if any, and these records are counted."""
         reason = "" if ledger is None or ledger.budget is not None else ledger.reason
-        return replace(self, unlimited_because=reason, kept=kept_records(data, neighbors))
+        kept = replace(stated_contributions(data, neighbors.records_per_person), key=b"")
+        return replace(self, unlimited_because=reason, kept=kept)
 
     def told(self, domain: Domain) -> "NoiseRecord":
         """The same noise, with what readers must know of the records: which are counted, and how much."""
-        people = "" if self.kept is None else self.kept.sentence
-        return replace(self, omission="  ".join(filter(None, (people, remarks_of(domain)))))
+        return replace(self, omission="  ".join(filter(None, (self.kept.sentence, remarks_of(domain)))))
 
     @property
     def without_seed(self) -> "NoiseRecord":
@@ -218,7 +226,7 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
         "package_versions": dict(noise.versions),
-        **kept_to_json(noise.kept),
+        **noise.kept.to_json(),
     }
 
 
@@ -234,13 +242,11 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     kind, seed, source = stated["kind"], stated["seed"], stated["source"]
     if seed is not None and (type(seed) is not int or seed < 0):
         raise FileFormatError("a seed must be an integer, at least 0, or absent")
-    if kind not in ("discrete", "gaussian"):
+    is_exact = kind == "discrete" and source in _BITS and seed is None
+    if not is_exact and kind != "gaussian":
         raise FileFormatError(_CONTRADICTION)
-    bits, cost = OperatingSystemBits.mark, None
-    if kind == "discrete":
-        if source not in _BITS or seed is not None:
-            raise FileFormatError(_CONTRADICTION)
-        bits = source
+    bits, cost = source if is_exact else OperatingSystemBits.mark, None
+    if is_exact:
         precision = precision_of(plan.noise_variances)
         require_drawable(precision)
         cost = measured_cost(plan, precision)
@@ -251,22 +257,15 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
                 f"{fraction_text(cost)[:80]!r}; {GET_IT_BACK}"
             )
     reason = stated["unlimited_because"]
-    if not isinstance(reason, str) or len(reason) > TEXT_LIMIT or not reason.isprintable():
+    if not _is_reason(reason):
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
-    versions, kept = _versions(stated["package_versions"]), kept_from_json(stated.get("people"), plan)
+    here = dict(package_versions())
+    if not has_shape(stated["package_versions"], dict.fromkeys(here, _is_version)):
+        raise FileFormatError(f"a measurement must give the versions of {[*here]}, such as '1.26.4'")
+    versions = tuple({**here, **stated["package_versions"]}.items())
+    kept = contributions_from_json(stated.get("people"), plan)
     record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
     for candidate in (record.told(plan.domain), record):  # what is in a store says nothing of omissions
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate
     raise FileFormatError(_CONTRADICTION)
-
-
-def _versions(stated: object) -> tuple[tuple[str, str], ...]:
-    names = [name for name, _ in package_versions()]
-    if not isinstance(stated, Mapping) or set(stated) != set(names):
-        raise FileFormatError(f"a measurement must give the versions of {names}")
-    if not all(
-        isinstance(stated[name], str) and len(stated[name]) <= 50 and _VERSION.fullmatch(stated[name]) for name in names
-    ):
-        raise FileFormatError("the versions of packages must be strings such as '1.26.4'")
-    return tuple((name, stated[name]) for name in names)

@@ -65,12 +65,6 @@ def noisy_answers(
 
     Guarantees: exact.  The steps depend on the bases, ``records``, ``width`` and the answers alone.
     Source: eqs. (35), (36) and (44).
-
-    Example:
-        >>> from residualplanner.method.bases.subtraction import subtraction_basis
-        >>> options = {"bases": [subtraction_basis(3)], "divisor": 3, "records": 13}
-        >>> noisy_answers(np.array([[7, 4, 2]]), np.array([[1, 0, 0]]), **options)
-        array([[10, 16]])
     """
     scratch = scratch or Scratch()
     matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.integer_maps}
@@ -158,11 +152,6 @@ def wide_to_words(wide: Mapping[int, NDArray[Any]]) -> tuple[IntArray, IntArray]
     """The groups (w,), ascending, and all their integers (r, words), group after group in C order.
 
     Each integer is in two's complement, low word first, in as few words as the longest needs.
-
-    Example:
-        >>> wide_to_words({5: np.array([2**64 + 3, -1], dtype=object)})
-        (array([5]), array([[ 3,  1],
-               [-1, -1]]))
     """
     groups = sorted(wide)
     numbers = [number for group in groups for number in wide[group].ravel().tolist()]

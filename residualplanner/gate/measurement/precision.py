@@ -55,10 +55,6 @@ def precision_of(noise_variance: FloatArray) -> FloatArray:
         relative as long as ``1 / noise_variance`` is a normal float (from 2e-308 to 2e308).  The rounded quotient errs
         by at most half a unit in the last place, so one float below it is never above the exact one.
     Source: eq. (34).
-
-    Example:
-        >>> Fraction(float(precision_of(np.array([3.0]))[0])) < Fraction(1, 3)
-        True
     """
     with np.errstate(over="ignore", under="ignore"):
         return frozen(np.nextafter(1 / noise_variance, 0.0))

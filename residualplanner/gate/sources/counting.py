@@ -49,13 +49,7 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
 def count_groups(
     codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
 ) -> list[IntArray]:
-    """Count checked codes (d, records) in each cell of the tables of some groups, as `CountedTables`.  Source: eq. (1).
-
-    Example:
-        >>> codes = np.array([[0, 1, 1], [2, 0, 0]])
-        >>> [table.tolist() for table in count_groups(codes, (2, 3), [np.array([[0, 1]]), np.empty((1, 0), int)])]
-        [[[[0, 0, 1], [2, 0, 0]]], [3]]
-    """
+    """Count checked codes (d, records) in each cell of some groups of tables, as `CountedTables`.  Source: eq. (1)."""
     counts = CountedTables(sizes, groups)
     counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
     return counts.tables
@@ -75,7 +69,10 @@ def shape_of_group(sizes: Sequence[int], rows: IntArray) -> tuple[int, ...]:
 
 
 class CountedTables:
-    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added, some at a time."""
+    """Tables of counts, (g, n1, .., nk) per group of sets (g, k), to which records are added, some at a time.
+
+    Source: eq. (1).
+    """
 
     def __init__(self, sizes: Sequence[int], groups: Sequence[IntArray]) -> None:
         self.tables = zero_tables(sizes, groups)
@@ -158,10 +155,6 @@ def cover(sizes: Sequence[int], rows: IntArray, *, most_cells: int = MOST_CELLS)
     """Larger tables such that each set is part of one: greedily those that hold the most sets not yet in another.
 
     The sets (m, k) are ascending, all of one order; one may be there several times, and one of more cells is alone.
-
-    Example:
-        >>> cover((2, 2, 2, 2), np.array([[0, 1], [0, 2], [1, 2], [2, 3]]))
-        [((0, 1, 2, 3), (0, 1, 2, 3))]
     """
     lengths, order = np.array(sizes, dtype=np.float64), rows.shape[1]
     distinct, index, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)

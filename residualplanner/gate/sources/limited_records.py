@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,7 @@ _KEY_BYTES = 32
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-@hides("number", "require_public_number")
+@hides("require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
@@ -87,18 +87,6 @@ class LimitedRecords:
                 "for replacements"
             )
 
-    def number(self, domain: Domain, records_per_person: int) -> int:
-        """How many records of each person count; DataError where a plan protects fewer, or it names the weights."""
-        keep = records_per_person if self.keep is None else self.keep
-        if keep > records_per_person:
-            raise DataError(
-                f"keep={keep} is more than the {records_per_person} records of a person that the plan protects; plan "
-                f"with records_per_person={keep}, or keep fewer"
-            )
-        if {self.person, self.order} & {column.name for column in domain.weight.columns}:
-            raise DataError("the column of weights is neither that of persons nor their order; name another column")
-        return keep
-
 
 def require_public_number(data: object, neighbors: Neighbors) -> None:
     """BudgetError where records are left out whose number is assumed to be public."""
@@ -111,83 +99,79 @@ def unlimited(data: object) -> object:
     return data.data if isinstance(data, LimitedRecords) else data
 
 
-@dataclass(frozen=True, slots=True)
-class Contributions:
-    """Which records of a person count: all where no column says whose a record is."""
-
-    person: str | None = None  # the column that says it: integers or text
-    keep: int = 0  # how many records of each person count at most
-    #: the column by which a person's records are ordered, the first of which are kept; None for a choice at random.
-    #: Records without an entry come last.
-    order: str | None = None
-    #: 32 bytes from which every random choice follows, together with the person's own entry
-    key: bytes = field(default=b"", repr=False)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column of persons, and that of the order, if there is one."""
-        return tuple(name for name in (self.person, self.order) if name is not None)
-
-
-def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
-    """Which records of a person count; DataError where they are more than are protected."""
-    if not isinstance(data, LimitedRecords):
-        return Contributions()
-    return Contributions(data.person, data.number(domain, records_per_person), data.order, data.key)
-
-
 #: What neighbors differ in where some records of a person are left out.  One record more of a person who has more than
 #: are counted can take the place of another, which changes the counts by both.
 PERSON_CHANGES = "  What the privacy statement is about is a person who comes or goes, with all of their records."
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRecords:
-    """The rule by which some records of each person are counted.
+class Contributions:
+    """Which records of a person count: all where no column says whose a record is.
 
     Source: eq. (103).
 
     Example:
-        >>> KeptRecords("patient", 3, "date").sentence[:85]
+        >>> Contributions("patient", 3, "date").sentence[:85]
         "Of each person (column 'patient') at most 3 records are counted, the first by 'date'."
-        >>> print(KeptRecords("patient", 3, "date").sentence.partition("  ")[2])
-        What the privacy statement is about is a person who comes or goes, with all of their records.
     """
 
-    person: str  # the column that says whose each record is
-    keep: int  # how many records of each person are counted, at most
-    order: str | None = None  # the column by which they are ordered, the first of which are counted; None: at random
+    person: str | None = None  # the column that says it: integers or text
+    keep: int = 0  # how many records of each person count at most
+    #: the column by which a person's records are ordered, the first of which are kept; None for a choice at random.
+    #: Records without an entry come last.
+    order: str | None = None
+    #: 32 bytes from which every random choice follows, together with the person's own entry; in no file
+    key: bytes = field(default=b"", repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column of persons, and that of the order, if there is one."""
+        return tuple(name for name in (self.person, self.order) if name is not None)
 
     @property
     def sentence(self) -> str:
-        """The rule, and what is protected under it, for readers of what is published."""
+        """The rule, and what is protected under it, for readers of what is published; empty where all records count."""
+        if self.person is None:
+            return ""
         chosen = "chosen at random" if self.order is None else f"the first by {self.order!r}"
         counted = "record is counted" if self.keep == 1 else "records are counted"
         return f"Of each person (column {self.person!r}) at most {self.keep:,} {counted}, {chosen}.{PERSON_CHANGES}"
 
+    def to_json(self) -> dict[str, object]:
+        """What files say of the rule: nothing where all records are counted."""
+        people = {"person": self.person, "keep": self.keep, "order": self.order}
+        return {} if self.person is None else {"people": people}
 
-def kept_records(data: object, neighbors: Neighbors) -> KeptRecords | None:
-    """The rule for records that `measure` or `rap` is given; None where all of them are counted."""
+
+def contributions_of(data: object, domain: Domain, records_per_person: int) -> Contributions:
+    """Which records of a person count; DataError where they are more than are protected, or are chosen by weights."""
+    found = stated_contributions(data, records_per_person)
+    if found.keep > records_per_person:
+        raise DataError(
+            f"keep={found.keep} is more than the {records_per_person} records of a person that the plan protects; plan "
+            f"with records_per_person={found.keep}, or keep fewer"
+        )
+    if {*found.columns} & {column.name for column in domain.weight.columns}:
+        raise DataError("the column of weights is neither that of persons nor their order; name another column")
+    return found
+
+
+def stated_contributions(data: object, records_per_person: int) -> Contributions:
+    """The same, unchecked, of records that `measure` or `rap` is given."""
     if not isinstance(data, LimitedRecords):
-        return None
-    keep = neighbors.records_per_person if data.keep is None else data.keep
-    return KeptRecords(data.person, keep, data.order)
+        return Contributions()
+    return Contributions(data.person, data.keep or records_per_person, data.order, data.key)
 
 
-def kept_to_json(kept: KeptRecords | None) -> dict[str, object]:
-    """What files say of the rule: nothing where all records are counted."""
-    return {} if kept is None else {"people": asdict(kept)}
-
-
-def kept_from_json(stated: object, plan: Plan) -> KeptRecords | None:
-    """Undo `kept_to_json`; FileFormatError where it is not that, or more records are counted than the plan protects."""
+def contributions_from_json(stated: object, plan: Plan) -> Contributions:
+    """Undo `Contributions.to_json`; FileFormatError where it is not that, or more count than the plan protects."""
     if stated is None:
-        return None
+        return Contributions()
     if isinstance(stated, Mapping) and set(stated) == {"person", "keep", "order"}:
         person, keep, order = stated["person"], stated["keep"], stated["order"]
         is_counted = type(keep) is int and 1 <= keep <= plan.neighbors.records_per_person
         if is_counted and _is_name(person) and (order is None or _is_name(order)):
-            return KeptRecords(person, keep, order)
+            return Contributions(person, keep, order)
     raise FileFormatError(f"which records of each person were counted is not stated as it should be; {GET_IT_BACK}")
 
 

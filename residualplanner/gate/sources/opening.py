@@ -10,7 +10,7 @@ import numpy as np
 from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.errors import DataError
+from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
@@ -63,12 +63,6 @@ def open_source(
 
     A ``watch`` is told what is read in this process, and lines of a CSV file that are no records are then no errors;
     without people all records count.
-
-    Example:
-        >>> records = np.array([[0, 1], [1, 1], [1, 0]])
-        >>> source = open_source(records, Domain({"sex": ["F", "M"], "employed": [False, True]}))
-        >>> source.count([np.array([[0, 1]])])[0].tolist()
-        [[[0, 1], [1, 1]]]
     """
     outcome = guarded(_open, data, domain, records_per_person, watch, with_people=with_people)
     del data  # the traceback must not lead to the records
@@ -91,13 +85,17 @@ def engines() -> Any:
 
 def require_here(data: object) -> None:
     """DataError where records are an engine's, and are not read in this process."""
-    if engines().is_of_engine(unlimited(data)):
+    if engines().workers_of(data) is not None:
         raise DataError(_IN_THIS_PROCESS)
 
 
-def is_read_once(data: object) -> bool:
-    """Whether records are gone when they have been read."""
-    return ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data))
+def require_several_readings(data: object, why: str) -> None:
+    """ResourceError where records are gone when they have been read, and are read several times; ``why`` says why."""
+    if ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data)):
+        raise ResourceError(
+            f"the records can be read only once, and are read several times: {why}; give a table or a file.  Nothing "
+            "was charged or read"
+        )
 
 
 def _open(
@@ -116,10 +114,10 @@ def _open(
         return cast("Source", _module(form).source_of_counts(data, domain))
     if form != _ENGINES:
         return cast("Source", _module(form).source_of(data, domain, contributions, watch))
-    source = engines().source_of_frame(data, domain, contributions)
-    if source is None:
+    cluster = engines().cluster_of_frame(data, domain, contributions)
+    if cluster is None:
         raise DataError(f"data of type {type(data).__name__} are not understood; give {_ACCEPTED}")
-    return cast("Source", source)
+    return cast("Source", cluster.source())
 
 
 def _form_of(data: object) -> str:

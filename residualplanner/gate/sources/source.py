@@ -21,11 +21,6 @@ class MergedValues:
     """Of some attributes the values that keep their cells; all other values share one cell, which comes last.
 
     Every record still counts in one cell of each table, so that sums along an axis are those of the whole table.
-
-    Example:
-        >>> merged = MergedValues(((0, range(1, 3)),))
-        >>> merged.of_domain(Domain({"a": 5, "b": 2})).sizes
-        (3, 2)
     """
 
     #: positions of attributes that hold no amounts, each with the values that keep their cells: not all

@@ -47,33 +47,27 @@ class ObjectStore(Protocol):
         Raises:
             StoreError: it could not be made, as far as is known; it may exist all the same.
         """
-        ...
 
     def read(self, name: str) -> bytes:
         """All bytes of an object; FileNotFoundError where there is none, StoreError where it cannot be read."""
-        ...
 
     def names(self, prefix: str) -> list[str]:
         """The names of all objects that start with ``prefix``, ascending; StoreError where they cannot be listed.
 
         Each object that had been made before the call is among them.
         """
-        ...
 
     def remove(self, name: str) -> None:
         """Remove an object, if it is there; StoreError where it cannot be removed."""
-        ...
 
     def remove_unfinished(self) -> None:
         """Remove what writers that were killed left behind, which never was an object; StoreError if that fails.
 
         A writer that is at work then fails.
         """
-        ...
 
     def free_bytes(self) -> int | None:
         """How many more bytes fit, where the store has a limit that is known."""
-        ...
 
 
 def require_name(name: str) -> str:
@@ -226,32 +220,24 @@ class Mark:
         return found[0] if found else f"it has not answered for {PATIENCE} seconds"
 
     def _trouble(self) -> str:
-        store, own = self.store, _new_mark(self.store)
         try:
-            if store.read(self.name) != self.content:
+            if self.store.read(self.name) != self.content:
                 raise FileNotFoundError
-            try:
-                is_kept = store.create_if_absent(own.name, own.content) and store.read(own.name) == own.content
-            finally:
-                store.remove(own.name)
+            require_create_if_absent(self.store)
         except FileNotFoundError:
             return (
                 "what this process has written there is not found there; a folder must be on a file system that all "
                 "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
             )
-        except (StoreError, MissingExtraError) as error:
+        except (StoreError, MissingExtraError, ResourceError) as error:
             return str(error)
-        return "" if is_kept else "what is written there is not kept"
-
-
-def _new_mark(store: ObjectStore) -> Mark:
-    return Mark(store, f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32))
+        return ""
 
 
 @contextmanager
 def marked(store: ObjectStore) -> Iterator[Mark]:
     """A mark in a store, which is removed in the end; StoreError where it cannot be written."""
-    mark = _new_mark(store)
+    mark = Mark(store, f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32))
     store.create_if_absent(mark.name, mark.content)
     try:
         yield mark

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
-from residualplanner.gate.measurement.answers import FloatResiduals, IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.averages import noise_of_release
 from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
@@ -288,7 +288,7 @@ class SavedAnswers:
         )
 
     @property
-    def residuals(self) -> IntegerResiduals | FloatResiduals:
+    def residuals(self) -> Residuals:
         """The answers."""
         return self._as_one.residuals
 
@@ -297,7 +297,7 @@ class SavedAnswers:
         """The SHA-256 of the answers: 64 hexadecimal digits."""
         return self._as_one.answers_sha256
 
-    def with_residuals(self, residuals: FloatResiduals) -> NoisyAnswers:
+    def with_residuals(self, residuals: Residuals) -> NoisyAnswers:
         """The same with other answers."""
         return self._as_one.with_residuals(residuals)
 

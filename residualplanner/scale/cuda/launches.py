@@ -141,11 +141,6 @@ def layout_of(maps: ProductMap, limits: Limits = SM_90) -> SlabLayout:
 
     Small tables are put together, until they have about a thousand cells; large ones are cut into slabs along as few
     axes as possible.
-
-    Example:
-        >>> large = layout_of(ProductMap([rebuilding(100)] * 3))
-        >>> large.cut, large.slabs_of_table, large.shared_bytes
-        (1, 100, 80864)
     """
     for cut in range(max(1, len(maps.axes))):
         layout = cut_layout(maps, cut)

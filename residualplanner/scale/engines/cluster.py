@@ -59,21 +59,12 @@ class LocalCluster:
         source: Source,
         domain: Domain,
         *,
-        is_read_once: bool = False,
         progress: Progress | None = None,
         pass_cells: int | None = None,
     ) -> None:
         self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
-        self._is_read_once, self._progress = is_read_once, progress
+        self._progress = progress
         self._counted: dict[int, list[IntArray]] = {}
-
-    def require_ready(self) -> None:
-        """ResourceError where the records could not be read again, for another task or after a failure."""
-        if self._is_read_once:
-            raise ResourceError(
-                "the records can be read only once, and are read again for other tasks and after a failure; give a "
-                "table or a file.  Nothing was charged or read"
-            )
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         """As of `EngineCluster`: count the tasks of the first pass, and keep the counts for drawing them."""
@@ -140,9 +131,6 @@ class EngineCluster(ABC):
     @staticmethod  # noqa: B027 - most engines send whatever it is
     def require_result_room(frame: Any, cells: int) -> None:
         """Raise ResourceError where the engine would refuse to send the counts of so many cells of a frame."""
-
-    def require_ready(self) -> None:  # noqa: B027 - as of every cluster
-        """An engine's records can be read again; of workers `require_ready_engine` asks."""
 
     def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
         """Raise what counting the tasks would raise for the records' sake: the workers code all columns of all records.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, final
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.columns import has_categories, type_of_series, type_of_spark
 from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
-from residualplanner.gate.sources.opening import is_read_once, open_source
-from residualplanner.gate.sources.source import Progress, Source, guarded
+from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.source import Progress, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
@@ -203,27 +203,27 @@ def open_cluster(
 
     ``progress`` is called with the number of tasks drawn and their total; of an engine's tasks where an engine counts.
     """
-    cluster = guarded(_limited_cluster, data, domain, records_per_person, progress)
-    if cluster is None:
+    if workers_of(data) is None:
         source = open_source(data, domain, records_per_person=records_per_person)
-        return LocalCluster(source, domain, is_read_once=is_read_once(data), progress=progress)
+        return LocalCluster(source, domain, progress=progress)
+    cluster: Any = guarded(_limited_cluster, data, domain, records_per_person, progress)
     del data  # the traceback must not lead to the records
     if isinstance(cluster, DataError):
         raise cluster
-    return cluster
+    return cluster  # type: ignore[no-any-return]
 
 
 def _limited_cluster(
     data: object, domain: Domain, records_per_person: int, progress: Progress | None
 ) -> EngineCluster | None:
-    """An engine's frame, as many records of each person as count; None for anything else."""
-    contributions = contributions_of(data, domain, records_per_person)
-    return _cluster_of_frame(unlimited(data), domain, contributions, progress)
+    """An engine's frame, as many records of each person as count."""
+    return cluster_of_frame(unlimited(data), domain, contributions_of(data, domain, records_per_person), progress)
 
 
-def _cluster_of_frame(
+def cluster_of_frame(
     data: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
 ) -> EngineCluster | None:
+    """What counts the records of an engine's frame; None for anything else, DataError as of `DaskRecords`."""
     records = _records_of(data)
     return None if records is None else records(data, domain, contributions, progress)
 
@@ -231,17 +231,6 @@ def _cluster_of_frame(
 def _records_of(data: object) -> Any:
     """The class of `ENGINES` that opens a frame; None for what is no engine's frame."""
     return next((records for records in ENGINES.values() if records.is_frame(data)), None)
-
-
-def source_of_frame(data: Any, domain: Domain, contributions: Contributions) -> Source | None:
-    """What counts the records of an engine's frame; None for anything else, DataError as of `DaskRecords`."""
-    cluster = _cluster_of_frame(data, domain, contributions)
-    return None if cluster is None else cluster.source()
-
-
-def is_of_engine(data: object) -> bool:
-    """Whether it is an engine's frame."""
-    return _records_of(data) is not None
 
 
 def require_result_room(data: Any, cells: int) -> None:

@@ -232,12 +232,7 @@ def pieces_of(counts: IntArray) -> Iterator[tuple[int, bytes]]:
 
 
 def packed(counts: IntArray) -> bytes:
-    """At most `PIECE_CELLS` counts (cells,), none negative: the cells that are not zero, or all if that is shorter.
-
-    Example:
-        >>> packed(np.array([0, 3, 1])).hex(" ")
-        '10 00 03 01'
-    """
+    """At most `PIECE_CELLS` counts (cells,), none negative: the cells that are not zero, or all if that is shorter."""
     cells, width = np.flatnonzero(counts), np.min_scalar_type(counts.max(initial=0)).itemsize
     if len(cells) * (width + 2) < len(counts) * width:  # a listed cell takes two bytes for its position besides
         listed = cells.astype("<u2").tobytes() + counts[cells].astype(f"<u{width}").tobytes()

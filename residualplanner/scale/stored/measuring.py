@@ -1,7 +1,7 @@
 """Measuring into a store: beginning, resuming and aborting it; one run with its checks, its charge, its work."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
@@ -12,6 +12,7 @@ from residualplanner.gate.measurement.discrete import exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
+from residualplanner.gate.sources.opening import require_several_readings
 from residualplanner.gate.sources.source import Progress
 from residualplanner.gate.spend import (
     ChargeTime,
@@ -94,8 +95,9 @@ class _Job:
 
         Where some tasks were drawn before, there is nothing to check any more.
         """
-        noise, options = self.tasks.noise, self.options
-        record = noise.record(options.source.mark).of_run(options.ledger, self.data, noise.plan.neighbors)
+        options = self.options
+        noise = replace(self.tasks.noise, source=options.source)
+        record = noise.record.of_run(options.ledger, self.data, noise.plan.neighbors)
         steps = Steps(
             self._ready_cluster,
             lambda cluster: cluster if is_drawn else self._checked(cluster),
@@ -112,14 +114,13 @@ class _Job:
     def _ready_cluster(self) -> Cluster:
         """The workers that count the records, which can do it."""
         plan = self.tasks.noise.plan
-        cluster = open_cluster(
+        require_several_readings(self.data, "for other tasks, and after a failure")
+        return open_cluster(
             self.data,
             plan.domain,
             records_per_person=plan.neighbors.records_per_person,
             progress=self.options.progress.report,
         )
-        cluster.require_ready()
-        return cluster
 
     def _checked(self, cluster: Cluster) -> Cluster:
         counting = [self.tasks.counting(number) for number in range(len(self.tasks))]

@@ -6,16 +6,14 @@ What is in a store may have been altered by others; all of it is data, and check
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from residualplanner.gate.discrete_gaussian import NoiseError
-from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.ground.atomic import PathLike
-from residualplanner.ground.checks import is_sha256
+from residualplanner.ground.checks import has_shape, is_sha256, pair_of
 from residualplanner.ground.errors import FileFormatError, StoreError, memory_for
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store
@@ -31,6 +29,8 @@ from residualplanner.scale.stored.release import (
 )
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
+#: What the manifest states of a task: the generation of its answers, and their hash.
+_ANSWER = pair_of(lambda generation: type(generation) is int and generation >= 0, is_sha256)
 _ARRAYS = {"integers", "wide_groups", "wide_integers"}
 _FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
 #: What stands in the store as the manifest of a release that was given up.
@@ -67,15 +67,13 @@ def _read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> tuple[Nois
             f"the release in {release.store} was given up; its charge stays, and it has no answers.  Name another store"
         )
     expected = _identity(release)
-    if not isinstance(stated, dict) or set(stated) != {*expected, "noise", "answers"}:
-        raise FileFormatError(f"{MANIFEST} has missing or unknown fields")
-    if {name: stated[name] for name in expected} != expected:
-        raise FileFormatError(f"{MANIFEST} is of another release or version")
+    if not isinstance(stated, dict) or stated != expected | {name: stated.get(name) for name in ("noise", "answers")}:
+        raise FileFormatError(f"{MANIFEST} is of another release or version, or has missing or unknown fields")
     noise = noise_from_json(stated["noise"], plan)
     if noise.kind != "discrete" or noise.bits != release.source:
         raise FileFormatError(f"{MANIFEST} states other noise than the release was opened with")
     answers = stated["answers"]
-    if not isinstance(answers, list) or len(answers) != tasks or not all(map(_is_answer, answers)):
+    if not has_shape(answers, [_ANSWER]) or len(answers) != tasks:
         raise FileFormatError(f"{MANIFEST} does not list the answers of each task")
     return noise, [(generation, digest) for generation, digest in answers]
 
@@ -89,14 +87,6 @@ def _stated(store: ObjectStore) -> Any:
         return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
     except FileNotFoundError:
         raise FileFormatError(f"the release in {store} is not complete; complete it with resume_measuring") from None
-
-
-def _is_answer(stated: object) -> bool:
-    """Whether it is a generation and a hash."""
-    if not isinstance(stated, list) or len(stated) != 2:
-        return False
-    generation, digest = stated
-    return type(generation) is int and generation >= 0 and is_sha256(digest)
 
 
 @memory_for("to read this measurement; use a machine with more memory")
@@ -133,7 +123,7 @@ def release_in(store: object) -> StoredRelease | None:
 
 def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
     """A file with room for the answers of all tasks; ResourceError where there is too little."""
-    return AnswersOnDisk(tasks.noise.groups, np.int64, tasks.noise.join, scratch)
+    return AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
 
 
 def measurement_of(release: StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
@@ -145,7 +135,7 @@ def measurement_of(release: StoredRelease, tasks: Tasks, collecting: Callable[[]
     return Measurement(tasks.noise.plan, collector.answers(), noise)
 
 
-def _answers(release: StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> IntegerResiduals:
+def _answers(release: StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
     """The answers of one task, checked."""
     try:
         content = release.store.read(answer_name(task, generation))
@@ -157,4 +147,4 @@ def _answers(release: StoredRelease, tasks: Tasks, task: int, generation: int, d
     block = tasks.division.block(task)
     divisors = tuple(tasks.noise.divisors[number] for number in block.numbers)
     wide = wide_from_words(block.groups, arrays["wide_groups"], arrays["wide_integers"])
-    return IntegerResiduals(block.groups, divisors, arrays["integers"], wide)
+    return Residuals(block.groups, arrays["integers"], divisors, wide)

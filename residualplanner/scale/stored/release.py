@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from residualplanner.gate.ledger import Ledger, LedgerEntry
-from residualplanner.gate.measurement.answers import IntegerResiduals
+from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.ground.archive import archive_pieces, parse_archive
 from residualplanner.ground.array_hashes import Array
-from residualplanner.ground.checks import is_sha256
+from residualplanner.ground.checks import has_shape, is_sha256
 from residualplanner.ground.errors import FileFormatError, StoreError
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore
@@ -119,8 +119,20 @@ class StoredRelease:
         return plan
 
 
-#: What `RELEASE` states, and of which type.
-_TERMS = {name: kind for name, kind in StoredRelease.__annotations__.items() if name != "store"}
+def _is_identifier(value: object) -> bool:
+    return isinstance(value, str) and _IDENTIFIER.fullmatch(value) is not None
+
+
+#: What `RELEASE` states.
+_TERMS: dict[str, Any] = {
+    "identifier": _is_identifier,
+    "plan_sha256": is_sha256,
+    "task_cells": lambda cells: type(cells) is int and 1 <= cells <= 2**31,
+    "source": lambda mark: isinstance(mark, str) and len(mark) <= 200,
+    "has_ledger": bool,
+    "is_strict": bool,
+    "again": bool,
+}
 
 
 def open_release(
@@ -155,13 +167,9 @@ def opened_release(store: ObjectStore) -> StoredRelease:
 
 
 def _release_of_terms(store: ObjectStore, stated: dict[str, Any]) -> StoredRelease:
-    if set(stated) != set(_TERMS) or any(type(stated[name]) is not kind for name, kind in _TERMS.items()):
-        raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one of another type")
-    release = StoredRelease(store, **stated)
-    is_sound = _IDENTIFIER.fullmatch(release.identifier) and is_sha256(release.plan_sha256)
-    if not is_sound or not 1 <= release.task_cells <= 2**31 or len(release.source) > 200:
-        raise FileFormatError(f"{RELEASE} has a field that this library never writes")
-    return release
+    if not has_shape(stated, _TERMS):
+        raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one that this library never writes")
+    return StoredRelease(store, **stated)
 
 
 def _plan_name(sha256: str) -> str:
@@ -204,21 +212,19 @@ class Receipt:
 
 def receipt_of_bytes(content: bytes) -> Receipt:
     """Undo `Receipt.to_bytes`; FileFormatError where that did not write it."""
-    stated = parse_json(content.decode("utf-8", "replace"))
-    try:
-        receipt = Receipt(**{**stated, "outcome": Outcome(stated["outcome"])})
-    except (TypeError, KeyError, ValueError):
-        raise FileFormatError("a worker sent something other than a receipt") from None
-    numbers, words = (receipt.task, receipt.generation), (receipt.sha256, receipt.witness)
-    if any(type(number) is not int for number in numbers) or any(not isinstance(word, str) for word in words):
-        raise FileFormatError("a worker sent a receipt with a field of another type")
-    if receipt.outcome is Outcome.ANSWERED and not (receipt.generation >= 0 and all(map(is_sha256, words))):
+    stated: Any = parse_json(content.decode("utf-8", "replace"))
+    is_receipt = has_shape(stated, {name: str for name in Receipt.__slots__} | {"task": int, "generation": int})
+    if not is_receipt or stated["outcome"] not in {*Outcome}:
+        raise FileFormatError("a worker sent something other than a receipt")
+    receipt = Receipt(**{**stated, "outcome": Outcome(stated["outcome"])})
+    has_answers = receipt.generation >= 0 and is_sha256(receipt.sha256) and is_sha256(receipt.witness)
+    if receipt.outcome is Outcome.ANSWERED and not has_answers:
         raise FileFormatError("a worker sent a receipt without the hash of the answers")
     return receipt
 
 
 def answer_bytes(
-    release: StoredRelease, task: int, generation: int, witness: str, answers: IntegerResiduals
+    release: StoredRelease, task: int, generation: int, witness: str, answers: Residuals
 ) -> tuple[bytes, Receipt]:
     """The object that holds the answers of a task, and its receipt."""
     header = {**_header(release, task, generation), "witness": witness}

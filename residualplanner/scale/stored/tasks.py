@@ -4,14 +4,14 @@ They follow from the plan's exact noise and a number of cells alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from residualplanner.gate.discrete_gaussian import ByteSource
-from residualplanner.gate.measurement.answers import AnswerLayout, IntegerResiduals
+from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import BYTES_OF_NUMBER, Division, division, measuring_bytes
 from residualplanner.gate.measurement.counting import rows_to_count, with_sums
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
@@ -56,10 +56,11 @@ class Tasks:
         rows = rows_to_count(noise.plan.closure, self.division.block(number).groups, noise.family)
         return CountingTask(number, tuple(rows))
 
-    def answers(self, number: int, counted: list[IntArray], source: ByteSource) -> IntegerResiduals:
+    def answers(self, number: int, counted: list[IntArray], source: ByteSource) -> Residuals:
         """The noisy answers of a task, from what was counted for it; NoiseError as `ExactNoise.answers`."""
         block = self.division.block(number)
-        return self.noise.answers(block, with_sums(counted, block.groups, self.noise.family), source)
+        noise = replace(self.noise, source=source)
+        return noise.answers(block, with_sums(counted, block.groups, noise.family))
 
     def cost(self, numbers: Sequence[int]) -> Fraction:
         """The exact pcost of some tasks, or a bound of it."""

@@ -45,15 +45,12 @@ class Workers(Protocol):
                 store; the message names it, and says what to set there.
             StoreError: this process does not reach the store.
         """
-        ...
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if the engine is set to start a task again that has not failed."""
-        ...
 
     def were_lost(self, error: BaseException) -> bool:
         """Whether the engine failed with this error because workers were killed or lost, as where memory runs out."""
-        ...
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
         """Call a function with each number, as `concurrent.futures.Executor.map` does: the work begins at once.
@@ -69,7 +66,6 @@ class Workers(Protocol):
         Raises:
             ResourceError: the engine failed; raised here, or where a result is asked for.
         """
-        ...
 
 
 class Engine(NamedTuple):

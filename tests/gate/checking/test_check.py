@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import residualplanner as rp
+from command_line import outcome
 from forms_of_records import FORMS, counts, dask_of
-from residualplanner.shell.cli.app import app
 
 few = settings(derandomize=True, deadline=None, max_examples=60)
 KEY = bytes(range(32))
@@ -214,29 +213,25 @@ up_to = 1
 """
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, arguments)
-
-
 def test_the_command_says_the_same_and_writes_no_file_unless_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(SPEC)
     (tmp_path / "a.csv").write_text("sex,id\nF,1\nM,1\n,2\nf,3\n")
     before = sorted(tmp_path.iterdir())
-    said = run("check", "s.toml", "a.csv")
+    said = outcome("check", "s.toml", "a.csv")
     assert said.exit_code == 1
     assert said.stdout.startswith("Confidential: ")
     assert "'f' is the label 'F'" in said.stdout
     assert sorted(tmp_path.iterdir()) == before
 
-    events = [json.loads(line) for line in run("check", "s.toml", "a.csv", "--json").stdout.splitlines()]
+    events = [json.loads(line) for line in outcome("check", "s.toml", "a.csv", "--json").stdout.splitlines()]
     assert [event["event"] for event in events] == ["check", "finding", "finding"]
     assert events[0]["text"].startswith("Confidential")
     assert (events[0]["fits"], events[0]["records"]) == (False, 4)
 
     (tmp_path / "a.csv").write_text("sex,id\nF,1\nM,1\n,2\n")
-    told = run("check", "s.toml", "a.csv", "-o", "found.txt")
+    told = outcome("check", "s.toml", "a.csv", "-o", "found.txt")
     assert told.exit_code == 0
     assert "Read: 3 records; counted: 1; left out by rules: 1; left out since their person has" in told.stdout
     assert (tmp_path / "found.txt").read_text().startswith("Confidential")
-    assert run("check", "s.toml", "a.csv", "-o", "found.txt").exit_code == 2
+    assert outcome("check", "s.toml", "a.csv", "-o", "found.txt").exit_code == 2

@@ -15,14 +15,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from residualplanner.gate.discrete_gaussian import (
-    InsecureTestBits,
-    OperatingSystemBits,
-    Scales,
-    attempts,
-    bits,
-    draw_arrays,
-)
+from inner_parts import InsecureTestBits, OperatingSystemBits, Scales, attempts, bits, draw_arrays
 
 P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"

@@ -21,8 +21,7 @@ from sampler_oracles import (
     slow_attempt,
 )
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, attempts, batches, draw_flat
-from residualplanner.gate.discrete_gaussian.envelope import envelope
+from inner_parts import InsecureTestBits, Scales, attempts, batches, draw_flat, envelope
 
 INT64_SCALES = [
     Fraction(1, 2**60),

@@ -10,15 +10,7 @@ import pytest
 from sampler_oracles import drawn_by_the_system
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import (
-    InsecureTestBits,
-    NoiseError,
-    OperatingSystemBits,
-    Scales,
-    draw_flat,
-)
-from residualplanner.gate.discrete_gaussian import envelope as envelopes
-from residualplanner.gate.discrete_gaussian.bits import CheckedBits
+from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, Scales, draw_flat, envelopes
 
 
 def raising(count):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sampler_oracles import P_VALUE, SCORE, Law, Tally, assert_follows, drawn, name_of, sized
 
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, Scales, batches, draw_flat
+from inner_parts import InsecureTestBits, Scales, batches, draw_flat
 
 CHUNK = 10**6
 SCALES = [

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from sampler_oracles import drawn
 
-from residualplanner.gate.discrete_gaussian import (
-    InsecureTestBits,
-    NoiseError,
-    Scales,
-    draw_arrays,
-    draw_flat,
-    drawing,
-)
+from inner_parts import InsecureTestBits, NoiseError, Scales, draw_arrays, draw_flat, drawing
 
 SCALES = {
     "one": Fraction(1),

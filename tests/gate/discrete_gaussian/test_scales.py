@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from sampler_oracles import drawn_by_the_system, sized
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import (
-    OperatingSystemBits,
-    Scales,
-    batches,
-    draw_flat,
-    drawing,
-)
-from residualplanner.gate.discrete_gaussian.envelope import envelope, radius_of_table
+from inner_parts import OperatingSystemBits, Scales, batches, draw_flat, drawing, envelope, radius_of_table
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]

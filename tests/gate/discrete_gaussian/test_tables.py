@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sampler_oracles import exp_interval
 
-from residualplanner.gate.discrete_gaussian.envelope import TABLES, alias_table, envelope, shelf
+from inner_parts import TABLES, alias_table, envelope, shelf
 
 BLOCK_TABLES = range(57, 65)
 ENVELOPES = [envelope(table) for table in range(TABLES)]

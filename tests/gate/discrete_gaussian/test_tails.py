@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from sampler_oracles import assert_follows, checked, drawn, exp_interval, floats_decide_nothing, name_of, sized
 
-from residualplanner.gate.discrete_gaussian import attempts, drawing
-from residualplanner.gate.discrete_gaussian import envelope as envelopes
+from inner_parts import attempts, drawing, envelopes
 
 
 @pytest.fixture

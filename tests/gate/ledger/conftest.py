@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.ground import atomic
+from inner_parts import atomic
+from inner_parts import file as ledger_file
 
 
 @contextmanager

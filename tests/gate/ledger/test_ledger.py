@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import require_measurable
 from residualplanner import (
     Domain,
     Ledger,
@@ -28,7 +29,6 @@ from residualplanner import (
     select,
     zcdp,
 )
-from residualplanner.gate.measurement.measure import require_measurable
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 PLAN = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost("1/3"))

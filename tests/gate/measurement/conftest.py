@@ -2,7 +2,7 @@
 
 import pytest
 
-from residualplanner.gate.measurement import discrete, gaussian
+from inner_parts import discrete, gaussian
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ import threading
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import residualplanner as rp
+from command_line import outcome
 from forms_of_records import Unread
-from residualplanner.shell.cli.app import app
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)
 PLAN = rp.select(WORKLOAD, budget=rp.pcost("1/3"))
@@ -108,29 +107,26 @@ def test_the_command_line_asks_for_again_and_says_what_was_likely_meant(tmp_path
     (tmp_path / "spec.toml").write_text(SPEC)
     (tmp_path / "people.csv").write_text("sex\n" + "F\n" * 30)
 
-    def run(*words):
-        return CliRunner().invoke(app, list(words))
-
     release = ("release", "spec.toml", "people.csv", "-o")
-    assert run(*release, "a").exit_code == 0
+    assert outcome(*release, "a").exit_code == 0
     before = (tmp_path / "l.ledger").read_bytes()
-    run("plan", "spec.toml", "-o", "p")
+    outcome("plan", "spec.toml", "-o", "p")
     for command in (
         (*release, "b", "--nonnegative"),
         (*release, "b", "--dry-run"),
         ("measure", "p", "people.csv", "-o", "m", "--ledger", "l.ledger"),
         ("measure", "p", "people.csv", "-o", "m", "--ledger", "l.ledger", "--dry-run"),
     ):
-        refused = run(*command)
+        refused = outcome(*command)
         assert refused.exit_code == 2
         assert "reconstruct the folder of that release" in refused.stderr
         assert "--again" in refused.stderr
     assert (tmp_path / "l.ledger").read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a", "l.ledger", "p", "p.errors.csv", "people.csv", "spec.toml"]
-    assert run("reconstruct", "a", "-o", "b", "--nonnegative").exit_code == 0
+    assert outcome("reconstruct", "a", "-o", "b", "--nonnegative").exit_code == 0
     assert rp.load_tables(tmp_path / "b").product.is_nonnegative
     assert (tmp_path / "l.ledger").read_bytes() == before
-    assert run(*release, "c", "--again").exit_code == 0
+    assert outcome(*release, "c", "--again").exit_code == 0
     assert len(rp.Ledger.open(tmp_path / "l.ledger").entries) == 2
 
 

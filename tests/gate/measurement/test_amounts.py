@@ -13,6 +13,7 @@ import dense
 import residualplanner as rp
 from amounts import Asked, asked, data_vector, records_of
 from forms_of_records import counts
+from inner_parts import PRECISION_RULE, precision_rule
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
 from residualplanner import (
@@ -29,10 +30,9 @@ from residualplanner import (
     reconstruct,
     select,
 )
-from residualplanner.gate.measurement.precision import PRECISION_RULE, precision_rule
 
-few = settings(max_examples=12)
-fewer = settings(max_examples=8)
+few = settings(max_examples=6)
+fewer = settings(max_examples=5)
 PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10], outside="clip"), missing="Not stated")
 PEOPLE = Domain({"sex": ["F", "M"], "pay": PAY})
 TABLES = Workload(PEOPLE, [("sex", "pay"), {"sex": Identity(), "pay": Sum()}, {"sex": Identity(), "pay": Sum("bin")}])

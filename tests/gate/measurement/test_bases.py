@@ -10,6 +10,22 @@ from hypothesis import strategies as st
 
 import dense
 from forms_of_records import opened
+from inner_parts import (
+    InsecureTestBits,
+    Width,
+    blocks_held,
+    continuous_noise,
+    count_tables,
+    exact_noise,
+    fits_int64_path,
+    gamma2_ratio,
+    gaussian_mechanism,
+    groups_of_plan,
+    measured_cost,
+    noisy_answers,
+    precision_of,
+)
+from inner_parts import discrete as mechanism
 from random_plans import (
     IDENTITY,
     base_mechanism,
@@ -26,15 +42,6 @@ from random_plans import (
 )
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_frozen, refinements, replay
 from residualplanner import Domain, marginals, measure, pcost, select
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.blocks import blocks_held
-from residualplanner.gate.measurement.counting import count_tables
-from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers
-from residualplanner.gate.measurement.precision import gamma2_ratio, measured_cost, precision_of
 
 every_plan = planned() | plans() | plans_by_set()
 
@@ -63,7 +70,7 @@ def expected_integers(plan, data):
 
 
 @given(plan=every_plan, records=st.integers(0, 20), width=st.sampled_from([None, *Width]))
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_answers_are_those_of_eqs_36_and_44_exactly_in_every_width(plan, records, width):
     codes, data = data_of(plan, records)
     with pytest.MonkeyPatch.context() as patch:
@@ -102,7 +109,7 @@ def tables(draw: st.DrawFn) -> list[tuple[int, np.ndarray | None]]:
 
 
 @given(axes=tables(), exponent=st.integers(0, 62), spread=st.integers(-40, 125), f=st.sampled_from([1, 2, 2**22]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
     """All records in one cell, and noise of 64 gamma of the worst signs: the largest numbers there can be."""
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
@@ -132,7 +139,7 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
 
 
 @given(plan=every_plan)
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
     expected, precision, f = [], precision_of(plan.noise_variances).tolist(), refinements(plan)
@@ -146,7 +153,7 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
 
 
 @given(plan=every_plan)
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_exact_cost_is_between_that_of_the_worst_record_and_the_plans(plan):
     """Of the worst record by enumeration; with one basis for each attribute it is that, and that of eq. (28)."""
     precision = precision_of(plan.noise_variances)
@@ -172,7 +179,7 @@ def largest_squared_shift(basis):
 
 
 @given(plan=every_plan, records=st.integers(0, 8), seed=st.integers(0, 2**32), data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_is_stated(plan, records, seed, data):
     less, _ = data_of(plan, records)
     extra = [data.draw(st.integers(0, size - 1)) for size in plan.domain.sizes]
@@ -209,12 +216,11 @@ BY_SET = plan_by_set(sample_workload(), 6)
 
 def answers_of(plan, codes, noise, repeats):
     """Of each measurement of the same records by the same plan, which are counted and made ready once."""
-    job = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, 2024)
+    job = exact_noise(plan, InsecureTestBits(2024)) if noise == "discrete" else continuous_noise(plan, 2024)
     (block,) = blocks_held(job.groups, job.family)
-    options = {"source": InsecureTestBits(2024)} if noise == "discrete" else {}
     tables = count_tables(opened(codes, plan.domain), plan.closure, block.groups, job.family)
     for _ in range(repeats):
-        yield job.answers(block, [table.copy() for table in tables], **options)
+        yield job.answers(block, [table.copy() for table in tables])
 
 
 @pytest.mark.slow

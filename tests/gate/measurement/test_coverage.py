@@ -17,10 +17,9 @@ import residualplanner as rp
 from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
+from inner_parts import NOISE_SCALE, lattice_divisors, margin_factor, measured_cost, precision_of, refinement
 from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
-from residualplanner.gate.measurement.precision import lattice_divisors, measured_cost, precision_of, refinement
-from residualplanner.ground.margins import NOISE_SCALE, margin_factor
 from slowness import slow
 
 RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", "100", "1e4", "1e8"]

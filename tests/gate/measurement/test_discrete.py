@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import Width, widths
 from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, groups_of, integers_of, measured_with, noise_left_out, refinements
 from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
-from residualplanner.gate.measurement.noisy_answers import Width, widths
 
 SIZES = (3, 1, 2, 4, 3)
 DOMAIN = Domain(dict(zip(("a", "one", "b", "c", "d"), SIZES, strict=True)))

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
-from residualplanner.method.kron import dense_integers, integer_products
+from inner_parts import combine_words, dense_integers, float_identifies, integer_products, products_modulo
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
@@ -32,7 +31,7 @@ def nearby(draw: st.DrawFn) -> tuple[int, float]:
 
 
 @given(pairs=st.lists(nearby(), min_size=1, max_size=6))
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_modulo_and_nearly_together_are_the_number_however_near_is_wrong(pairs):
     low = np.array([modulo(number) for number, _ in pairs])
     found = combine_words(low, np.array([near for _, near in pairs]))
@@ -58,7 +57,7 @@ def test_what_is_too_far_away_is_taken_for_another_number():
     seed=st.integers(0, 999),
     data=st.data(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits, total, seed, data):
     """Total times entries has up to 123 bits; counts are spread, or all in one cell."""
     chance = np.random.default_rng(seed)

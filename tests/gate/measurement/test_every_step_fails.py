@@ -11,11 +11,8 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import CHARGED, MARKED, PLAN
+from inner_parts import ANSWERS, RELEASE, Folder, OperatingSystemBits, Source
 from leaks import leaks_of_error
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits
-from residualplanner.gate.sources.source import Source
-from residualplanner.ground.stores import Folder
-from residualplanner.scale.stored.release import ANSWERS, RELEASE
 from slowness import slow
 
 PACKAGE = str(Path(rp.__file__).parent)

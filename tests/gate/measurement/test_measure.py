@@ -4,46 +4,21 @@ import traceback
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import dense
 import residualplanner as rp
-from forms_of_records import Unread, opened
+from forms_of_records import Unread
+from inner_parts import (
+    InsecureTestBits,
+    NoiseError,
+    generator_of_entropy,
+    measure_with_bits,
+)
 from replayed_measuring import measured_with
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError
-from residualplanner.gate.measurement.answers import FloatResiduals
-from residualplanner.gate.measurement.counting import count_tables, parents
-from residualplanner.gate.measurement.gaussian import (
-    gaussian_mechanism,
-    generator_of_entropy,
-)
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from strategies import cases
 
 DOMAIN = Domain({"a": 3, "one": 1, "b": 2, "c": ["x", "y", "z", "w"], "d": 3})
 PLAN = select(marginals(DOMAIN, up_to=2), budget=pcost(1))
 CODES = np.random.default_rng(5).integers(0, DOMAIN.sizes, (40, 5))
-
-
-def answers(plan, codes, noise_variance, generator):
-    groups = groups_of_plan(plan)
-    tables = count_tables(opened(codes, plan.domain), plan.closure, groups, parents(plan.closure))
-    values = gaussian_mechanism(generator, tables, groups, noise_variance)
-    return FloatResiduals(groups, values)
-
-
-@given(case=cases(), records=st.integers(0, 20))
-def test_without_noise_the_answers_are_the_residuals_of_eq_5(case, records):
-    plan = select(case.workload, budget=pcost(1))
-    codes = np.random.default_rng(7).integers(0, case.sizes, (records, len(case.sizes)))
-    data = dense.counts(case.sizes, codes)
-    found = answers(plan, codes, np.zeros(len(plan.closure)), np.random.default_rng(1))
-    for number, members in enumerate(plan.closure):
-        block = found.block(found.groups.group[number])[found.groups.row[number]]
-        assert (block.ravel() == dense.residual(case.sizes, members) @ data.ravel()).all()
 
 
 def test_a_system_without_randomness_gives_no_release(monkeypatch):

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inner_parts import RECORDS, Width, integer_products, noisy_answers, width_of
 from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
-from residualplanner.gate.measurement.discrete import RECORDS
-from residualplanner.gate.measurement.noisy_answers import Width, noisy_answers, width_of
-from residualplanner.method.kron import integer_products
 
 
 @st.composite
@@ -40,7 +38,7 @@ def exact_answers(bases, divisor, counts, noise):
 
 
 @given(stack=stacks())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_two_words_are_exact_and_int64_exactly_where_all_answers_fit(stack):
     bases, divisor, counts, noise = stack
     records = int(counts.sum(axis=tuple(range(1, counts.ndim)), dtype=object).max())
@@ -97,7 +95,7 @@ def lines_run(function):
 
 
 @given(stack=stacks(), data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_what_is_done_is_a_function_of_the_answers(stack, data):
     """Other counts, and noise that makes up for them, give the same answers: the same type, line after line."""
     bases, divisor, counts, noise = stack

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import Unread
-from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
-from residualplanner.gate.measurement import discrete
-from residualplanner.gate.measurement.measure import require_measurable
-from residualplanner.gate.measurement.precision import (
-    gamma2_ratio,
+from inner_parts import (
+    discrete,
+    exact_sums,
     measured_cost,
     precision_of,
     require_affordable,
     require_drawable,
+    require_measurable,
 )
-from residualplanner.method.strategy.costs import exact_sums
-from strategies import cases
+from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
 
 floats = st.floats(min_value=5e-324, max_value=1.7976931348623157e308, allow_nan=False, allow_infinity=False)
 normal = st.floats(min_value=2.0**-1021, max_value=2.0**1021)
@@ -51,12 +49,6 @@ def test_both_hold_next_to_powers_of_two(exponent):
         assert 0 <= 1 - precision * Fraction(variance) < Fraction(1, 2**51)
 
 
-@given(cells=st.integers(1, 10**12), precision=normal)
-def test_the_scale_is_the_squared_cells_over_the_precision(cells, precision):
-    numerator, denominator = gamma2_ratio(cells, precision)
-    assert Fraction(numerator, denominator) == Fraction(cells) ** 2 / Fraction(precision)
-
-
 @given(pairs=st.lists(st.tuples(floats, st.integers(0, 3)), min_size=1, max_size=60))
 @settings(max_examples=300)
 def test_sums_within_groups_are_exact(pairs):
@@ -66,20 +58,6 @@ def test_sums_within_groups_are_exact(pairs):
     for number, whole in enumerate(wholes):
         expected = sum(Fraction(value) for value, group in zip(values, groups, strict=True) if group == number)
         assert whole * Fraction(2) ** exponent == expected
-
-
-@given(case=cases(), budget=st.floats(1e-6, 1e6))
-@settings(max_examples=200)
-def test_the_cost_is_the_sum_of_eq_8_and_within_the_budget(case, budget):
-    plan = select(case.workload, budget=pcost(budget))
-    precision = precision_of(plan.noise_variances)
-    exact = {members: Fraction(w) for members, w in zip(plan.closure, precision.tolist(), strict=True)}
-    brute = sum(w * math.prod(Fraction(case.sizes[i] - 1, case.sizes[i]) for i in a) for a, w in exact.items())
-    cost = measured_cost(plan, precision)
-    assert cost == brute
-    assert cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
-    assert cost >= Fraction(plan.pcost) * (1 - Fraction(1, 2**45))
-    assert measure(plan, np.zeros((3, len(case.sizes)), dtype=np.int64)).noise.pcost == cost
 
 
 SIZES = (3, 2, 4)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import MOST_FILES
 from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
-from residualplanner.publish.style import MOST_FILES
 from strategies import cases
 
 estimate_of = rp.questions.resource_estimate

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import blocks, groups_of_plan, measuring_bytes, require_result_room
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, reconstruct, select
-from residualplanner.gate.measurement import blocks
-from residualplanner.gate.measurement.blocks import measuring_bytes
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.scale.engines.engines import require_result_room
 
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
 GROUPS = groups_of_plan(PLAN)

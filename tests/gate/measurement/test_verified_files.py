@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.gate.measurement.answers import FloatResiduals
-from residualplanner.gate.measurement.combined import map_measurements
-from residualplanner.gate.measurement.measurement import map_measurement
-from residualplanner.ground import archive as _archive
-from residualplanner.ground import array_hashes as _array_hashes
+from inner_parts import Residuals, map_measurement, map_measurements
+from inner_parts import archive as _archive
+from inner_parts import array_hashes as _array_hashes
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)
@@ -81,7 +79,7 @@ def test_the_hash_is_that_of_the_answers_wherever_they_come_from(path, mapped):
     assert loaded.answers_sha256 == hash_by_hand(loaded)
     measured = rp.measure(PLAN, RECORDS)
     assert measured.answers_sha256 == hash_by_hand(measured) != loaded.answers_sha256
-    other = measured.with_residuals(FloatResiduals(loaded.residuals.groups, loaded.residuals.values))
+    other = measured.with_residuals(Residuals(loaded.residuals.groups, loaded.residuals.values))
     assert other.answers_sha256 == hash_by_hand(other)
 
 

@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 import residualplanner as rp
 from forms_of_records import FORMS, counts, opened
+from inner_parts import codes_of_values, type_of_spark
 from residualplanner import Attribute, Bins, Domain
-from residualplanner.gate.sources.columns import codes_of_values, type_of_spark
 
 RULES = {"unknown": "drop", "missing": "drop"}
 ATTRIBUTES = {

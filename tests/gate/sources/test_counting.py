@@ -9,16 +9,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.gate.sources import counting
-from residualplanner.gate.sources.counting import count_groups
-from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
-from residualplanner.scale.engines.partitions import (
+from inner_parts import (
+    MOST,
     CountingTask,
+    Multiplicities,
     PartialSum,
     PartitionRow,
     Work,
+    count_groups,
+    counting,
     error_of_problems,
+    exact_total,
     rows_of_tables,
+    several,
 )
 
 reproducible = settings(derandomize=True, deadline=None)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from forms_of_records import counts, opened
+from inner_parts import csv_files
 from residualplanner import Attribute, CsvFile, Domain
-from residualplanner.gate.sources import csv_files
 
 reproducible = settings(derandomize=True, deadline=None)
 LABELS = ["x", "y", '"', "a,b", " x", "?", "-"]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from forms_of_records import FORMS, counts, opened
+from forms_of_records import counts, opened
 from residualplanner import Attribute, Bins, Domain
 
 #: Half-years, with a label for all other dates and one for none.
@@ -59,13 +59,6 @@ CONTAINERS = {
 @settings(max_examples=15)
 def test_every_container_counts_like_the_calendar(name, column):
     assert counts(CONTAINERS[name](column), DOMAIN) == expected_counts(column)
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("type_", [dates, moments])
-def test_every_form_counts_like_the_calendar(type_, form, tmp_path):
-    column = [*BOUNDARIES, None, None, dt.datetime(2020, 2, 29, 23, 59, 59, 999_999)]
-    assert counts(FORMS[form](type_(column), tmp_path), DOMAIN) == expected_counts(column)
 
 
 ZONED = {

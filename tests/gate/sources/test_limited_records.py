@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from forms_of_records import FORMS, counts, dask_of
-from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
+from inner_parts import noise_from_json, noise_to_json
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 PEOPLE, CELLS = 6, 5

@@ -5,12 +5,8 @@ import pandas as pd
 import pytest
 
 from forms_of_records import opened
+from inner_parts import Contributions, EngineCluster, MergedValues, ProcessWorkers, finished, rows_of_pandas
 from residualplanner import Domain
-from residualplanner.gate.sources.limited_records import Contributions
-from residualplanner.gate.sources.source import MergedValues
-from residualplanner.scale.engines.cluster import EngineCluster
-from residualplanner.scale.engines.partitions import finished, rows_of_pandas
-from residualplanner.scale.workers import ProcessWorkers
 
 DOMAIN = Domain({"a": 4, "b": 1, "c": 5, "d": 3})
 CODES = np.random.default_rng(0).integers(0, DOMAIN.sizes, (60, 4))

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from column_codes import codes_of_numbers
+from inner_parts import MISSING, UNKNOWN, codes_of_values
 from residualplanner import Attribute, Bins
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
 
 reproducible = settings(derandomize=True, deadline=None)
 

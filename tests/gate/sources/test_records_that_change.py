@@ -7,11 +7,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import opened
-from residualplanner.gate.measurement.blocks import working_bytes
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.sources.source import Source
-from residualplanner.scale.engines import cluster
-from residualplanner.scale.stored import measuring
+from inner_parts import Source, cluster, groups_of_plan, measuring, working_bytes
 
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))

@@ -5,7 +5,7 @@ from importlib import metadata
 
 import pytest
 
-from scale.parts import AXIS_KERNEL, KERNEL, OPTIONS, kernel_source
+from inner_parts import AXIS_KERNEL, KERNEL, OPTIONS, kernel_source
 
 PACKAGE = "nvidia-cuda-nvrtc"
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.gpu_signatures import RECORD, Call, Uses, asked_of_cupy, binds, collected, unbound
+from benchmarks.gpu_signatures import RECORD, Call, Uses, asked_of_cupy, collected, unbound
 
 RECORDED = json.loads(RECORD.read_text())
 
@@ -49,30 +49,3 @@ def test_the_collection_sees_every_sort_of_use(uses):
     assert {"__truediv__", "__setitem__", "shape", "device"} <= uses.members
     assert ("asnumpy", None) in asked_of_cupy()
     assert ("cuda.Device", Call("cuda.Device", 0, ())) in asked_of_cupy()
-
-
-def passing_on(x, /, *, axis=None, **options):
-    """As a wrapper that takes everything."""
-
-
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (Call("f", 1, ("axis",)), True),
-        (Call("f", 1, ("device",)), False),
-        (Call("f", 2, ()), False),
-        (Call("f", 0, ("x",)), False),
-    ],
-)
-def test_keywords_that_are_only_passed_on_do_not_bind(call, expected):
-    assert binds(passing_on, call) is expected
-
-
-def test_functions_without_a_signature_are_bound_by_their_documentation():
-    class Compiled(type):
-        """RawKernel(str code, str name, tuple options=(), unicode backend=u'nvrtc')"""  # noqa: D400, D415 - as CuPy's
-
-        __call__ = dict.__call__
-
-    assert binds(Compiled, Call("RawKernel", 2, ("backend", "options")))
-    assert not binds(Compiled, Call("RawKernel", 2, ("stream",)))

@@ -24,9 +24,9 @@ from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_differenc
 from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
+from inner_parts import HOST, Device, cuda_device, device_of
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
-from scale.parts import HOST, Device, FloatResiduals, IntegerResiduals, cuda_device, device_of
 
 DEVICE = strict.Device("device1")
 CASES = gpu_cases.cases()
@@ -64,8 +64,8 @@ def test_tables_of_any_plan_and_any_answers_are_those_of_numpy(plan, answers, de
 
 def test_the_cases_have_integers_of_both_widths_floats_and_several_bases_by_set():
     residuals = [measurement.residuals for measurement in CASES.values()]
-    assert {type(each) for each in residuals} == {IntegerResiduals, FloatResiduals}
-    wide = [each for each in residuals if getattr(each, "wide", {})]
+    assert {each.divisors is None for each in residuals} == {False, True}
+    wide = [each for each in residuals if each.wide]
     assert any(len(each.wide) < len(each.groups.members) for each in wide)
     assert any(measurement.plan.strategy.varying.any() for measurement in CASES.values())
 

@@ -9,7 +9,7 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
-from scale.parts import (
+from inner_parts import (
     ProductMap,
     fit_on_device,
     fused_tables,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
+from inner_parts import cuda_device
 from random_plans import planned, plans, plans_by_set
 from residualplanner import reconstruct
-from scale.parts import cuda_device
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scale.parts import (
+from inner_parts import (
     MOST_AXES,
     MOST_NUMBERS,
     SM_80,

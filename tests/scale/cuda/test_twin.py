@@ -19,7 +19,7 @@ from benchmarks.kernel_twin.cases import (
     tables_of,
 )
 from benchmarks.kernel_twin.checks import CHECKS, MEMORY, RACES, TABLES
-from scale.parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
+from inner_parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the twin of the kernel is built by g++, which is not there")
 

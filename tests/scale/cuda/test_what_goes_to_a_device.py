@@ -10,8 +10,8 @@ import pytest
 import residualplanner as rp
 from benchmarks.gpu_cases import WIDE, cases
 from benchmarks.strict_device import DEVICES, KEEPING
+from inner_parts import Device, DeviceAnswers, arrays, reference_answers
 from residualplanner import reconstruct
-from scale.parts import Device, DeviceAnswers, IntegerResiduals, arrays, reference_answers
 
 ROOT = Path(rp.__file__).parent
 #: What can move an array to a device, or name one; and modules of which all is imported.
@@ -118,9 +118,8 @@ class Sent:
 def negated(measurement):
     """Other answers of the same plan, of which as many need more than 64 bits."""
     answers = measurement.residuals
-    flat = {name: -getattr(answers, name) for name in ("integers", "values") if name in answers.__dataclass_fields__}
-    wide = {"wide": {group: -numbers for group, numbers in answers.wide.items()}} if "integers" in flat else {}
-    return replace(measurement, residuals=replace(answers, **flat, **wide))
+    wide = {group: -numbers for group, numbers in answers.wide.items()}
+    return replace(measurement, residuals=replace(answers, numbers=-answers.numbers, wide=wide))
 
 
 def sent_by(measurement, device, monkeypatch):
@@ -178,4 +177,4 @@ def test_integers_that_int64_cannot_hold_stay_on_the_host_and_go_over_as_floats(
     assert {np.dtype(np.int64), np.dtype(np.float64)} <= {each.dtype for each in found}
     assert any(np.abs(each).max() > np.sqrt(WIDE) for each in found if each.dtype == np.float64)
     assert cases()["marginals, wide"].residuals.wide
-    assert type(cases()["marginals, wide"].residuals) is IntegerResiduals
+    assert cases()["marginals, wide"].residuals.divisors

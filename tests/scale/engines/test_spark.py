@@ -1,13 +1,9 @@
 """PySpark frames, classic and over Spark Connect, on one Spark in this process's charge."""
 
-import hashlib
 import logging
 import os
 import re
-import shutil
 import signal
-import socket
-import sys
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -17,55 +13,18 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import amounts_by_hand as by_hand
+import records_with_amounts as amounts
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of, naive_tables
+from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
+from inner_parts import Bucket, CountingTask, Folder, open_cluster, open_source
 from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
-from scale.parts import Bucket, CountingTask, Folder, open_cluster, open_source
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
-    pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="Spark needs Java"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 CANARY = "canary-4f1c"
 TYPES = pa.schema(
     {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float64()}
 )
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return listener.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def sessions():
-    """A classic session, and one over Spark Connect to a server in the same Java machine."""
-    from pyspark.sql import SparkSession
-    from pyspark.sql.connect.session import SparkSession as RemoteSession
-
-    port = free_port()
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "512m",
-        "spark.driver.maxResultSize": "16m",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # compiling less is faster for so little
-        "spark.sql.shuffle.partitions": "2",
-        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-        "spark.connect.grpc.binding.port": str(port),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        classic = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-        remote = RemoteSession.builder.remote(f"sc://localhost:{port}").create()
-        java = classic.sparkContext._gateway.proc
-        yield {"classic": classic, "connect": remote}
-        remote.stop()
-        classic.stop()
-        java.stdin.close()  # by which it knows that it is to end
-        java.wait(timeout=60)
 
 
 @pytest.fixture(params=["classic", "connect"])
@@ -151,13 +110,10 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
         open_source(frame, Domain({"moment": bins}))
 
 
-def test_no_records_give_tables_of_zeros_from_which_every_task_is_drawn(session):
+def test_no_records_give_tables_of_zeros(session):
     frame, domain = session.range(1).where("id > 5"), Domain({"id": 2})
     assert count(frame, domain) == [[[0, 0]]]
     assert count(session.range(7), Domain({}), [np.empty((1, 0), dtype=int)]) == [[7]]
-    tasks, digest = [CountingTask(number, (np.array([[0]]),)) for number in range(3)], digesting()
-    found = open_cluster(frame, domain).draw(tasks, digest)
-    assert found == [digest(number, [np.zeros((1, 2), dtype=np.int64)]) for number in range(3)]
 
 
 def unknown_value(session):
@@ -215,7 +171,7 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     jobs, _ = stages_of(context, "count", lambda: open_source(frame, domain).count(groups))
     assert jobs <= 2
     task = CountingTask(0, (np.array([[0]]),))
-    _, tasks = stages_of(context, "draw", lambda: open_cluster(frame, domain).draw([task], digesting()))
+    _, tasks = stages_of(context, "draw", lambda: open_cluster(frame, domain).draw([task], lambda number, tables: b""))
     assert len(tasks) == 2
     assert tasks[-1] == 1
 
@@ -226,55 +182,6 @@ def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(se
     with pytest.raises(rp.errors.ResourceError, match="sends at most 16,777,216"):
         measure(plan, frame, ledger=ledger)
     assert ledger.spent == 0
-
-
-def digesting():
-    """A receipt that depends on the counts; a function in a function, as Spark's workers do not have this module."""
-
-    def digest(number, tables):
-        return bytes([number]) + hashlib.sha256(b"".join(table.tobytes() for table in tables)).digest()
-
-    return digest
-
-
-def test_workers_draw_from_the_sums_of_all_partitions_and_only_receipts_come_back(session, tmp_path):
-    records = some_records()
-    frame = session.createDataFrame(pa.table(columns_of(records), TYPES)).repartition(3)
-    cluster = open_cluster(frame, DOMAIN)
-    tasks = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
-    cluster.require_ready()
-    digest = digesting()
-    assert cluster.draw(tasks, digest) == [
-        digest(task.number, naive_tables(DOMAIN, records, task.groups)) for task in tasks
-    ]
-    assert cluster.draw(tasks[1:], digest) == [digest(1, naive_tables(DOMAIN, records, GROUPS[2:]))]
-
-
-def test_where_records_break_a_rule_nothing_is_drawn(session, tmp_path):
-    note = str(tmp_path / "note")
-
-    def noting(number, tables):
-        with open(note, "a") as file:
-            file.write("x")
-        return b""
-
-    frame = session.range(100).selectExpr("id % 3 as a").repartition(4)
-    tasks = [CountingTask(number, (np.array([[0]]),)) for number in range(3)]
-    for step in (lambda cluster: cluster.check(tasks), lambda cluster: cluster.draw(tasks, noting)):
-        with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
-            step(open_cluster(frame, Domain({"a": 2})))
-    open_cluster(frame, Domain({"a": 3})).check(tasks)
-    assert not Path(note).exists()
-    assert open_cluster(frame, Domain({"a": 3})).draw(tasks, noting) == [b""] * 3
-    assert Path(note).read_text() == "xxx"
-
-
-def test_a_function_is_called_at_workers_with_each_number(session):
-    workers = rp.scale.SparkWorkers(session)
-    assert list(workers.map(lambda number: bytes([2 * number]), [4, 0, 9])) == [bytes([8]), bytes([0]), bytes([18])]
-    assert list(workers.map(lambda number: b"", [])) == []
-    with pytest.raises(rp.errors.ResourceError, match="Spark failed"):
-        workers.map(lambda number: bytes([2 * number]), [200])
 
 
 def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
@@ -290,16 +197,6 @@ def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path
     )
     assert len(expected) > 7
     assert found == expected
-
-
-def test_noise_drawn_by_workers_is_charged_once_and_its_tables_are_about_the_records(session, tmp_path):
-    """With a budget so large that the noise hardly matters."""
-    plan = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost(1e9))
-    frame, ledger = session.range(100).selectExpr("id % 2 as a", "id % 3 as b"), rp.Ledger(pcost(1e9))
-    measurement = rp.scale.measure_in_store(plan, frame, str(tmp_path / "store"), ledger=ledger)
-    assert ledger.spent == measurement.noise.pcost
-    table = rp.reconstruct(measurement)["a", "b"]
-    assert np.abs(table.estimate - [[17, 16, 17], [17, 17, 16]]).max() < 0.1
 
 
 class OwnStore(Folder):
@@ -349,15 +246,6 @@ def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge
         words = r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
         assert "secret-of-the-test" not in refused(session, store, words)
         assert bucket("store").names("") == []
-
-
-def test_progress_counts_tasks_of_spark_and_what_it_raises_ends_the_run(session, tmp_path):
-    frame, steps = session.range(30).selectExpr("id % 3 as id").repartition(3), []
-    rp.scale.measure_in_store(PLAN, frame, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
-    assert steps[-1][0] == steps[-1][1] >= 1
-    assert all(0 <= done <= total for done, total in steps)
-    with pytest.raises(ZeroDivisionError):
-        rp.scale.measure_in_store(PLAN, frame, tmp_path / "b", progress=lambda done, total: 1 // 0)
 
 
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
@@ -413,9 +301,9 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
 
 @pytest.mark.slow
 def test_columns_that_are_no_amounts_are_told_by_name(session):
-    frame = session.createDataFrame(by_hand.RECORDS)
+    frame = session.createDataFrame(amounts.RECORDS)
     wrong = frame.selectExpr("sex", "if(cents > 0, pay, double('inf')) as pay", "hours")
     with pytest.raises(rp.errors.DataError, match="column 'pay' has entries that are not finite numbers"):
-        open_source(wrong, by_hand.DOMAIN).count(by_hand.GROUPS)
+        open_source(wrong, amounts.DOMAIN).count(amounts.GROUPS)
     with pytest.raises(rp.errors.DataError, match="column 'pay' is of a type that holds truth values"):
-        open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), by_hand.DOMAIN)
+        open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), amounts.DOMAIN)

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import residualplanner as rp
-from scale.parts import Folder, LedgerStage
+from inner_parts import Folder, LedgerStage
 from stored_releases import PLAN, RECORDS, stopped
 
 COPY = "this store is a copy: the ledger has {} of its release from another one"

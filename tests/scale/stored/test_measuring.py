@@ -16,10 +16,7 @@ import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
 from benchmarks.s3_server import s3_server
 from full_disks import files_of_at_most
-from leaks import DIGITS, leaks_of_error
-from random_plans import plan_by_set, plans, sample_workload
-from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_left_out, refinements
-from scale.parts import (
+from inner_parts import (
     ANSWERS,
     CLOSED,
     MANIFEST,
@@ -28,13 +25,16 @@ from scale.parts import (
     LocalCluster,
     Source,
     WatchedProgress,
+    discrete,
     exact_noise,
     measure_with_bits,
-    mechanism,
     open_source,
     opened_release,
     tasks_of_noise,
 )
+from leaks import DIGITS, leaks_of_error
+from random_plans import plan_by_set, plans, sample_workload
+from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_left_out, refinements
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, Interrupted, Watched, stopped, stored
 
 PUBLISHED = 200  # bytes: an answer has more, what closes one has less
@@ -74,7 +74,7 @@ def test_answers_in_a_store_are_f_xi_v_and_noise_of_each_sets_own_scale(plan, ta
     "plan", [PLAN, plan_by_set(sample_workload()), rp.select(sample_workload(), budget=rp.pcost(1))]
 )
 def test_every_set_is_drawn_once_with_its_own_scale(plan, monkeypatch):
-    drawn, draw = [], mechanism.draw_flat
+    drawn, draw = [], discrete.draw_flat
 
     def flat(scales, sizes, source):
         for numerator, denominator, size in zip(scales.numerators, scales.denominators, sizes, strict=True):
@@ -82,7 +82,7 @@ def test_every_set_is_drawn_once_with_its_own_scale(plan, monkeypatch):
         return draw(scales, sizes, source)
 
     expected = drawn_scales(plan)
-    monkeypatch.setattr(mechanism, "draw_flat", flat)
+    monkeypatch.setattr(discrete, "draw_flat", flat)
     codes = np.zeros((1, len(plan.domain)), dtype=np.int64)
     stored(plan, codes, MemoryStore(), source=InsecureTestBits(1), task_cells=8)
     assert sorted(drawn) == sorted(expected)
@@ -163,14 +163,6 @@ def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cell
     blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
     tasks = tasks_of_noise(exact_noise(PLAN), cells)
     assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
-
-
-def test_progress_counts_tasks_and_what_it_raises_ends_the_run(tmp_path):
-    steps = []
-    rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "s", progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(1, 1)]
-    with pytest.raises(ZeroDivisionError):
-        rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "t", progress=lambda done, _: 1 // (done - 1))
 
 
 # What is refused before the charge.

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from scale.parts import TASK_CELLS, Room, exact_noise, tasks_within
+from inner_parts import TASK_CELLS, Room, exact_noise, tasks_within
 
 pytestmark = [
     pytest.mark.slow,
@@ -171,17 +171,6 @@ def test_workers_that_are_killed_while_they_count_are_told_of_as_want_of_memory(
     assert any("The charge stays" in note for note in found.value.__notes__) == (len(ledger.entries) == 1)
     client.wait_for_workers(2)
     assert len(rp.scale.resume_measuring(tmp_path / "s", frame, ledger=ledger).plan.closure) == 2
-
-
-@pytest.mark.parametrize("scheduler", ["distributed", "threads"])
-def test_progress_of_dask_counts_tasks_and_what_it_raises_ends_the_run(request, tmp_path, scheduler):
-    if scheduler == "distributed":
-        request.getfixturevalue("client")
-    data, steps = dd.from_pandas(pd.DataFrame({"a": [0, 1, 1]}), npartitions=2), []
-    rp.scale.measure_in_store(PLAN, data, tmp_path / "a", progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(1, 1)]
-    with pytest.raises(ZeroDivisionError):
-        rp.scale.measure_in_store(PLAN, data, tmp_path / "b", progress=lambda done, total: 1 // 0)
 
 
 def _limit_files():

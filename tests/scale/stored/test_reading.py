@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from scale.parts import ANSWERS, MANIFEST, RELEASE, Outcome, Receipt, receipt_of_bytes
+from inner_parts import ANSWERS, MANIFEST, RELEASE, Outcome, Receipt, receipt_of_bytes
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, stopped, stored
 
 OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
