@@ -12,7 +12,6 @@ identity only, and those of queries that such attributes of one size exchange.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,16 +33,17 @@ from residualplanner.more.bounds.svd_bound import (
     require_exchangeable_values,
 )
 from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.extrapolation import Extrapolation
 
 #: How many weights there are at most.
 _WEIGHTS = 500_000
 #: The search ends when no weights can raise the bound by more than this fraction, or after so many steps; it is not
 #: begun for fewer than these.
-_GAP, _STEPS, _FEWEST = 5e-4, 100, 10
+_GAP, _STEPS, _FEWEST = 5e-5, 100, 10
 #: Seconds of one core for a step in any case, for each cube of rows of a matrix, and for each entry of rows and tables.
 _STEP, _CUBE, _CELL = 3e-4, 1e-9, 1e-8
-_GROWTH = 1.1
-_LARGEST_BOOST = 1e3
+#: The power of the ratio by which weights are multiplied; how far their logarithms move in a step, and lie apart.
+_EXPONENT, _FARTHEST, _APART = 2.0, 5.0, 60.0
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
 #: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
@@ -112,14 +112,6 @@ class _Rows:
         return found
 
 
-class _CellWeights(NamedTuple):
-    """Weights, the root of their bound, and for each the ratio of its cell's variance to the weighted mean."""
-
-    weights: list[FloatArray]
-    value: float
-    ratios: list[FloatArray]
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class _WeightSearch:
     """The search for weights."""
@@ -168,22 +160,27 @@ class _WeightSearch:
     def run(self, seconds: float) -> float:
         """Search for some seconds, and return the greatest bound seen."""
         require_quick(_FEWEST * self.step_seconds, seconds)
-        total = sum(group.count * math.prod(group.shape) for group in self.groups)
-        here = self._at([np.full(group.shape, 1 / total) for group in self.groups])
-        boost, highest = 1.0, here.value
+        count = np.concatenate([np.full(math.prod(group.shape), group.count) for group in self.groups])
+        logs, steady, highest = np.zeros(len(count)), Extrapolation(), 0.0
         for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
-            if max(float(ratio.max()) for ratio in here.ratios) <= 1 + _GAP:
+            weights = np.exp(np.maximum(logs - logs.max(), -_APART))
+            weights /= float(count @ weights)
+            value, ratios = self._at(weights)
+            highest = max(highest, value)
+            if float(ratios.max()) <= 1 + _GAP:
                 break
-            moved = self._at(self._reweighted(here, 2.0, boost))
-            if moved.value >= here.value:
-                here, boost = moved, min(boost * _GROWTH, _LARGEST_BOOST)
-            else:
-                here, boost = self._at(self._reweighted(here, 1.0, 1.0)), 1.0
-            highest = max(highest, here.value)
+            logs = np.log(weights)
+            step = _EXPONENT * np.log(np.clip(ratios, 0.05, 20))
+            logs += np.clip(steady.step(logs, step, np.sqrt(count * weights)), -_FARTHEST, _FARTHEST)
         return highest * highest
 
-    def _at(self, weights: list[FloatArray]) -> _CellWeights:
-        """Evaluate the root of the bound and its slopes.  Source: eq. (33)."""
+    def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:
+        """The root of the bound for weights (w,), and for each the ratio of its cell's variance to the weighted mean.
+
+        Source: eq. (33).
+        """
+        ends = np.cumsum([math.prod(group.shape) for group in self.groups])[:-1]
+        weights = [part.reshape(group.shape) for part, group in zip(np.split(of_all, ends), self.groups, strict=True)]
         slopes = [np.zeros_like(weight) for weight in weights]
         simple = self.table @ np.array([float(weights[number]) for number in self.flat])
         roots = np.sqrt(np.maximum(simple, 1e-300))
@@ -209,17 +206,8 @@ class _WeightSearch:
                 forms[number] = forms.get(number, 0.0) + count * entry * (part @ part.T)
         for number, form in forms.items():
             slopes[number] += self.groups[number].row_forms(form)
-        ratios = [slope / (value * group.count) for slope, group in zip(slopes, self.groups, strict=True)]
-        return _CellWeights(weights, value, ratios)
-
-    def _reweighted(self, point: _CellWeights, exponent: float, boost: float) -> list[FloatArray]:
-        """The weights times powers of the ratios, scaled to sum 1; weights that fall do so with a larger power."""
-        moved = []
-        for weight, ratio in zip(point.weights, point.ratios, strict=True):
-            power = np.where(ratio < 1, exponent * boost, exponent)
-            moved.append(np.clip(weight * np.maximum(ratio, 0.0) ** power, 1e-280, 1e280))
-        total = sum(group.count * float(weight.sum()) for group, weight in zip(self.groups, moved, strict=True))
-        return [weight / total for weight in moved]
+        ratios = [slope.ravel() / (value * group.count) for slope, group in zip(slopes, self.groups, strict=True)]
+        return value, np.concatenate(ratios)
 
 
 def _patterns(workload: Workload, numbers: NDArray[np.int64], single: NDArray[np.bool_]) -> list[Pattern]:

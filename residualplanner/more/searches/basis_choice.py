@@ -35,7 +35,8 @@ from residualplanner.more.searches.attribute_grams import (
     GramsOf,
     attribute_grams,
 )
-from residualplanner.more.searches.basis_problem import ResidualBasis, extrapolated
+from residualplanner.more.searches.basis_problem import ResidualBasis
+from residualplanner.more.searches.extrapolation import extrapolated
 from residualplanner.more.searches.optimal import Tangent
 from residualplanner.more.searches.tree_grams import grams_for_sum
 
@@ -116,6 +117,7 @@ class _TangentSearch:
     found: list[ResidualBasis]  # the basis of each class
     solved: list[FloatArray]  # the weights for which it was found, `_weights`
     past: list[FloatArray]  # (k, 2, 2 kinds): logarithms of weights it was found for, and the changes that came of it
+    in_full: bool = False  # whether all values have bases, after a search for merged ones
 
     @cached_property
     def evaluated(self) -> tuple[float, FloatArray, FloatArray]:
@@ -157,7 +159,9 @@ class _TangentSearch:
                 if np.isfinite(solved[number]).all():
                     past[number] = np.concatenate([past[number], _change(solved[number], weights)])
                     if ahead:
-                        step = extrapolated(past[number], np.ones(len(weights)))
+                        # Old changes, far from the end, have other slopes: no more count than can be independent.
+                        recent = past[number] if self.in_full else past[number][-len(weights) :]
+                        step = extrapolated(recent, np.ones(len(weights)))
                         weights = solved[number] * np.exp(np.clip(step, -_FARTHEST, _FARTHEST))
                 solved[number] = weights / float(weights.sum())
                 how = {"start": found[number], **_effort(forms)}
@@ -214,7 +218,7 @@ class _TangentSearch:
                     tangent.best(forms.directions, **how) if optimal else _best_orthogonal(forms, tangent, **how)
                 )
         solved = [self._weights(members[0]) for members in self.classes]
-        here = replace(self, grams=grams, found=found, solved=solved)
+        here = replace(self, grams=grams, found=found, solved=solved, in_full=True)
         # The weights change with those a basis is found for as they do where values are merged, but for a constant.
         past = [
             changes + _change(weights, here._weights(members[0])) * [[0.0], [1.0]]
@@ -243,7 +247,8 @@ class _TangentSearch:
         bound = self._bound(attribute, found, solved, loss, option)
 
         def excess(near: Any) -> float:
-            whole = (forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS
+            # A loss that falls is that of a basis no longer orthogonal to the total.
+            whole = abs(forms.loss(weights, near) / loss - 1) / ROUNDING_LOSS
             return max(whole, float(((forms.rows_present(near) - rows) / allowed).max()))
 
         def gap_of(near: Any) -> float:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.extrapolation import Extrapolation
 
 #: Directions that no query depends on still get basis vectors, so that all counts follow from the answers; they are
 #: this short, and cost little.
@@ -34,9 +35,8 @@ _LEAST_WEIGHT = 1e-12
 _ROUNDING = 1e-14
 #: The exponent of the multiplicative update: 2 would be Newton's step for a single constraint; neighbors need more.
 _EXPONENT = 2.4
-#: From how many steps before it the next one is extrapolated; how far the logarithm of a multiplier moves in one; and
-#: steps so many times as long as the last are begun anew from.
-_MEMORY, _FARTHEST, _WORSE = 10, 5.0, 2.0
+#: How far the logarithm of a multiplier moves in a step.
+_FARTHEST = 5.0
 #: No multiplier is less than this fraction of the largest.
 _LEAST_MULTIPLIER = 1e-14
 
@@ -190,11 +190,10 @@ class BasisProblem:
         """Update multipliers, X and u in turn until the dual bound is close enough.
 
         A step is what the multiplicative update changes in the multipliers' logarithms, and in v.  Steps are nearly
-        linear in where they start, so each goes on to where, by the last ones, none would follow (Anderson's method).
+        linear in where they start, so each goes on to where, by the last ones, none would follow.
         """
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, past = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), list[FloatArray]()
-        left = math.inf
+        best, steady = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), Extrapolation()
         for _ in range(steps):
             point = self._point(multipliers, v)
             moved = v if self.is_fixed else self._best_v(point)
@@ -203,14 +202,10 @@ class BasisProblem:
                 break
             logs = np.log(point.multipliers)
             step = np.concatenate([_EXPONENT * np.log(np.clip(lengths, 0.1, 10)), moved - v])
-            past = [*past[-_MEMORY:], np.stack([np.concatenate([logs, v]), step])]
             # Coordinates count as in the second derivatives of the Lagrangian.
             stiff = self.absent / point.total + (point.half * point.half).sum(axis=1)
             scale = np.sqrt(np.append(point.multipliers / point.total, stiff))
-            before, left = left, float(np.linalg.norm(step * scale))
-            if left > _WORSE * before:
-                del past[:-2]
-            step = extrapolated(np.array(past), scale)
+            step = steady.step(np.concatenate([logs, v]), step, scale)
             multipliers = np.exp(logs + np.clip(step[: len(logs)], -_FARTHEST, _FARTHEST))
             multipliers = np.maximum(multipliers, multipliers.max() * _LEAST_MULTIPLIER)
             v = v + step[len(logs) :]
@@ -311,14 +306,3 @@ class BasisProblem:
             moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
         gained = float((2 * slope * moved - self.absent * moved * moved).sum())
         return 2 * point.certain - point.total + self._total_part(point.v) - gained
-
-
-def extrapolated(past: FloatArray, scale: FloatArray) -> FloatArray:
-    """The step to take from the last of some points with their steps (k, 2, m); coordinates count by scale (m,)."""
-    step: FloatArray = past[-1, 1]
-    if len(past) == 1:
-        return step
-    moves, changes = np.diff(past, axis=0).swapaxes(0, 1)
-    shares = np.linalg.lstsq((changes * scale).T, step * scale, rcond=1e-8)[0]
-    mixed: FloatArray = step - shares @ (moves + changes)
-    return mixed

@@ -97,7 +97,7 @@ def test_the_bounds_are_the_greatest_over_weights_of_all_cells_and_no_mechanism_
     importance = rp.losses.MaxVariance().importance(workload)
     equal = greatest_bound(workload, importance, {}, replaced=False, seconds=math.inf)
     lowest, highest = dense_greatest_bound(np.sqrt(weights)[:, None] * rows)
-    assert lowest * (1 - 6e-4) <= equal <= highest * (1 + 1e-6)
+    assert lowest * (1 - 1e-4) <= equal <= highest * (1 + 1e-6)
     inverse = np.linalg.inv(random_mechanism(np.random.default_rng(seed), rows.shape[1]))
     variances = np.einsum("ri,ij,rj->r", rows, inverse, rows) * weights
     assert of_sum <= variances.sum() * (1 + 1e-6)
@@ -108,7 +108,7 @@ def test_the_bounds_are_the_greatest_over_weights_of_all_cells_and_no_mechanism_
 @given(case=cases(), loss=st.sampled_from(["sum", "max"]))
 def test_plans_for_marginals_reach_the_bound(case, loss):
     plan = rp.select(case.workload, budget=rp.pcost(1), loss=loss)
-    near = 1e-7 if loss == "sum" else 5e-4  # the search for weights ends within 2e-4 of the root
+    near = 1e-7 if loss == "sum" else 1e-4  # the search for weights ends within 5e-5 of the root
     assert least(case.workload, loss=loss) == pytest.approx(plan.loss_value, rel=near)
 
 
@@ -118,7 +118,7 @@ def test_plans_for_marginals_reach_the_bound(case, loss):
 def test_losses_with_weights_of_their_own_are_reached_too(loss):
     workload = rp.Workload(rp.Domain({"a": 3, "b": 4, "c": 1}), ["a", ("a", "b"), ("b", "c")], weights=[2, 1, 3])
     plan = rp.select(workload, budget=rp.pcost(1), loss=loss)
-    assert least(workload, loss=loss) == pytest.approx(plan.loss_value, rel=5e-4)
+    assert least(workload, loss=loss) == pytest.approx(plan.loss_value, rel=2e-5)
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_figures_for_marginals_are_the_published_ones(table, data):
     workload = rp.marginals(domain_of(DOMAINS[data]), **WORKLOADS[table])
     place = list(DOMAINS).index(data)
     assert round(math.sqrt(least(workload) / workload.cells.sum()), 3) == RMSE[table][place]
-    assert least(workload, loss="max") == pytest.approx(MAX_VARIANCE[table][place], rel=5e-4, abs=6e-4)
+    assert least(workload, loss="max") == pytest.approx(MAX_VARIANCE[table][place], rel=2e-5, abs=6e-4)
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_hundreds_of_attributes_are_no_obstacle():
     workload = rp.marginals(rp.Domain({f"a{i}": 2 + i % 9 for i in range(120)}), up_to=2)
     for loss in ("sum", "max"):
         reached = rp.select(workload, budget=rp.pcost(1), loss=loss).loss_value
-        assert least(workload, loss=loss) == pytest.approx(reached, rel=5e-4)
+        assert least(workload, loss=loss) == pytest.approx(reached, rel=2e-5)
 
 
 def test_a_product_is_bounded_at_any_size():
@@ -223,9 +223,9 @@ def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(l
         rp.select(prefixes, budget=rp.pcost(c), records_per_person=k, **how) for c, k in ((1, 1), (7, 1), (0.3, 3))
     ]
     found = [plan.suboptimality for plan in plans]
-    assert found == pytest.approx([found[0]] * 3, abs=3e-6)
+    assert found == pytest.approx([found[0]] * 3, abs=1e-6)
     assert 0 < found[0] < 0.1 + 0.2 * (neighbors == "replace")
-    assert rp.select(prefixes, at_most=1, **how).suboptimality == pytest.approx(found[0], abs=3e-6)
+    assert rp.select(prefixes, at_most=1, **how).suboptimality == pytest.approx(found[0], abs=1e-6)
     at_bound = rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(2), **how)
     assert at_bound.suboptimality <= 2e-6
 

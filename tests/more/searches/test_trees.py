@@ -130,7 +130,7 @@ def merged(workload, **how):
     ("workload", "how", "near"),
     [
         (SEVERAL, {}, 1e-4),
-        (SEVERAL, {"bases": "orthogonal"}, 3e-4),  # in integers neither is quite orthogonal
+        (SEVERAL, {"bases": "orthogonal"}, 1e-4),
         (SEVERAL, {"neighbors": "replace"}, 1e-3),
         (Workload(DOMAIN, QUERIES[:1]), {"loss": "max"}, 1e-4),
     ],

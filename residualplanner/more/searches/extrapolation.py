@@ -1,0 +1,38 @@
+"""Where steps that are nearly linear in where they start would end: Anderson's method for fixed points."""
+
+import math
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+
+#: From how many steps before it the next one is extrapolated; and how many times as long as the last one a step is that
+#: is begun anew from.
+_MEMORY, _WORSE = 10, 2.0
+
+
+class Extrapolation:
+    """The steps of a search so far."""
+
+    def __init__(self) -> None:
+        self._past: list[FloatArray] = []
+        self._left = math.inf
+
+    def step(self, point: FloatArray, step: FloatArray, scale: FloatArray) -> FloatArray:
+        """What to take for a step (m,) from a point (m,), whose coordinates count by their ``scale`` (m,)."""
+        self._past = [*self._past[-_MEMORY:], np.stack([point, step])]
+        before, self._left = self._left, float(np.linalg.norm(step * scale))
+        if self._left > _WORSE * before:
+            del self._past[:-2]
+        return extrapolated(np.array(self._past), scale)
+
+
+def extrapolated(past: FloatArray, scale: FloatArray) -> FloatArray:
+    """The step to take from the last of some points with their steps (k, 2, m); coordinates count by scale (m,)."""
+    step: FloatArray = past[-1, 1]
+    if len(past) == 1:
+        return step
+    moves, changes = np.diff(past, axis=0).swapaxes(0, 1)
+    shares = np.linalg.lstsq((changes * scale).T, step * scale, rcond=1e-8)[0]
+    mixed: FloatArray = step - shares @ (moves + changes)
+    return mixed
