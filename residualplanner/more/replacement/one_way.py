@@ -34,17 +34,20 @@ from residualplanner.more.searches.attribute_grams import (
     searched_attributes,
 )
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS, basis_in_integers
-from residualplanner.more.searches.basis_problem import UNUSED_LENGTH, ResidualBasis, extrapolated
+from residualplanner.more.searches.basis_problem import UNUSED_LENGTH, ResidualBasis
 from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.extrapolation import Extrapolation
 
 #: The search ends when the objective is within this fraction of the least possible, or after so many steps.
 _GAP, _STEPS = 1e-5, 300
 #: The exponents of the multiplicative update of the pairs' multipliers, and where rows have weights of both.
 _EXPONENT, _EXPONENT_OF_BOTH = 2.4, 1.8
-#: From how many steps the next one is extrapolated; how far a logarithm moves; and which step begins anew.
-_MEMORY, _FARTHEST, _WORSE = 5, 5.0, 2.0
+#: How far a logarithm moves in a step.
+_FARTHEST = 5.0
 #: No multiplier is less than this fraction of the largest, and no direction has less weight than this part of all.
 _LEAST, _LEAST_WEIGHT = 1e-10, 1e-12
+#: Eigenvalues below this fraction of the largest may be rounding.
+_ROUNDING = 1e-14
 
 
 def one_way_problems(
@@ -143,23 +146,19 @@ class _Search:
         """
         k, rows = len(self.first), int(self.count.sum())
         weights = np.concatenate([np.full(k, 1 / k), np.full(rows, 1 / max(rows, 1))])
-        best, bound, past, left = (math.inf, np.empty((0, 0)), np.empty(0)), 0.0, list[FloatArray](), math.inf
+        best, bound, steady = (math.inf, np.empty((0, 0)), np.empty(0)), 0.0, Extrapolation()
         exponent = _EXPONENT_OF_BOTH if rows else _EXPONENT
         for _ in range(_STEPS):
             weights[:k] /= weights[:k].sum()
             weights[k:] /= max(weights[k:].sum(), 1e-300)
-            S, objective, trace, ratios = self._evaluated(weights)
-            bound = max(bound, trace * trace)
+            S, objective, certain, ratios = self._evaluated(weights)
+            bound = max(bound, certain * certain)
             if objective < best[0]:
                 best = objective, S, self._degrees(weights[:k])
             if best[0] <= bound * (1 + _GAP):
                 break
             logs, step = np.log(weights), exponent * np.log(np.clip(ratios, 0.05, 20.0))
-            past = [*past[-_MEMORY:], np.stack([logs, step])]
-            before, left = left, float(np.linalg.norm(step * np.sqrt(weights)))
-            if left > _WORSE * before:
-                del past[:-2]
-            step = extrapolated(np.array(past), np.sqrt(weights))
+            step = steady.step(logs, step, np.sqrt(weights))
             weights = np.exp(logs + np.clip(step, -_FARTHEST, _FARTHEST))
             for part in (weights[:k], weights[k:]):
                 np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)
@@ -171,15 +170,17 @@ class _Search:
         )
 
     def _evaluated(self, weights: FloatArray) -> tuple[FloatArray, float, float, FloatArray]:
-        """A basis of cost 1, its objective, the root of the bound, and how far each cost and variance is off its mean.
+        """A basis of cost 1, its objective, the root of a bound, and how far each cost and variance is off its mean.
 
         With L the Laplacian, ``C = V^{1/2} Z^T`` and ``Y = (C L C^T)^{1/2}``, the products of the columns of the best S
         are ``C^T Y^{-1} C``.
         """
         k, Z = len(self.first), self.grams.directions[0]
-        C, inverse = self._roots(Z, weights[k:]) if self.problem.of_maximum else self._roots_of_sum
+        C, inverse, raised = self._roots(Z, weights[k:]) if self.problem.of_maximum else self._roots_of_sum
         M = C @ self._laplacian(weights[:k]) @ C.T
         squares, turns = eigen(M)
+        # What may be rounding, or comes of directions that were given more weight, does not raise the bound.
+        certain = float(np.sqrt(squares[squares > squares[-1] * _ROUNDING]).sum()) - raised
         squares = np.maximum(squares, squares[-1] * 1e-15)
         trace = float(np.sqrt(squares).sum())
         S = (turns / squares**0.25).T @ C
@@ -193,18 +194,24 @@ class _Search:
             if len(weights) > k
             else []
         )
-        return S / math.sqrt(longest), objective, trace, np.concatenate([costs, *own]) / trace
+        return S / math.sqrt(longest), objective, max(certain, 0.0), np.concatenate([costs, *own]) / trace
 
     @cached_property
-    def _roots_of_sum(self) -> tuple[FloatArray, FloatArray]:
+    def _roots_of_sum(self) -> tuple[FloatArray, FloatArray, float]:
         return self._roots(self.grams.directions[0], np.empty(0))
 
-    def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """``V^{1/2} Z^T`` (r, g), but for a rotation, and its right inverse (g, r) of sum 0."""
+    def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """``V^{1/2} Z^T`` (r, g), but for a rotation; its right inverse (g, r) of sum 0; and how much too large F may be.
+
+        As singular values of a sum of matrices add up to at most those of its parts, and these to at most the root of
+        its rank times its length.
+        """
         values, vectors = eigen(Z.T @ self._gram(weights) @ Z)
+        exact = np.sqrt(np.maximum(values, 0.0))
         roots = np.sqrt(np.maximum(values, _LEAST_WEIGHT * values.sum()))
-        columns = Z @ vectors
-        return roots[:, None] * columns.T, columns / roots
+        added, columns = roots - exact, Z @ vectors
+        raised = math.sqrt(2 * np.count_nonzero(added) * float(added @ added))  # L has trace 2
+        return roots[:, None] * columns.T, columns / roots, raised
 
     def _gram(self, weights: FloatArray) -> NDArray[np.float64]:
         """V, (g, g)."""
