@@ -79,7 +79,7 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     return fit_of(noisy, np.maximum(near + cells_of * unit, 0), objectives, gap=gaps)
 
 
-class _Program:
+class _ErrorProgram:
     """A quadratic program with the right sides of one draw after the other, of which the first ones are equalities."""
 
     def __init__(self, squares: Array, linear: Array, sides: list[list[Any]], equalities: int) -> None:
@@ -103,7 +103,7 @@ class _Program:
         return np.array(found.x), np.maximum(np.array(found.z), 0)
 
 
-def _programs(rows: sparse.csc_array) -> tuple[_Program, _Program]:
+def _programs(rows: sparse.csc_array) -> tuple[_ErrorProgram, _ErrorProgram]:
     """The least t with A x - t <= a, -A x - t <= -a and x >= f; the least e^2 with A x - e = a, e, -e <= b, x >= f."""
     answers, cells = rows.shape
     one, ones, floor = sparse.eye_array(answers), sparse.csc_array(np.ones((answers, 1))), -sparse.eye_array(cells)
@@ -111,8 +111,8 @@ def _programs(rows: sparse.csc_array) -> tuple[_Program, _Program]:
     within: list[list[Any]] = [[rows, -one], [None, one], [None, -one], [floor, None]]
     squares = np.repeat([0.0, 1.0], [cells, answers])
     return (
-        _Program(np.zeros(cells + 1), np.repeat([0.0, 1.0], [cells, 1]), largest, 0),
-        _Program(squares, np.zeros(cells + answers), within, answers),
+        _ErrorProgram(np.zeros(cells + 1), np.repeat([0.0, 1.0], [cells, 1]), largest, 0),
+        _ErrorProgram(squares, np.zeros(cells + answers), within, answers),
     )
 
 
@@ -125,7 +125,7 @@ class _Answers:
     floor: Array  # (n,): f, of the cells, at most 0
     raises: Array  # (m,): multipliers of answers that together push every cell by 1 or more
 
-    def least_largest(self, program: _Program) -> tuple[float, float]:
+    def least_largest(self, program: _ErrorProgram) -> tuple[float, float]:
         """The largest error of the cells whose largest is the least, and its gap."""
         count = len(self.values)
         found, multipliers = program.solved(np.concatenate([self.values, -self.values, -self.floor]))
@@ -133,7 +133,7 @@ class _Answers:
         bound = float(np.abs(self.rows @ cells - self.values).max())
         return bound, self._gap(cells, bound, *parts, is_of_bound=True)
 
-    def least_squares(self, program: _Program, bound: float) -> tuple[Array, float, float]:
+    def least_squares(self, program: _ErrorProgram, bound: float) -> tuple[Array, float, float]:
         """The cells (n,) with the least squares among those whose errors are within a bound; half the squares; the gap.
 
         The gap is infinite where errors are not within the bound.

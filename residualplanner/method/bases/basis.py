@@ -154,8 +154,6 @@ class Basis(ABC):
     @property
     def farthest_pair(self) -> FloatArray:
         """Of all these the one whose columns are the farthest apart, (1, 3)."""
-        from residualplanner.more.replacement.extreme_pairs import farthest  # a door
-
         return farthest(self.extreme_pairs)
 
     @property
@@ -285,6 +283,11 @@ class Basis(ABC):
         """``W G G^T W^T`` for the rows W of a query, (q, q)."""
         parts = rows.apply(self._spread, 0)
         return parts @ parts.T
+
+
+def farthest(pairs: FloatArray) -> FloatArray:
+    """Of pairs of columns (m, 3), as `Basis.extreme_pairs` has them, that of the largest distance, (1, 3)."""
+    return pairs[[int((pairs @ [1.0, 1.0, -2.0]).argmax())]]
 
 
 def first_numbers(group: IntArray) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.method.bases.basis import farthest
 from residualplanner.more.nested.axis_maps import Layer
 
 _ULP = 2.0**-52
@@ -44,11 +45,6 @@ def pairs_of_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
 def farthest_columns(columns: NDArray[np.float64], chunk: int) -> FloatArray:
     """Of these pairs the one whose columns are the farthest apart, (1, 3)."""
     return farthest(np.concatenate([farthest(table) for table in _tables_of_columns(columns, chunk)]))
-
-
-def farthest(pairs: FloatArray) -> FloatArray:
-    """Of ``pairs`` (m, 3) that of the largest distance, (1, 3)."""
-    return pairs[[int((pairs @ [1.0, 1.0, -2.0]).argmax())]]
 
 
 def _tables_of_columns(columns: NDArray[np.float64], chunk: int) -> Iterator[FloatArray]:

@@ -201,10 +201,10 @@ class _Search:
         return self._roots(self.grams.directions[0], np.empty(0))
 
     def _roots(self, Z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """``V^{1/2} Z^T`` (r, g), but for a rotation; its right inverse (g, r) of sum 0; and how much too large F may be.
+        """``V^{1/2} Z^T`` (r, g), but for a rotation; its right inverse (g, r) of sum 0; and by how much F may be off.
 
-        As singular values of a sum of matrices add up to at most those of its parts, and these to at most the root of
-        its rank times its length.
+        Singular values of a sum of matrices add up to at most those of its parts, and those of one to at most the
+        root of its rank times its length.
         """
         values, vectors = eigen(Z.T @ self._gram(weights) @ Z)
         exact = np.sqrt(np.maximum(values, 0.0))
