@@ -73,7 +73,7 @@ def one_way_problems(
     return found, np.flatnonzero(is_left)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, slots=True)
 class OneWayProblem:
     """The queries of one attribute: their kinds, and how much the variance of each counts."""
 
@@ -84,17 +84,17 @@ class OneWayProblem:
 
     def least(self) -> float:
         """No mechanism has a smaller objective at cost 1.  Source: eq. (128)."""
-        return self._solved().bound
+        return _solved(self).bound
 
     def basis(self) -> Basis:
         """The best basis, in integers."""
-        grams, found = self._grams(), self._solved()
+        grams, found = self.grams(), _solved(self)
 
         def objective(near: Any) -> float:
             forms = [factors[1] for factors in grams.row_factors(near, grams.kinds)]
             S = np.asarray(near)
             products = S.T @ S
-            return _farthest(products) * self._loss(forms)
+            return _farthest(products) * self.loss(forms)
 
         def excess(near: Any) -> float:
             return (objective(near) / exact - 1) / ROUNDING_LOSS
@@ -104,23 +104,21 @@ class OneWayProblem:
             grams, found, excess, "optimal", gap_of=lambda near: max(0.0, 1 - found.bound / objective(near))
         )
 
-    def _loss(self, forms: Sequence[FloatArray]) -> float:
+    def loss(self, forms: Sequence[FloatArray]) -> float:
+        """The objective of the variances of the rows of each kind, (rows,) each."""
         each = [form.max() if self.of_maximum else form.mean() for form in forms]
         return float(max(np.array(self.importance) * each) if self.of_maximum else np.dot(self.importance, each))
 
-    def _grams(self) -> AttributeGrams:
+    def grams(self) -> AttributeGrams:
+        """The Gram matrices of the kinds, numbered in their order."""
         return grams_of_kinds(self.size, tuple(range(len(self.kinds))), self.kinds)
-
-    def _solved(self) -> ResidualBasis:
-        return _solved(self.size, self.kinds, self.importance, self.of_maximum)
 
 
 @lru_cache(maxsize=64)
-def _solved(size: int, kinds: tuple[Kind, ...], importance: tuple[float, ...], of_maximum: bool) -> ResidualBasis:
+def _solved(problem: OneWayProblem) -> ResidualBasis:
     """The best basis, and in its ``bound`` the least objective; found once for the basis and for the bound."""
-    problem = OneWayProblem(size, kinds, importance, of_maximum)
     with one_thread():
-        return _Search.of(problem, problem._grams()).run()
+        return _Search.of(problem, problem.grams()).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +186,7 @@ class _Search:
         G = inverse @ turns * squares**0.25
         forms = self._row_forms(G @ G.T)
         longest = float(costs.max())
-        objective = longest * self.problem._loss(forms)
+        objective = longest * self.problem.loss(forms)
         own = (
             [weight * form for weight, form in zip(self.problem.importance, forms, strict=True)]
             if len(weights) > k

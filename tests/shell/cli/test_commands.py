@@ -83,6 +83,16 @@ def test_kinds_are_planned_with_the_bases_of_the_spec_and_told_with_their_worst_
         assert [float(number) for number in (cells, std_err, moe, worst)] == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("line", "told"), [("", "smaller than with shared ones"), ("time = 0", "bases by set were not searched for")]
+)
+def test_the_time_of_a_spec_is_that_of_the_search_for_bases_by_set(run, folder, line, told):
+    domain = "[domain]\nage = 8\ngrade = 6\n[[workload]]"
+    queries = 'queries = [["age", "grade"], { age = "prefix" }, { grade = "prefix" }]'
+    (folder / "spec.toml").write_text(f'budget = {{ zcdp = "0.5" }}\n{line}\n{domain}\n{queries}\n')
+    assert told in run("plan", "spec.toml").stdout
+
+
 def test_plan_and_release_tell_which_change_their_numbers_are_about(run, spec, records, folder):
     spec.write_text('neighbors = "replace"\nrecords_per_person = 3\n' + spec.read_text())
     told = run("plan", spec, "-o", "p").stdout
