@@ -20,7 +20,9 @@ class Extrapolation:
 
     def step(self, point: FloatArray, step: FloatArray, scale: FloatArray) -> FloatArray:
         """What to take for a step (m,) from a point (m,), whose coordinates count by their ``scale`` (m,)."""
-        self._past = [*self._past[-_MEMORY:], np.stack([point, step])]
+        # More differences than there are coordinates have many answers, of which the least one is that of old steps.
+        kept = min(_MEMORY, max(1, len(point) - 1))
+        self._past = [*self._past[-kept:], np.stack([point, step])]
         before, self._left = self._left, float(np.linalg.norm(step * scale))
         if self._left > _WORSE * before:
             del self._past[:-2]

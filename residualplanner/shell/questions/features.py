@@ -140,7 +140,7 @@ class FeatureDistribution:
         by_mass = np.argsort(-self.masses, kind="stable")
         ranks = np.arange(count)
         random = np.random.default_rng(seed).random(count)
-        # eq. (j): ranks weigh 1, 0 and -1 at amounts 0, 1/2 and 1, and chance weighs what they leave
+        # Ranks weigh 1, 0 and -1 at amounts 0, 1/2 and 1, and chance weighs what they leave
         keys = (1 - 2 * amount) * (count - 1 - ranks) / max(1, count - 1) + (1 - abs(1 - 2 * amount)) * random
         moved = np.empty(count)
         moved[by_mass] = self.masses[by_mass][np.argsort(-keys, kind="stable")]

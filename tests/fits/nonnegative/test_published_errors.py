@@ -129,7 +129,7 @@ def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
         (rp.nonnegative, {"simulations": 20.5}, rp.errors.WorkloadError, "an integer, at least 10, got 20.5"),
         (rp.nonnegative, {"seed": -1}, rp.errors.WorkloadError, "seed must be an integer, at least 0, got -1"),
         (rp.nonnegative, {"seed": True}, rp.errors.WorkloadError, "seed must be an integer, at least 0, got True"),
-        (lambda unbiased: unbiased, {}, rp.errors.ArgumentError, r"release.plan.errors\(\) has them exactly"),
+        (lambda unbiased: unbiased, {}, rp.errors.ArgumentError, r"or release.plan.errors\(\)"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(make, options, error, message):
