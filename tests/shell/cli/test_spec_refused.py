@@ -132,7 +132,7 @@ TARGETS = [
     (REST + TARGET.replace("5", "'5'"), r"\[\[targets\]\] number 1, moe: expected a number without quotes, got '5'"),
     (REST + TARGET.replace('["age"]', ""), r"\[\[targets\]\] number 1, queries: the list is too short"),
     (REST + TARGET.replace("moe = 5", ""), r"\[\[targets\]\] number 1: 'moe' is missing"),
-    (REST + TARGET.replace("age", 'sex", "age'), r"the target of \('sex', 'age'\) is for a query that is not in the"),
+    (REST + TARGET.replace("age", 'sex", "age'), r"targets name \['sex', 'age'\], a query that is not in the workload"),
 ]
 COLUMNS = [
     ("0", f"{SCHEMA}, size: expected a number that is at least 1, got 0"),
