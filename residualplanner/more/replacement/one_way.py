@@ -99,10 +99,12 @@ class OneWayProblem:
         def excess(near: Any) -> float:
             return (objective(near) / exact - 1) / ROUNDING_LOSS
 
+        def gap_of(near: Any) -> float:
+            return max(0.0, 1 - found.bound / objective(near))
+
         exact = objective(grams.exact(found))
-        return basis_in_integers(
-            grams, found, excess, "optimal", gap_of=lambda near: max(0.0, 1 - found.bound / objective(near))
-        )
+        # Distances of columns count, not their lengths: entries that are rounded stay.
+        return basis_in_integers(grams, found, excess, "optimal", slack=1.0, gap_of=gap_of)
 
     def loss(self, forms: Sequence[FloatArray]) -> float:
         """The objective of the variances of the rows of each kind, (rows,) each."""
