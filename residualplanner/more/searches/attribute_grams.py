@@ -234,7 +234,7 @@ def plain_grams(workload: Workload, size: int, kinds: tuple[int, ...]) -> Attrib
 
 
 def grams_of_kinds(size: int, kinds: tuple[int, ...], own: tuple[Kind, ...]) -> AttributeGrams:
-    """The same of kinds that are ``own``, whatever they are numbered by."""
+    """The same for the kinds ``own``, whatever numbers they have.  Errors as in `plain_grams`."""
     same = np.unique(np.column_stack([kind.equal_columns(size) for kind in own]), axis=0, return_inverse=True)[1]
     _, first, number = np.unique(same, return_index=True, return_inverse=True)
     order = np.argsort(first)
