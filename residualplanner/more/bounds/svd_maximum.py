@@ -39,11 +39,11 @@ from residualplanner.more.searches.extrapolation import Extrapolation
 _WEIGHTS = 500_000
 #: The search ends when no weights can raise the bound by more than this fraction, or after so many steps; it is not
 #: begun for fewer than these.
-_GAP, _STEPS, _FEWEST = 5e-5, 100, 10
+_GAP, _STEPS, _FEWEST = 5e-5, 200, 10
 #: Seconds of one core for a step in any case, for each cube of rows of a matrix, and for each entry of rows and tables.
 _STEP, _CUBE, _CELL = 3e-4, 1e-9, 1e-8
 #: The power of the ratio by which weights are multiplied; how far their logarithms move in a step, and lie apart.
-_EXPONENT, _FARTHEST, _APART = 2.0, 5.0, 60.0
+_EXPONENT, _FARTHEST, _APART = 3.0, 5.0, 60.0
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
 #: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
@@ -161,17 +161,25 @@ class _WeightSearch:
         """Search for some seconds, and return the greatest bound seen."""
         require_quick(_FEWEST * self.step_seconds, seconds)
         count = np.concatenate([np.full(math.prod(group.shape), group.count) for group in self.groups])
-        logs, steady, highest = np.zeros(len(count)), Extrapolation(), 0.0
+        logs, steady = np.zeros(len(count)), Extrapolation()
+        highest, least, best = 0.0, math.inf, (logs, logs)
         for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
             weights = np.exp(np.maximum(logs - logs.max(), -_APART))
             weights /= float(count @ weights)
             value, ratios = self._at(weights)
-            highest = max(highest, value)
-            if float(ratios.max()) <= 1 + _GAP:
+            # The root is concave and of degree 1/2: no weights have more than this.
+            least = min(least, value * float(ratios.max()))
+            if value > highest:
+                highest, best = value, (weights, ratios)
+            else:  # an extrapolation that went too far
+                weights, ratios = best
+                steady = Extrapolation()
+            if least <= highest * (1 + _GAP):
                 break
             logs = np.log(weights)
             step = _EXPONENT * np.log(np.clip(ratios, 0.05, 20))
-            logs += np.clip(steady.step(logs, step, np.sqrt(count * weights)), -_FARTHEST, _FARTHEST)
+            # A weight of its own that goes to 0 has a step that does not: it must count less than by its root.
+            logs = logs + np.clip(steady.step(logs, step, (count * weights) ** 0.75), -_FARTHEST, _FARTHEST)
         return highest * highest
 
     def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:

@@ -105,7 +105,7 @@ def test_variances_of_stacked_tables_of_the_same_kinds_are_not_mixed_up(bases):
     queries = [{x: Prefix(), y: Identity()} for x, y in itertools.combinations("abcd", 2)]
     workload = Workload(domain, [*queries, {"b": Prefix()}, {"c": Prefix()}], weights=[1, 2, 1, 4, 1, 3, 9, 1])
     plan = plan_by_set(workload, 2) if bases == "by set" else select(workload, budget=pcost(1), bases=bases)
-    noise = 1 + np.random.default_rng(0).permutation(len(plan.closure)) / 3
+    noise = plan.noise_variances * (1 + np.random.default_rng(0).permutation(len(plan.closure)) / 3)
     assert require_stacks(replace(plan, noise_variances=noise, budget=pcost("1e300"))) == 6
 
 
