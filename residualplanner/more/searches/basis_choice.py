@@ -195,10 +195,11 @@ class _TangentSearch:
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
         how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
         if option == "orthogonal":
-            return _best_orthogonal(forms, tangent, **how).bound + tangent.at(forms.width / forms.size)
+            of_total = tangent.at(forms.width / forms.size)
+            return _best_orthogonal(forms, tangent, reached=loss - of_total, **how).bound + of_total
         if known >= loss * (1 - CERTIFIED / 10):
             return known
-        return max(known, tangent.best(forms.directions, **how).bound)
+        return max(known, tangent.best(forms.directions, reached=loss, **how).bound)
 
     def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_TangentSearch":
         """The same for all values, where values were merged; improved once more, as weights are then slightly other.

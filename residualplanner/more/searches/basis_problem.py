@@ -186,14 +186,14 @@ class BasisProblem:
         slope, firm = rest.T @ even, contrasts._replace(weight=weight)
         return cls(atoms, quadratic, slope, of_even, rest, unused, odd_atoms, raised, weighed, is_fixed, firm, loose)
 
-    def solve(self, start: Start, gap: float, steps: int) -> _BestBasis:
-        """Update multipliers, X and u in turn until the dual bound is close enough.
+    def solve(self, start: Start, gap: float, steps: int, reached: float) -> _BestBasis:
+        """Update multipliers, X and u in turn until the dual bound is close enough to the objective, or that reached.
 
         A step is what the multiplicative update changes in the multipliers' logarithms, and in v.  Steps are nearly
         linear in where they start, so each goes on to where, by the last ones, none would follow.
         """
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
-        best, steady = _BestBasis(math.inf, -math.inf, self.atoms, v, multipliers, multipliers), Extrapolation()
+        best, steady = _BestBasis(reached, -math.inf, self.atoms, v, multipliers, multipliers), Extrapolation()
         for _ in range(steps):
             point = self._point(multipliers, v)
             moved = v if self.is_fixed else self._best_v(point)

@@ -3,6 +3,7 @@
 Source: eqs. (24), (29) and (31).
 """
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     steps: int = 200,
     start: ResidualBasis | None = None,
     contrasts: Contrasts | None = None,
+    reached: float = math.inf,
 ) -> ResidualBasis:
     """Minimize ``p tr(V_t G G^T) + u^T V_s u`` over all residual bases of one attribute, with ``p = max ||S e_j||**2``.
 
@@ -52,6 +54,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         start: the solution of a similar problem.
         contrasts: where each of the n stands for a group of values that can be exchanged, what the queries weigh of the
             differences among these; the columns of S, u and the multipliers are then those of the groups.
+        reached: the objective of a basis at hand; where none is found that is better, only the bound has a meaning.
 
     Raises:
         SolverError: numbers are too large or too small for floating point.
@@ -70,7 +73,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     is_halved = contrasts is None and n >= _HALVED_FROM and not len(known[1]) and _is_mirrored(present, V, slope, kept)
     if not is_halved:
         whole = BasisProblem.of(present, V, slope, constant, known, absent is None, inside, np.empty((0, 0)))
-        return whole.residuals(whole.solve((multipliers, kept), gap, steps))
+        return whole.residuals(whole.solve((multipliers, kept), gap, steps, reached))
     # As in eq. (114) for pairs of values, but for their differences, which have a matrix in place of scales.
     pairs = n - n // 2
     problem = BasisProblem.of(
@@ -84,7 +87,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         _odd(present),
     )
     begin = _of_pairs(multipliers), _of_pairs(kept)
-    return _unfolded(problem.residuals(problem.solve(begin, gap, steps)), n)
+    return _unfolded(problem.residuals(problem.solve(begin, gap, steps, reached)), n)
 
 
 def _is_mirrored(*arrays: NDArray[np.float64]) -> bool:
