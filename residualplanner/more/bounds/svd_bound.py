@@ -29,7 +29,7 @@ from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.bounds.blocks import CUBE, Block, require_quick, root_trace
-from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.eigen import eigen, reflected_form
 
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
@@ -221,17 +221,8 @@ def _head_and_tail(
     root = np.sqrt(np.full(size, 1 / size) if weights is None else weights)
     if always and size > 1:
         return [np.zeros((1, 1))], root_trace(root[:, None] * kinds[0].gram(size) * root)
-    turned = [_turned(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
+    turned = [reflected_form(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
     return _arrow(turned[0]) if len(turned) == 1 else (_together(turned), 0.0)
-
-
-def _turned(matrix: NDArray[np.float64], first: FloatArray) -> NDArray[np.float64]:
-    """A symmetric matrix in orthonormal coordinates of which the first is along a unit vector without negatives."""
-    normal = first.copy()
-    normal[0] += 1.0  # Householder's reflection maps the first axis to -first
-    scale = 1 / normal[0]
-    half = matrix - np.outer(matrix @ normal, normal * scale)
-    return np.asarray(half - np.outer(normal * scale, normal @ half))
 
 
 def _together(turned: list[NDArray[np.float64]]) -> list[FloatArray]:

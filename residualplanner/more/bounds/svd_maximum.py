@@ -32,7 +32,7 @@ from residualplanner.more.bounds.svd_bound import (
     greatest_over_choices,
     require_exchangeable_values,
 )
-from residualplanner.more.searches.eigen import eigen
+from residualplanner.more.searches.eigen import eigen, reflected, reflected_form
 from residualplanner.more.searches.extrapolation import Extrapolation
 
 #: How many weights there are at most.
@@ -87,7 +87,7 @@ class _Rows:
         """The weighted Gram matrix of the rows times the roots, in coordinates of which these are the first, (n, n)."""
         if len(self.sizes) == 1:
             gram, (root,) = self.kinds[0].weighted_gram(weights, self.sizes[0]), self.roots
-            return _turned(_turned(gram * np.outer(root, root), root).T, root)
+            return reflected_form(gram * np.outer(root, root), root)
         found = weights
         for kind, root in zip(self.kinds, self.roots, strict=True):
             flat = found.reshape(len(found), -1)
@@ -101,7 +101,7 @@ class _Rows:
         """``w^T form w`` for every row w in the same coordinates, shaped as weights."""
         if len(self.sizes) == 1:
             (root,) = self.roots
-            return self.kinds[0].row_forms(_turned(_turned(form, root).T, root) * np.outer(root, root))
+            return self.kinds[0].row_forms(reflected_form(form, root) * np.outer(root, root))
         half = len(self.sizes)
         pairs = form.reshape(self.sizes * 2).transpose([axis for i in range(half) for axis in (i, half + i)])
         found: FloatArray = pairs.reshape([size * size for size in self.sizes])
@@ -246,20 +246,12 @@ def _groups(
     return groups
 
 
-def _turned(rows: NDArray[np.float64], root: FloatArray) -> NDArray[np.float64]:
-    """Rows (m, n) in orthonormal coordinates of which the first is along a unit vector (n,), negated; in O(m n)."""
-    normal = root.copy()
-    normal[0] += 1  # Householder's reflection
-    turned: NDArray[np.float64] = rows - np.outer(rows @ normal / normal[0], normal)
-    return turned
-
-
 def _squares(kind: Kind, root: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """For runs of rows of a kind: which they are, and the products of all pairs of entries of each, (q, n * n).
 
     Entries are those of the rows times the ``root`` (n,), in coordinates of which it is the first.
     """
-    rows = _turned(kind.matrix(len(root)) * root, root)
+    rows = reflected(kind.matrix(len(root)) * root, root)
     step = max(1, _PAIRS // len(root) ** 2)
     for start in range(0, len(rows), step):
         part = rows[start : start + step]

@@ -29,23 +29,24 @@ def eigen(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
     raise SolverError("the search for a basis left floating point; ask for bases='orthogonal', or scale the weights")
 
 
-def _mirror(size: int) -> FloatArray:
-    """The normal w of the reflection ``I - w w' / w[0]`` (Householder's) that maps the first axis to ``-1/sqrt(n)``."""
-    w = np.full(size, 1 / np.sqrt(size))
-    w[0] += 1
-    return w
-
-
 def zero_sum_basis(size: int) -> NDArray[np.float64]:
     """Orthonormal columns that each sum to zero, (size, size - 1)."""
-    w = _mirror(size)
-    reflection = np.eye(size) - np.outer(w, w) / w[0]
-    columns: NDArray[np.float64] = reflection[:, 1:]
-    return columns
+    return reflected(np.eye(size))[:, 1:]
 
 
-def reflected(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows of ``array`` (q, n) in coordinates of which the first is along a row of ones, negated; in O(q n)."""
-    w = _mirror(array.shape[1])
-    turned: NDArray[np.float64] = array - np.outer(array @ w / w[0], w)
+def reflected(rows: NDArray[np.float64], first: FloatArray | None = None) -> NDArray[np.float64]:
+    """Rows (q, n) in orthonormal coordinates of which the first is along a unit vector (n,), negated; in O(q n).
+
+    The unit vector has no entry below 0; it is along a row of ones when omitted.
+    """
+    n = rows.shape[1]
+    # Householder's reflection I - w w' / w[0] maps the first axis to the unit vector, negated.
+    w = np.full(n, 1 / np.sqrt(n)) if first is None else first.copy()
+    w[0] += 1
+    turned: NDArray[np.float64] = rows - np.outer(rows @ w / w[0], w)
     return turned
+
+
+def reflected_form(form: NDArray[np.float64], first: FloatArray) -> NDArray[np.float64]:
+    """A symmetric matrix (n, n) in these coordinates."""
+    return reflected(reflected(form, first).T, first)
