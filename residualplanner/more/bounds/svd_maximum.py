@@ -161,26 +161,20 @@ class _WeightSearch:
         """Search for some seconds, and return the greatest bound seen."""
         require_quick(_FEWEST * self.step_seconds, seconds)
         count = np.concatenate([np.full(math.prod(group.shape), group.count) for group in self.groups])
-        logs, steady = np.zeros(len(count)), Extrapolation()
-        highest, least, best = 0.0, math.inf, (logs, logs)
+        logs, steady, most = np.zeros(len(count)), Extrapolation(), math.inf
         for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
             weights = np.exp(np.maximum(logs - logs.max(), -_APART))
             weights /= float(count @ weights)
             value, ratios = self._at(weights)
+            # A weight that goes to 0 has a step that does not: it must count less than by its root.
+            step, scale = _EXPONENT * np.log(np.clip(ratios, 0.05, 20)), (count * weights) ** 0.75
+            logs, step = steady.climb(value, np.log(weights), step, scale)
             # The root is concave and of degree 1/2: no weights have more than this.
-            least = min(least, value * float(ratios.max()))
-            if value > highest:
-                highest, best = value, (weights, ratios)
-            else:  # an extrapolation that went too far
-                weights, ratios = best
-                steady = Extrapolation()
-            if least <= highest * (1 + _GAP):
+            most = min(most, value * float(ratios.max()))
+            if most <= steady.highest * (1 + _GAP):
                 break
-            logs = np.log(weights)
-            step = _EXPONENT * np.log(np.clip(ratios, 0.05, 20))
-            # A weight of its own that goes to 0 has a step that does not: it must count less than by its root.
-            logs = logs + np.clip(steady.step(logs, step, (count * weights) ** 0.75), -_FARTHEST, _FARTHEST)
-        return highest * highest
+            logs = logs + np.clip(step, -_FARTHEST, _FARTHEST)
+        return steady.highest * steady.highest
 
     def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:
         """The root of the bound for weights (w,), and for each the ratio of its cell's variance to the weighted mean.

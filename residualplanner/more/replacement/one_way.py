@@ -146,19 +146,20 @@ class _Search:
         """
         k, rows = len(self.first), int(self.count.sum())
         weights = np.concatenate([np.full(k, 1 / k), np.full(rows, 1 / max(rows, 1))])
-        best, bound, steady = (math.inf, np.empty((0, 0)), np.empty(0)), 0.0, Extrapolation()
+        best, steady = (math.inf, np.empty((0, 0)), np.empty(0)), Extrapolation()
         exponent = _EXPONENT_OF_BOTH if rows else _EXPONENT
         for _ in range(_STEPS):
             weights[:k] /= weights[:k].sum()
             weights[k:] /= max(weights[k:].sum(), 1e-300)
             S, objective, certain, ratios = self._evaluated(weights)
-            bound = max(bound, certain * certain)
+            step = exponent * np.log(np.clip(ratios, 0.05, 20.0))
+            # A weight that goes to 0 has a step that does not: it must count less than by its root.
+            logs, step = steady.climb(certain, np.log(weights), step, weights**0.75)
             if objective < best[0]:
                 best = objective, S, self._degrees(weights[:k])
+            bound = steady.highest**2
             if best[0] <= bound * (1 + _GAP):
                 break
-            logs, step = np.log(weights), exponent * np.log(np.clip(ratios, 0.05, 20.0))
-            step = steady.step(logs, step, np.sqrt(weights))
             weights = np.exp(logs + np.clip(step, -_FARTHEST, _FARTHEST))
             for part in (weights[:k], weights[k:]):
                 np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)

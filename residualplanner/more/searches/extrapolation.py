@@ -17,6 +17,22 @@ class Extrapolation:
     def __init__(self) -> None:
         self._past: list[FloatArray] = []
         self._left = math.inf
+        self.highest = -math.inf  # of the values that `climb` was told
+        self._best: tuple[FloatArray, FloatArray, FloatArray]
+
+    def climb(
+        self, value: float, point: FloatArray, step: FloatArray, scale: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where to go on from, and what to take for a step, where steps from points are to raise their ``value``.
+
+        An extrapolation that went too far is begun anew, from the point of the highest value so far.
+        """
+        if value > self.highest:
+            self.highest, self._best = value, (point, step, scale)
+        else:
+            self._past, self._left = [], math.inf
+        point, step, scale = self._best
+        return point, self.step(point, step, scale)
 
     def step(self, point: FloatArray, step: FloatArray, scale: FloatArray) -> FloatArray:
         """What to take for a step (m,) from a point (m,), whose coordinates count by their ``scale`` (m,)."""
