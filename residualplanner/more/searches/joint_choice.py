@@ -31,6 +31,7 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes
 from residualplanner.more.searches.basis_choice import basis_in_integers, choose_bases, orthogonal_start
 from residualplanner.more.searches.basis_problem import ResidualBasis
+from residualplanner.more.searches.extrapolation import Extrapolation
 from residualplanner.more.searches.optimal import Tangent
 from residualplanner.more.searches.tree_grams import grams_for_maximum
 
@@ -38,10 +39,8 @@ from residualplanner.more.searches.tree_grams import grams_for_maximum
 _WEIGHTS = 300_000
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 5e-5
-#: The power of the update: at first, and its limits; what it is multiplied by after a round that lowered the level, as
-#: where cells take turns, and after one that did not.
-_EXPONENT, _LEAST_EXPONENT, _MOST_EXPONENT = 1.0, 0.25, 4.0
-_DAMPING, _RECOVERY = 0.7, 1.1
+#: The power of the update; how far a logarithm moves in a round; and below what no weight falls, of all.
+_EXPONENT, _FARTHEST, _LEAST_WEIGHT = 1.5, 5.0, 1e-30
 #: How much the variance factors of any row may rise because the basis is rounded, relative to the kind's largest;
 #: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
@@ -238,8 +237,12 @@ class _JointSearch:
         ]
 
     def run(self) -> None:
-        """Search; keep the bases of the least maximum seen."""
-        best, least, before, exponent = self.found, np.inf, 0.0, _EXPONENT
+        """Search; keep the bases of the least maximum seen.
+
+        Weights go on to where, by the last rounds, none would change: bases follow them, as they do not follow at once.
+        """
+        best, least, steady = self.found, np.inf, Extrapolation()
+        ends = np.cumsum([weights.size for weights in self.weights])[:-1]
         values = max(len(forms.width) for forms in self.forms)
         for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
             total = sum(float(weights.sum()) for weights in self.weights)
@@ -255,12 +258,12 @@ class _JointSearch:
                 best, least = list(self.found), largest
             if largest <= level * (1 + _ENOUGH):
                 break
-            # The first levels are too high, as bases do not follow at once: only the last one is a measure.
-            exponent *= _DAMPING if level < before * (1 - 1e-9) else _RECOVERY
-            exponent, before = min(max(exponent, _LEAST_EXPONENT), _MOST_EXPONENT), level
-            self.weights = [
-                weights * (each / level) ** exponent for weights, each in zip(self.weights, variances, strict=True)
-            ]
+            every, ratios = (np.concatenate([np.ravel(part) for part in parts]) for parts in (self.weights, variances))
+            step = _EXPONENT * np.log(np.clip(ratios / level, 0.05, 20.0))
+            logs = np.log(np.maximum(every, _LEAST_WEIGHT))
+            logs += np.clip(steady.step(logs, step, np.sqrt(every)), -_FARTHEST, _FARTHEST)
+            parts = zip(np.split(np.exp(logs), ends), self.weights, strict=True)
+            self.weights = [part.reshape(weights.shape) for part, weights in parts]
             self.found = self._improved(self._tangents(noise))
             self.factors = self._factors()
         self.found = best
