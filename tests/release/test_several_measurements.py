@@ -62,14 +62,6 @@ def forged_folder(folder, **plans):
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_a_tuple_is_as_good_as_a_list_and_one_measurement_is_itself():
-    for query, table in both().items():
-        assert (rp.reconstruct(tuple(MEASURED))[query].estimate == table.estimate).all()
-    alone, again = rp.reconstruct([MEASURED[0]]), rp.reconstruct(MEASURED[0])
-    assert alone.measurement is MEASURED[0]
-    assert (alone["age"].estimate == again["age"].estimate).all()
-
-
 def test_the_folder_has_the_plan_of_each_measurement_and_states_its_noise(folder):
     saved, manifest, release = rp.load_tables(folder), json.loads((folder / "manifest.json").read_text()), both()
     for query, table in release.items():
@@ -179,12 +171,6 @@ def test_plans_that_are_not_those_of_the_measurements_are_refused_though_hashes_
     forged_folder(folder, **forged)
     with pytest.raises(rp.errors.FileFormatError, match=r"manifest\.json: what it says of the noise is not true"):
         rp.load_tables(folder)
-
-
-@pytest.mark.parametrize("file_format", ["parquet"], indirect=True)
-def test_hashes_that_a_forger_computes_anew_are_those_that_were_there(folder):
-    forged_folder(folder, release=both().plan, measured_1=PILOT, measured_2=SURVEY)
-    assert len(rp.load_tables(folder)) == 6
 
 
 @pytest.mark.parametrize("file_format", ["parts"], indirect=True)

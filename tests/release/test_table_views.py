@@ -178,10 +178,6 @@ def test_pictures_are_shown_and_saved(tmp_path):
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".pdf", ".png", ".svg"]
 
 
-def test_tab_completion_offers_the_documented_names_alone():
-    assert dir(rp) == sorted(rp.__all__)
-
-
 def test_what_is_made_of_a_release_is_a_table_in_a_notebook():
     plan = rp.select(rp.marginals(rp.Domain({"a": ["<b>", "c"], "d": 2}), up_to=2), budget=rp.zcdp(1))
     measurement = rp.measure(plan, np.zeros((30, 2), int), ledger=rp.Ledger.unlimited("a test"))

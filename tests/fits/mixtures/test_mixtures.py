@@ -11,10 +11,8 @@ import residualplanner as rp
 from residualplanner.fits.mixtures import controlling
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
-from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, raked
+from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
 from residualplanner.fits.mixtures.records import correct_margins
-from residualplanner.fits.nonnegative.facts import Fact
-from residualplanner.fits.nonnegative.fitted_mixture import supports
 
 # The loss, beside definitions written out and finite differences.
 
@@ -92,23 +90,6 @@ def test_the_slope_is_that_of_finite_differences(sets):
         down, *_ = loss.evaluate(probabilities - step * kept, weights - step * other)
         expected = (slope * kept).sum() + (slope_of_weights * other).sum()
         assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.slow
-def test_noise_gives_slopes_the_variances_that_are_stated():
-    views, matrices = views_and_matrices()
-    views[0], matrices[0] = View(0, np.eye(3)), np.eye(3)
-    probabilities, weights = mixture_arrays(4)
-    rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
-    for _ in range(1500):
-        tables = []
-        for members in sets:
-            truth = 100 * table_of(probabilities, weights, matrices, members)
-            tables.append(Measured(members, truth + 2 * rng.normal(size=truth.shape), 1 / 4, truth.size))
-        loss = loss_of(OneHot(SMALL), views, tables, 100.0)
-        slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1])
-    stated = loss.slope_variances(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
-    np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.2)
 
 
 # Fits.
@@ -210,48 +191,6 @@ def test_an_ensemble_is_the_mean_of_its_members_the_same_for_the_same_seed_and_n
     arrays = ((each.probabilities.astype(loss.dtype), each.weights.astype(loss.dtype)) for each in (one, further))
     before, after = (loss.evaluate(*each)[0] for each in arrays)
     assert after < 0.7 * before
-
-
-def test_raking_gives_the_tables_and_keeps_what_attributes_say_of_one_another():
-    """Raking leaves all odds ratios of two attributes as they are where each is raked by itself."""
-    one = mixture_of(OneHot((2, 2)), np.array([0.5, 0.5]), np.array([[0.9, 0.3], [0.1, 0.7], [0.2, 0.6], [0.8, 0.4]]))
-    known = {0: np.array([0.25, 0.75]), 1: np.array([0.6, 0.4])}
-    found = raked(one, known)
-    for attribute, table in known.items():
-        np.testing.assert_allclose(found.table((attribute,)), table, atol=1e-10)
-    odds = [table[0, 0] * table[1, 1] / table[0, 1] / table[1, 0] for table in (one.table((0, 1)), found.table((0, 1)))]
-    assert odds[0] == pytest.approx(odds[1], rel=1e-9)
-
-
-def test_what_the_values_of_a_class_combine_to_is_possible_and_every_possible_cell_is_in_some_class():
-    possible = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
-    even = [np.full(size, 1 / size) for size in SIZES]
-    found = supports(BLOCKS, even, [Fact("", "", (0, 1), possible)], 60, np.random.default_rng(0))
-    reached = np.zeros((4, 3), dtype=bool)
-    for values in found.T:
-        cells = np.outer(values[:4], values[4:7])
-        assert not (cells & (possible == 0)).any()
-        reached |= cells
-    assert (reached == (possible > 0)).all()
-    assert found[7:].all()
-
-
-def test_tables_of_a_mixture_agree_with_one_another_whatever_values_are_called():
-    mixture, order = truth(), np.array([2, 0, 3, 1])
-    table = mixture.table((2, 0, 1))
-    np.testing.assert_allclose(table.sum(axis=(0, 2)), mixture.table((0,)), atol=1e-15)
-    np.testing.assert_allclose(table.transpose(1, 2, 0), mixture.table((0, 1, 2)), atol=1e-15)
-    same = mixture_of(BLOCKS, mixture.weights, mixture.probabilities[[*order, *range(4, 12)]])
-    np.testing.assert_array_equal(same.table((0, 1)), mixture.table((0, 1))[order])
-
-
-@pytest.mark.parametrize("table", [[5.0, -30.0, 2.0], [0.0, 0.0], [-4.0, -1.0], [7.0]])
-def test_noisy_counts_become_positive_probabilities_and_known_ones_their_own(table):
-    found = denoised(np.array(table), 3.0)
-    assert (found > 0).all()
-    assert found.sum() == pytest.approx(1)
-    for known in ([7.0, 0.0, 0.0], [0.0, 7.0], [3.0, 4.0]):  # that of one value makes the bisection look at 0 first
-        np.testing.assert_allclose(denoised(np.array(known), 0.0) * sum(known), known, atol=1e-7)
 
 
 @pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])

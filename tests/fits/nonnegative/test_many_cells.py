@@ -6,7 +6,7 @@ import pytest
 import residualplanner as rp
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
-from residualplanner.fits.nonnegative.ascent import LimitedMemory, PotentialAscent
+from residualplanner.fits.nonnegative.ascent import PotentialAscent
 from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
 from residualplanner.fits.nonnegative.potentials import facets_of
 from residualplanner.fits.nonnegative.problem import covering, records_for
@@ -51,24 +51,6 @@ def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
     assert multipliers.min() >= 0
     assert cells.min() >= -1e-5
     assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))
-
-
-def test_directions_are_those_of_the_formula_with_explicit_matrices():
-    chance = np.random.default_rng(0)
-    root = chance.normal(size=(6, 6))
-    curvature, diagonal, gradient = root @ root.T, chance.random(6) + 1, chance.normal(size=6)
-    memory, steps = LimitedMemory(), chance.normal(size=(7, 6))
-    assert memory.direction(gradient, diagonal) == pytest.approx(gradient / diagonal)
-    for step in steps:
-        memory.keep(step, curvature @ step)
-        memory.keep(step, -curvature @ step)  # not concave: rounding, and not kept
-    last = curvature @ steps[-1]
-    inverse = np.diag(1 / diagonal) * (steps[-1] @ last) / (last @ (last / diagonal))
-    for step in steps[-5:]:
-        lowered = curvature @ step
-        part = np.eye(6) - np.outer(step, lowered) / (step @ lowered)
-        inverse = part @ inverse @ part.T + np.outer(step, step) / (step @ lowered)
-    assert memory.direction(gradient, diagonal) == pytest.approx(inverse @ gradient)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

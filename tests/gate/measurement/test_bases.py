@@ -19,7 +19,6 @@ from inner_parts import (
     exact_noise,
     fits_int64_path,
     gamma2_ratio,
-    gaussian_mechanism,
     groups_of_plan,
     measured_cost,
     noisy_answers,
@@ -250,17 +249,3 @@ def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise, pla
     assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / repeats)
     off_diagonal = (white.T @ white / repeats)[~np.eye(white.shape[1], dtype=bool)]
     assert np.abs(off_diagonal).max() < 6.5 / math.sqrt(repeats)
-
-
-@given(plan=every_plan, records=st.integers(0, 20))
-@settings(max_examples=100)
-def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(plan, records):
-    _, data = data_of(plan, records)
-    groups = groups_of_plan(plan)
-    others = [tuple(i for i in range(data.ndim) if i not in members) for members in plan.closure]
-    counts = [np.array([data.sum(axis=others[number]) for number in members]) for members in groups.members]
-    zero = np.zeros(len(plan.closure))
-    values = gaussian_mechanism(np.random.default_rng(1), counts, groups, zero)
-    rows = [rows for rows, _ in base_mechanisms(plan)]
-    expected = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    np.testing.assert_allclose(values, expected, atol=1e-9)

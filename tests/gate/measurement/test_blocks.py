@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from forms_of_records import Unread, opened
+from forms_of_records import Unread
 from inner_parts import (
     AnswerLayout,
     AnswersOnDisk,
     Residuals,
     blocks,
-    blocks_held,
     blocks_within,
-    count_tables,
     counts_and_answers_bytes,
     groups_of_plan,
     parents,
@@ -70,17 +68,6 @@ def fits(groups, family, memory):
     except rp.errors.ResourceError:
         return False
     return True
-
-
-def test_the_counts_of_blocks_are_those_of_all_sets_at_once():
-    source = opened(RECORDS, DOMAIN)
-    whole = count_tables(source, PLAN.closure, GROUPS, FAMILY)
-    found = blocks_within(GROUPS, FAMILY, LITTLE)
-    assert len(found) > 2
-    for block in found:
-        tables = count_tables(source, PLAN.closure, block.groups, FAMILY)
-        for table, number, rows in zip(tables, block.numbers, block.rows, strict=True):
-            assert np.array_equal(table, whole[number][rows])
 
 
 def test_progress_counts_each_table_once_and_all_blocks_are_one_charge(tmp_path):
@@ -144,12 +131,6 @@ def test_room_that_is_none_is_refused_before_the_charge_and_before_records_are_l
     with pytest.raises(rp.errors.ResourceError, match=message):
         measure(PLAN, Unread(), ledger=ledger, **options)
     assert ledger.spent == 0
-
-
-def test_what_holds_all_at_once_has_one_block():
-    (block,) = blocks_held(GROUPS, FAMILY, 10**9)
-    assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
-    assert measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals.divisors is None
 
 
 def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():

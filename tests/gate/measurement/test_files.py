@@ -345,19 +345,6 @@ def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(tmp_p
 
 
 @pytest.mark.slow
-def test_a_cost_of_thousands_of_digits_is_written_and_read(tmp_path):
-    """Denominators multiply: sizes that are different primes have no common one."""
-    primes = [p for p in range(1000, 12_000) if all(p % q for q in range(2, 110))]
-    domain = Domain({f"a{number}": p for number, p in enumerate(primes)})
-    plan = select(marginals(domain, order=1), budget=zcdp(0.5))
-    saved = measure(plan, np.zeros((1, len(primes)), dtype=np.int64))
-    assert math.log10(saved.noise.pcost.denominator) > 4300
-    saved.save(tmp_path / "file")
-    assert load_measurement(tmp_path / "file").noise == saved.noise
-    assert "rho = 0x" in saved.noise.guarantee
-
-
-@pytest.mark.slow
 def test_any_field_of_the_header_replaced_is_refused_in_our_own_words(path):
     header, members = read(path)
     for place, old in changes(header):

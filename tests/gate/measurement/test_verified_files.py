@@ -3,9 +3,7 @@
 import hashlib
 import json
 import os
-import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,19 +111,6 @@ def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, 
     before = len(hashed)
     map_measurement(file)
     assert len(hashed) > before + 1
-
-
-def test_a_large_file_that_was_only_just_written_is_waited_for(path, time_step):
-    waited = []
-    time_step(2 * 10**9, time=SimpleNamespace(sleep=waited.append, time_ns=time.time_ns))
-    os.utime(path)
-    rp.load_measurement(path, mapped=True)
-    assert not waited
-    time_step(2 * 10**9, _WORTH_WAITING_FOR=1)
-    rp.load_measurement(path, mapped=True)
-    assert 0 < waited[0] <= 2
-    rp.load_measurement(path)
-    assert len(waited) == 1
 
 
 @pytest.mark.parametrize("field", ["device", "inode", "size", "modified_ns", "changed_ns"])

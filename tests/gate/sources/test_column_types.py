@@ -145,13 +145,6 @@ def test_a_nan_of_any_type_beside_text_is_missing(nothing):
     assert counted(frame.astype("category"), attribute) == [2, 1, 2]
 
 
-@pytest.mark.parametrize("other", [complex("nan"), b"F", 1, True, "\ud800", ["F"]], ids=ascii)
-def test_anything_else_beside_text_is_unknown(other):
-    frame = pd.DataFrame({"a": pd.Series(["F", other, None], dtype=object)})
-    attribute = Attribute("a", labels=["F", "?", "-"], unknown="?", missing="-")
-    assert counted(frame, attribute) == [1, 1, 1]
-
-
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 def test_arrow_text_that_is_not_valid_utf_8_is_unknown(kind, tmp_path):
     binary = pa.array([b"F", b"\xff", None, b"x\xc3"], pa.binary() if kind == pa.string() else pa.large_binary())

@@ -81,12 +81,6 @@ def test_files_may_differ_in_the_order_and_the_types_of_their_columns(tmp_path):
     assert counts(tmp_path, Domain({"b": ["x", "y"], "a": 2}), (0, 1)) == [[0, 2], [1, 0]]
 
 
-def test_a_domain_without_attributes_counts_the_records_of_all_files(tmp_path):
-    write(tmp_path, ("k=1", {"a": [0, 1]}), ("k=2", {"a": [1]}))
-    assert counts(tmp_path, Domain({}), ()) == 3
-    assert counts(tmp_path, Domain({"k": [1, 2]})) == [2, 1]
-
-
 def test_hidden_names_are_passed_over(tmp_path):
     write(tmp_path, ("", {"a": [0]}), (".hidden", {"a": [1]}), ("_temporary", {"a": [1]}))
     for name in ("_SUCCESS", "._SUCCESS.crc", "_metadata"):

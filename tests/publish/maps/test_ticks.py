@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from residualplanner.publish import pictures
@@ -53,16 +52,3 @@ def test_labels_of_intervals_stand_apart(power, name):
         shown = pictures.plots.ShownTable(("area",), 3, labels, numbers, errors, 0.95, "US dollars a year")
         with pictures.drawing.drawing():
             require_apart(pictures.plots.draw_intervals(shown, labels=("95%", "all at once")))
-
-
-@pytest.mark.parametrize("power", [7])
-def test_labels_of_logarithmic_axes_stand_apart(power):
-    margins = np.array([1.0, 2.0]) * 10.0**power
-    with pictures.drawing.drawing():
-        for factor in (30, 1e7):
-            require_apart(
-                pictures.plots.draw_targets(["a", "b"], margins, np.array([3 * factor, 1]) * 10.0**power, [True, False])
-            )
-            std_errs = np.array([1, 5, factor**0.5]) * 10.0**power
-            frame = pd.DataFrame({"order": [1, 2, 1], "cells": [2, 30, 1 + factor], "std_err": std_errs})
-            require_apart(pictures.plots.fairness_figure({str(number): frame for number in range(3)}), fewest=0)

@@ -1,6 +1,5 @@
 """The page in a real browser: sorting, searching, turning pages, keyboard, print, no network, no errors."""
 
-import itertools
 import shutil
 from contextlib import contextmanager
 
@@ -135,45 +134,6 @@ def test_pages_turn_and_end(page):
     assert page.locator("#next").is_disabled()
     page.locator("#first").click()
     assert names(page)[0] == "(total)"
-
-
-def test_a_key_figure_stands_on_one_line(page):
-    lines = """all => all.map(x => {
-        x.textContent = "± 1,135,659.0";
-        const range = document.createRange();
-        range.selectNodeContents(x);
-        return range.getClientRects().length;
-    })"""
-    for width, media in itertools.product([1100, 720], ["print", "screen"]):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(media=media)
-        assert set(page.eval_on_selector_all(".facts strong", lines)) == {1}, (width, media)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, media)
-
-
-@pytest.mark.parametrize("media", ["print", "screen"])
-def test_a_statement_of_privacy_stands_on_one_line(page, media):
-    page.emulate_media(media=media)
-    page.evaluate(
-        """() => {
-        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-        window.statements = [];
-        while (walker.nextNode())
-            for (const match of walker.currentNode.data.matchAll(/[a-z0-9.]+-zCDP|rho = [0-9.]+|delta = [0-9.e-]+/g)) {
-                const range = document.createRange();
-                range.setStart(walker.currentNode, match.index);
-                range.setEnd(walker.currentNode, match.index + match[0].length);
-                window.statements.push(range);
-            }
-        }"""
-    )
-    lines = "range => new Set([...range.getClientRects()].map(box => box.top)).size"
-    broken = f"() => {{ const lines = {lines}; return window.statements.map(r => [r.toString(), lines(r)]); }}"
-    for width in range(360, 1100, 111):
-        page.set_viewport_size({"width": width, "height": 900})
-        statements = page.evaluate(broken)
-        assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}
-        assert [text for text, lines in statements if lines > 1] == [], width
 
 
 def test_in_print_headings_stay_with_their_figures_and_are_repeated_on_each_page(page):

@@ -91,13 +91,6 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
     assert rp.publish.choropleth(release[some], shapes(CODES)).title == "estimate by town"
 
 
-def test_plain_labels_are_codes_too():
-    release = released(["town"])
-    data = drawn(release, shapes(CODES))["map-1-estimate"]
-    assert data["level"].unique().tolist() == ["town"]
-    assert data["name"].tolist() == [f"Town {code}" for code in CODES]
-
-
 @pytest.mark.parametrize(
     ("maps", "error", "message"),
     [

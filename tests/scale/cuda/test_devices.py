@@ -4,7 +4,6 @@ The device is the second one of array-api-strict, which raises where arrays of t
 """
 
 import gc
-import itertools
 import math
 import sys
 import weakref
@@ -21,7 +20,6 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
-from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
 from inner_parts import HOST, Device, cuda_device, device_of
@@ -60,29 +58,6 @@ def test_tables_of_any_plan_and_any_answers_are_those_of_numpy(plan, answers, de
         largest = float(expected.std_err.max())
         np.testing.assert_allclose(table.estimate, expected.estimate, rtol=0, atol=TOLERANCE * largest)
     assert worst_difference(gpu_cases.estimates_of(host), gpu_cases.estimates_of(found)) <= TOLERANCE
-
-
-def test_the_cases_have_integers_of_both_widths_floats_and_several_bases_by_set():
-    residuals = [measurement.residuals for measurement in CASES.values()]
-    assert {each.divisors is None for each in residuals} == {False, True}
-    wide = [each for each in residuals if each.wide]
-    assert any(len(each.wide) < len(each.groups.members) for each in wide)
-    assert any(measurement.plan.strategy.varying.any() for measurement in CASES.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_on_the_way_is_found(fault):
-    runs = itertools.product(CASES, DEVICES.values())
-    assert any(is_found(FAULTS[fault], finding(FAULTS[fault], *run)) for run in runs)
-
-
-def test_the_sound_path_is_not_taken_for_a_fault():
-    sound = Fault()
-    for case in CASES:
-        found = finding(sound, case, SENDING)
-        assert not found.error
-        assert not is_found(sound, found)
 
 
 # Where arrays are.

@@ -5,20 +5,16 @@ import pickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
 from inner_parts import (
     PIECE_CELLS,
-    PROBLEMS,
     CountingTask,
     PartitionRow,
     Work,
     add_packed,
-    error_of_problems,
     finished,
     packed,
     rows_of_batches,
@@ -30,7 +26,6 @@ from inner_parts import (
 from residualplanner import Bins, Domain
 
 few = settings(derandomize=True, deadline=None, max_examples=30)
-TOTAL = np.empty((1, 0), dtype=int)
 TYPES = {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float32()}
 COUNTS = st.lists(st.sampled_from([0, 0, 0, 1, 255, 256, 2**16, 2**32, 2**62]), max_size=40)
 
@@ -91,36 +86,6 @@ def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
     for task in tasks:
         cells = sum(sizes[group] * (some.stop - some.start) for group, some in task)
         assert cells <= limit or [some.stop - some.start for _, some in task] == [1]
-
-
-def test_a_worker_with_another_version_is_refused():
-    work = Work(Domain({"a": 2}), (CountingTask(0, (TOTAL,)), CountingTask(1, (TOTAL,))), version="0.0.0")
-    rows = [*rows_of_pandas(work, pd.DataFrame({"a": [0, 1]}))]
-    assert [(row.task, row.piece) for row in rows] == [(0, PROBLEMS), (1, PROBLEMS)]
-    with pytest.raises(rp.errors.DataError, match="workers have another version of residualplanner; install"):
-        raise error_of_problems(work.domain, rows[0].content)
-
-
-def test_a_worker_that_cannot_read_its_partition_says_that_and_no_more():
-    def failing():
-        yield pa.RecordBatch.from_pydict({"a": [0, 1]})
-        raise RuntimeError("canary")
-
-    work = work_of([TOTAL], Domain({"a": 2}))
-    (row,) = rows_of_batches(work, failing())
-    assert row.piece == PROBLEMS
-    outcome = error_of_problems(work.domain, row.content)
-    assert "could not be read as a table" in str(outcome)
-    assert "canary" not in str(outcome)
-
-
-def test_where_a_partition_has_problems_nothing_is_made_of_the_tables():
-    domain = Domain({"a": 2})
-    work, called = work_of([TOTAL], domain), []
-    good, bad = (rows_of_pandas(work, pd.DataFrame({"a": column})) for column in ([0, 1], [0, 9]))
-    (row,) = finished(work, lambda *arguments: called.append(arguments), [*good, *bad, *good])
-    assert (row.piece, called) == (PROBLEMS, [])
-    assert "column 'a' has values outside its schema" in str(error_of_problems(domain, row.content))
 
 
 @given(numbers=st.lists(st.floats(0, 20, width=32), min_size=1, max_size=50))

@@ -44,15 +44,6 @@ def test_the_file_holds_every_table(folder, plans, run):
             assert (saved[f"{measure}:{name}"] == errors[measure]).all()
 
 
-def test_a_table_that_one_plan_does_not_answer_has_no_margin_there(folder, run):
-    domain = rp.Domain({"age": 5, "sex": 2})
-    for name, queries in (("one", [("age",)]), ("two", [("age",), ("sex",)])):
-        rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.5")).save(folder / f"{name}.plan")
-    result = run("compare", "one.plan", "two.plan", status=0)
-    (line,) = [line for line in result.output.splitlines() if line.split()[:1] == ["sex"]]
-    assert line.split()[2] == "–"
-
-
 def test_what_cannot_be_compared_is_refused_in_one_line(folder, plans, run):
     rp.select(rp.marginals(rp.Domain({"other": 3}), up_to=1), budget=rp.zcdp(1)).save(folder / "other.plan")
     for arguments, words in (

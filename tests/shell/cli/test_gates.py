@@ -187,11 +187,3 @@ def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, comma
     assert "Nothing was written" not in failed.stderr
     run(*command, "--store", "s", status=0)
     assert len(entries()) == 1
-
-
-def test_records_that_do_not_fit_cost_nothing_and_leave_no_release(run, folder, command):
-    (folder / "records.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
-    failed = run(*command, "--store", "s")
-    assert (failed.exit_code, "Nothing was charged to the ledger." in failed.stderr) == (2, True)
-    assert "What was drawn" not in failed.stderr
-    assert entries() == ()

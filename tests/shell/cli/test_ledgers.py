@@ -74,14 +74,6 @@ def test_a_ledger_is_shown_with_its_entries(run, spec, records, ledger):
     assert "Spent       0.5-zCDP (pcost 1); 0.5-zCDP (pcost 1) is left" in told
 
 
-def test_what_is_shown_is_never_on_the_safe_looking_side(run, folder):
-    made = Ledger.create(folder / "l", budget=pcost(1), data_set="d")
-    made.charge(Fraction(2, 3), "0" * 64, neighbors="add-remove")
-    assert "Spent       pcost 0.666667; pcost 0.333333 is left" in run("ledger", "l").stdout
-    made.charge(Fraction(1, 3) - Fraction(1, 10**12), "0" * 64, neighbors="add-remove")
-    assert "Spent       pcost 1; pcost 0 is left" in run("ledger", "l").stdout
-
-
 def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
     run("release", spec, records, "-o", "out", "--ledger", "l")
     ledger.write_bytes(ledger.read_bytes() + b'{"cost":"1')
