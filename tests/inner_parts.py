@@ -130,12 +130,9 @@ from residualplanner.scale.stored.release import (
     CLOSED,
     MANIFEST,
     RELEASE,
-    Outcome,
-    Receipt,
     answer_name,
     claim_name,
     opened_release,
-    receipt_of_bytes,
 )
 from residualplanner.scale.stored.tasks import TASK_CELLS, tasks_of_noise, tasks_within
 from residualplanner.scale.workers import ProcessWorkers, Room

@@ -80,15 +80,6 @@ def test_tables_of_some_areas_have_the_same_columns():
     assert table.at(county="Baldwin County, Alabama", sex="F") == table.at(county="01003", sex="F")
 
 
-def test_another_attribute_may_not_have_the_name_of_such_a_column():
-    domain = rp.Domain({"county": COUNTIES, "county_level": 2})
-    release = any_release(
-        rp.select(rp.Workload(domain, [{"county": COUNTIES, "county_level": rp.Identity()}]), budget=rp.pcost(1))
-    )
-    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'county_level' has the name of a column"):
-        release[{"county": COUNTIES, "county_level": rp.Identity()}].to_frame()
-
-
 @pytest.mark.parametrize("name", ["01003", "Baldwin County", "Baldwin County, Alabama"])
 def test_a_cell_is_found_by_code_or_by_name(release, name):
     table = release[{"county": COUNTIES}]

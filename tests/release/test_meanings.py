@@ -5,7 +5,6 @@ import json
 from urllib.parse import unquote
 
 import openpyxl
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -105,16 +104,6 @@ def test_workbooks_say_what_is_said_about_the_attributes_of_their_table(tmp_path
     assert ("income", "dollars", "a <b>") in rows
     assert not [row for row in rows if row[0] == "sex"]
     assert any(RELEASE.noise.omission in str(row[1]) for row in rows)
-
-
-def test_parts_say_what_labels_mean(tmp_path):
-    RELEASE.save(tmp_path / "release", format="parts")
-    labels = pq.read_table(tmp_path / "release" / "labels.parquet").to_pandas()
-    chosen = labels[(labels["attribute"] == "sex")]
-    assert chosen["label"].tolist() == ["1", "2", "≤ 1", "≤ 2"]
-    assert chosen["meaning"].tolist() == ["female", "male", "≤ female", "≤ male"]
-    assert (labels["label"] == labels["meaning"])[labels["attribute"] == "income"].all()
-    assert rp.load_tables(tmp_path / "release")["sex"].to_frame()["sex_meaning"].tolist() == ["female", "male"]
 
 
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():

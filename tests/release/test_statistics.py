@@ -1,7 +1,6 @@
 """Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
 
 import json
-from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
@@ -75,18 +74,6 @@ def test_metadata_and_manifest_say_what_the_files_are(release, tmp_path):
     assert expected.items() <= units.items()
     field = pq.read_schema(tmp_path / "out" / "statistics" / "pay@mean.job.parquet").field("sum")
     assert field.metadata == {b"unit": b"dollars", b"description": b"unbiased estimate of the sum of the amounts"}
-
-
-def test_what_says_nothing_is_an_empty_cell(tmp_path):
-    seeds = (seed for seed in range(50) if np.isnan(rp.means(of_seed(seed), "pay", ["job"]).estimate).any())
-    of_seed(next(seeds)).save(tmp_path / "out", "csv")
-    lines = (tmp_path / "out" / "statistics" / "pay@mean.job.csv").read_text().splitlines()
-    assert lines[3].startswith('"c","Nobody",,,0,40,-')
-
-
-def of_seed(seed):
-    people = pd.DataFrame({"job": ["a", "b"] * 50, "pay": [10, 30] * 50})
-    return rp.reconstruct(rp.measure(plan_of([MEANS]), people, noise="gaussian", seed=seed))
 
 
 @pytest.fixture(scope="module")
@@ -196,30 +183,6 @@ def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(rele
         saved.numbers.statistic(MEANS)
 
 
-def test_csv_files_of_statistics_have_metadata_for_the_web_beside_them(release, tmp_path):
-    release.save(tmp_path / "out", "csv")
-    folder = tmp_path / "out" / "statistics"
-    group = json.loads((folder / "csv-metadata.json").read_text())
-    for entry in group["tables"]:
-        schema = entry["tableSchema"]
-        frame = pd.read_csv(folder / unquote(entry["url"]))
-        assert [column["titles"] for column in schema["columns"]] == list(frame)
-        assert not frame.duplicated(schema["primaryKey"]).any()
-    by_url = {entry["url"]: entry["tableSchema"] for entry in group["tables"]}
-    assert by_url["job.pay%40quantiles.csv"]["primaryKey"] == ["job", "probability"]
-    columns = {column["name"]: column for column in by_url["pay%40mean.job.csv"]["columns"]}
-    assert (columns["mean"]["schema:unitText"], columns["too_noisy"]["datatype"]) == ("dollars", "boolean")
-    assert columns["job"]["required"]
-    assert "statistics/csv-metadata.json" in json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
-
-
-def test_a_release_without_statistics_has_no_folder_of_them(tmp_path):
-    people = pd.DataFrame({"job": ["a"], "pay": [1]})
-    rp.reconstruct(rp.measure(plan_of([("job",)]), people, noise="gaussian", seed=1)).save(tmp_path / "out", "csv")
-    assert not (tmp_path / "out" / "statistics").exists()
-    assert "statistics" not in json.loads((tmp_path / "out" / "metadata.json").read_text())
-
-
 @pytest.mark.parametrize(("name", "kind"), [("count", rp.Mean()), ("probability", rp.Quantiles(0.5))])
 def test_an_attribute_with_the_name_of_a_column_of_statistics_is_refused_before_records_are_read(name, kind, tmp_path):
     domain = rp.Domain({name: 2, "pay": PAY})
@@ -241,16 +204,3 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     found = rp.means(release, "pay", ["job"], level=0.9)
     assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
     assert f">{found.sum[0]:,.0f}<" in section
-
-
-@pytest.mark.slow
-def test_a_report_on_a_folder_of_adjusted_tables_has_the_statistics_of_its_release_at_any_level(sparse, tmp_path):
-    tables = rp.nonnegative(sparse)
-    tables.save(tmp_path / "out", "csv", level=0.9)
-    for level in (0.9, 0.95):
-        sections = []
-        for source in (tables, tmp_path / "out"):
-            rp.publish.write_report(source, tmp_path / "page.html", level=level, replace=True)
-            sections.append((tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0])
-        assert sections[0] == sections[1]
-        assert "Mean unbiased" in sections[0]

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from benchmarks.strict_device import KEEPING
 from made_releases import exact_release
 from strategies import NAMES
 from thresholds import rows_of, threshold_workloads
@@ -50,14 +49,6 @@ def test_any_threshold_within_a_query_is_answered_in_the_order_in_which_it_is_wr
         np.testing.assert_allclose(table.estimate, answers(query, DATA), atol=1e-9)
         np.testing.assert_allclose(table.std_err, release.plan.variance(query) ** 0.5)
     assert release[MOST].at(a=0, b=1, c=3).estimate == pytest.approx(answers(MOST, DATA)[0, 1, 3])
-
-
-def test_a_device_computes_the_same_tables():
-    measurement = exact_release(plan_with_all(), DATA).measurement
-    release = rp.reconstruct(measurement, device=KEEPING)
-    assert {batch.estimates.device for batch in release.device_batches()} == {KEEPING.unit}
-    for query in release:
-        np.testing.assert_allclose(release[query].estimate, answers(query, DATA), atol=1e-6)
 
 
 def test_cells_of_a_threshold_overlap_so_that_they_are_not_summed():

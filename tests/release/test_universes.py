@@ -1,6 +1,5 @@
 """Tables about some of the records agree with those about all, and say in every file which records they are about."""
 
-import json
 import re
 
 import numpy as np
@@ -108,23 +107,6 @@ def test_files_hold_the_tables_and_say_which_records_they_are_about(tmp_path, fi
         assert "employed" not in saved.numbers.frame(AMONG).columns
 
 
-def test_a_parquet_file_and_its_workbook_have_a_note_on_the_universe(tmp_path):
-    import openpyxl
-    import pyarrow.parquet as pq
-
-    release = exact_release(planned(), DATA)
-    for file_format in ("parquet", "xlsx", "csv"):
-        release.save(tmp_path / file_format, file_format)
-    (file,) = (tmp_path / "parquet" / "tables").glob("age.employed@*")
-    assert file.name == "age.employed@only-yes-or-part-time.sex@among-1.parquet"
-    assert pq.read_schema(file).metadata[b"universe"] == b"records with employed: yes or part time, sex: 1 (female)"
-    book = openpyxl.load_workbook(tmp_path / "xlsx" / "tables" / "sex.age.employed@among-yes.xlsx")
-    assert ("universe", "records with employed: yes") in [row[:2] for row in book["about"].iter_rows(values_only=True)]
-    about = json.loads((tmp_path / "csv" / "tables" / "csv-metadata.json").read_text())["tables"]
-    (columns,) = (each["tableSchema"]["columns"] for each in about if each["dc:title"].startswith("sex × age among"))
-    assert [column["name"] for column in columns][:3] == ["sex", "sex_meaning", "age"]
-
-
 def test_selections_with_equal_words_in_file_names_are_told_apart(tmp_path):
     domain = rp.Domain({"sex": 2, "job": ["Größe", "größe!", "北", "南", "größe 1"]})
     queries = [rp.Among(("sex",), where={"job": label}) for label in domain["job"].value_labels]
@@ -134,12 +116,3 @@ def test_selections_with_equal_words_in_file_names_are_told_apart(tmp_path):
     assert len(set(map(str.lower, files))) == 5
     assert all(file.isascii() for file in files)
     assert list(rp.load_tables(tmp_path / "tables")) == list(release)
-
-
-@pytest.mark.slow
-def test_reports_name_the_universe(tmp_path):
-    rp.publish.write_report(exact_release(planned(), DATA), tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert "age among employed: yes" in page
-    assert "employed among employed: yes or part time, sex: 1" in page
-    assert "Records (estimate)" not in page  # the number of the employed is not that of all records

@@ -7,9 +7,7 @@ import residualplanner as rp
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
 from residualplanner.fits.nonnegative.ascent import PotentialAscent
-from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
 from residualplanner.fits.nonnegative.potentials import facets_of
-from residualplanner.fits.nonnegative.problem import covering, records_for
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
@@ -54,23 +52,6 @@ def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_records_cover_every_shortage_and_have_the_cells_and_the_total_that_are_told(name):
-    problem = problem_for(release_for(name))
-    shortages = np.maximum(np.random.default_rng(2).normal(-1, 1, problem.tables.size), 0)
-    values, weights = records_for(problem, shortages.copy())
-    for stack in problem.tables.stacks:
-        needed = shortages[stack.cells].reshape(stack.shape)
-        for attributes, short in zip(stack.attributes, needed, strict=True):
-            table = np.zeros(short.shape)
-            np.add.at(table, tuple(values[:, attributes].T), weights)
-            assert (table >= short - 1e-9).all()
-    components, cells = covering(problem, problem.cells(problem.start, np.empty(problem.tables.size)))
-    assert matrix_of(problem) @ components == pytest.approx(cells)
-    assert (cells > 0).all()
-    assert components[0] == pytest.approx(problem.total)
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
 def test_tables_are_nearly_the_nearest_and_none_is_negative(name, many):
     release = release_for(name)
     exact = rp.nonnegative(release)
@@ -109,15 +90,6 @@ def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
     assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
     assert (found.rmse != exact.rmse).all()
-
-
-@pytest.mark.parametrize("modules", [["ascent"], []], ids=["very many cells", "few"])
-def test_a_simulation_whose_tables_are_not_found_is_an_error(many, modules):
-    problem = problem_for(release_for("triples"))
-    for module in modules:
-        many(module)
-    with pytest.raises(rp.errors.SolverError, match="no tables were found for a simulation in 160 steps"):
-        nearly_nearest(problem, 0.1, gap=-1.0, most=160)
 
 
 def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():

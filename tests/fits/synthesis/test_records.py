@@ -110,21 +110,6 @@ def test_even_records_are_nearer_to_their_mixture_and_controlled_ones_nearer_in_
     assert away[near] < 0.5 * away[far]
 
 
-def test_records_of_one_attribute_or_too_few_have_nothing_to_exchange():
-    alone = mixture_of(OneHot((3,)), np.ones(1), np.array([[0.5], [0.3], [0.2]]))
-    assert np.bincount(controlled_records(alone, 10, np.random.default_rng(0))[:, 0]).tolist() == [5, 3, 2]
-    for records in (0, 1):
-        assert controlled_records(some_mixture(4), records, np.random.default_rng(3)).shape == (records, 3)
-
-
-def test_values_of_probability_0_are_never_drawn():
-    probabilities = np.array([[0.0, 0.5], [1, 0.5], [0, 0], [0.3, 0], [0, 0], [0.7, 1]])
-    mixture = mixture_of(OneHot((3, 3)), np.array([0.4, 0.6]), probabilities)
-    for draw in (controlled_records, even_records, independent_records):
-        table = table_of(draw(mixture, 5000, np.random.default_rng(0)), (3, 3))
-        assert (table[mixture.table((0, 1)) == 0] == 0).all()
-
-
 # Synthesis.
 
 

@@ -11,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from random_plans import basis_of, plans
+from random_plans import basis_of
 from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, load_plan, marginals, pcost
 from residualplanner import select as selected
 from saved_plans import (
     DOMAIN,
-    plan_from_archive,
     plan_hash,
     plan_to_archive,
-    require_equal,
     require_equal_bases,
     small_plan,
     through_a_file,
@@ -61,15 +59,6 @@ def test_a_plan_comes_back_as_it_was(tmp_path_factory, case, budget, loss):
     for query in again.workload:
         np.testing.assert_array_equal(plan.variance(query), again.variance(query))
         np.testing.assert_array_equal(plan.covariance(query), again.covariance(query))
-
-
-@settings(max_examples=30)
-@given(plan=plans(most_cells=24, most_queries=1))
-def test_random_bases_come_back(plan):
-    plan = select(Workload(plan.domain, [()]), bases=plan.bases)
-    again = plan_from_archive(*plan_to_archive(plan))
-    require_equal(plan, again)
-    require_equal_bases(plan, again)
 
 
 @pytest.mark.parametrize(

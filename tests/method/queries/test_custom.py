@@ -31,11 +31,6 @@ def test_matrices_may_be_given_in_every_way_and_are_copied(make):
         kind.weights.data[0] = 7
 
 
-def test_entries_that_are_stored_twice_or_as_zeros_are_what_they_sum_to():
-    twice = sparse.coo_array(([1.0, 2.0, 0.0, 1.0], ([0, 0, 0, 0], [0, 0, 1, 2])), shape=(1, 3))
-    assert Custom(twice) == Custom([[3, 0, 1]])
-
-
 def test_labels_are_those_given_or_numbers_and_the_words_are_short():
     assert Custom([[1, 1], [0, 1]], labels=["all", "second"]).labels(Attribute("a", 2)) == ("all", "second")
     assert Custom([[1, 1], [0, 1]]).labels(Attribute("a", 2)) == ("row 1", "row 2")

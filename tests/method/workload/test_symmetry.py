@@ -77,19 +77,6 @@ def test_sets_in_one_orbit_are_exchanged_by_a_symmetry_of_the_workload(problem):
     assert orbits.query[orbits.representative].tolist() == list(range(len(orbits.query_size)))
 
 
-def test_classes_of_one_size_that_occur_differently_are_told_apart():
-    left, right = range(4), range(4, 8)
-    weights = {pair: 1.0 for side in (left, right) for pair in itertools.combinations(side, 2)}
-    weights |= {(i,): 1.0 for i in left}
-    workload = workload_of((3,) * 8, weights)
-    orbits = workload_orbits(workload, (3,) * 8, workload.weights)
-    assert {frozenset(found) for found in grouped([positions_of(query) for query in workload], orbits.query)} == {
-        frozenset((i,) for i in left),
-        frozenset(itertools.combinations(left, 2)),
-        frozenset(itertools.combinations(right, 2)),
-    }
-
-
 SIX = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
 
 

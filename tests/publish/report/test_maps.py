@@ -132,12 +132,3 @@ def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quali
 def test_maps_of_nothing_are_refused(codes, options, message):
     with pytest.raises(rp.errors.WorkloadError, match=message):
         rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(codes), **options)
-
-
-def test_maps_of_two_attributes_or_without_boundaries_are_refused():
-    both = {"town": PLACES, "sex": rp.Identity()}
-    message = r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        rp.publish.choropleth(released(both)[both], shapes(CODES))
-    with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
-        rp.publish.choropleth(released(TOWNS)[TOWNS], {})

@@ -100,11 +100,6 @@ def test_what_fits_and_what_is_cut_is_known_by_arithmetic(maps, fit_80, fit_90):
             assert layout_of(ProductMap(maps), limits).cut == cut
 
 
-def test_the_limits_are_those_of_the_tables_of_nvidia():
-    assert (SM_80.threads, SM_80.shared_bytes) == (1024, 166_912)
-    assert (SM_90.threads, SM_90.shared_bytes) == (1024, 232_448)
-
-
 def test_quotients_are_exact_wherever_the_kernel_takes_them():
     for divisor in [*range(1, 1000), *range(1000, MOST_NUMBERS + 1, 67), MOST_NUMBERS]:
         multiples = np.arange(0, MOST_NUMBERS + 1, divisor, dtype=np.uint64)
@@ -112,13 +107,6 @@ def test_quotients_are_exact_wherever_the_kernel_takes_them():
             found = (numbers * np.uint64(2) * np.uint64(inverse(divisor))) >> np.uint64(32)
             assert (found == numbers // np.uint64(divisor)).all()
     assert inverse(1) < 2**32
-
-
-@pytest.mark.parametrize("size", range(1, 65))
-def test_threads_that_walk_along_rows_use_different_banks(size):
-    """A half of 16 threads reads one number each, from 16 banks of 8 bytes."""
-    pitch = layout_of(ProductMap([rebuilding(size)])).pitch
-    assert len({row * pitch % 16 for row in range(16)}) == 16
 
 
 def test_answers_of_other_shapes_are_refused():

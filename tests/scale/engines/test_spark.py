@@ -13,7 +13,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import records_with_amounts as amounts
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
@@ -108,12 +107,6 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
         assert count(frame, domain) == [[[2, 2, 1]]], name
     with pytest.raises(rp.errors.DataError, match="column 'moment' holds moments with a time zone"):
         open_source(frame, Domain({"moment": bins}))
-
-
-def test_no_records_give_tables_of_zeros(session):
-    frame, domain = session.range(1).where("id > 5"), Domain({"id": 2})
-    assert count(frame, domain) == [[[0, 0]]]
-    assert count(session.range(7), Domain({}), [np.empty((1, 0), dtype=int)]) == [[7]]
 
 
 def unknown_value(session):
@@ -297,13 +290,3 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
     with pytest.raises(rp.errors.DataError, match="the column of persons does not say whose each record is"):
         open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
-
-
-@pytest.mark.slow
-def test_columns_that_are_no_amounts_are_told_by_name(session):
-    frame = session.createDataFrame(amounts.RECORDS)
-    wrong = frame.selectExpr("sex", "if(cents > 0, pay, double('inf')) as pay", "hours")
-    with pytest.raises(rp.errors.DataError, match="column 'pay' has entries that are not finite numbers"):
-        open_source(wrong, amounts.DOMAIN).count(amounts.GROUPS)
-    with pytest.raises(rp.errors.DataError, match="column 'pay' is of a type that holds truth values"):
-        open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), amounts.DOMAIN)

@@ -157,14 +157,6 @@ def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes):
     assert len(read) in passes
 
 
-@pytest.mark.parametrize("cells", [LITTLE, 2**22])
-def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cells, tmp_path):
-    stored(PLAN, RECORDS, Folder(tmp_path), task_cells=cells)
-    blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
-    tasks = tasks_of_noise(exact_noise(PLAN), cells)
-    assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
-
-
 # What is refused before the charge.
 
 BAD = np.where(np.arange(RECORDS.size).reshape(RECORDS.shape) == 70, DIGITS, RECORDS)

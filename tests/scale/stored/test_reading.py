@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from inner_parts import ANSWERS, MANIFEST, RELEASE, Outcome, Receipt, receipt_of_bytes
+from inner_parts import ANSWERS, MANIFEST, RELEASE
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, stopped, stored
 
 OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
@@ -133,22 +133,3 @@ def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path):
     found = rp.scale.load_stored_measurement(STORE, scratch=tmp_path)
     assert os.listdir(tmp_path) == []
     assert (found.residuals.integers == INTEGERS).all()
-
-
-RECEIPT = Receipt(3, Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
-
-
-@given(st.binary(max_size=60))
-def test_a_receipt_is_read_back_and_nothing_else_is(content):
-    assert receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
-    assert receipt_of_bytes(Receipt(0, Outcome.LOST).to_bytes()).outcome is Outcome.LOST
-    with pytest.raises(rp.errors.FileFormatError):
-        receipt_of_bytes(content)
-
-
-@pytest.mark.parametrize(
-    "change", [{"task": "3"}, {"sha256": 1}, {"sha256": "a"}, {"generation": -1}, {"outcome": "good"}, {"more": 1}]
-)
-def test_a_receipt_with_a_field_that_is_wrong_is_refused(change):
-    with pytest.raises(rp.errors.FileFormatError, match="a worker sent"):
-        receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())

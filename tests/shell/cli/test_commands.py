@@ -1,6 +1,5 @@
 """Every command reads files, calls one function, writes files whole, and tells what it did."""
 
-import io
 import json
 import os
 import re
@@ -13,7 +12,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Prefix, Workload, load_plan, load_tables, marginals, select, zcdp
-from shell.specs import domain_of, output
+from shell.specs import domain_of
 
 KINDS = """
 [[workload]]
@@ -125,24 +124,6 @@ def test_every_command_has_a_help_text_and_the_schema_is_json(run):
         assert command in overview
         assert "Usage: " in run(command, "--help").stdout
     assert json.loads(run("schema").stdout)["title"] == "residualplanner spec"
-
-
-def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return self.is_terminal
-
-    def shown(*, is_terminal, interval):
-        screen = Terminal()
-        screen.is_terminal = is_terminal
-        monkeypatch.setattr("sys.stderr", screen)
-        monkeypatch.setattr("residualplanner.shell.cli.output.INTERVAL", interval)
-        with output.Output().progress("counting things") as progress:
-            progress(20, 40)
-        return screen.getvalue()
-
-    assert (shown(is_terminal=False, interval=0.0), shown(is_terminal=True, interval=60.0)) == ("", "")
-    assert re.search("counting things ━+ +50%", shown(is_terminal=True, interval=0.0))
 
 
 def test_a_table_too_large_to_write_is_refused_before_anything_is_spent_and_planned_for(run, folder, spec, spoil):

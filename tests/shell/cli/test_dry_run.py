@@ -1,7 +1,6 @@
 """A dry run checks what the run would check, tells what it would do, and does none of it."""
 
 import os
-import shutil
 from fractions import Fraction
 
 import pandas as pd
@@ -92,17 +91,6 @@ def test_what_the_run_refuses_the_dry_run_refuses_in_the_same_words(run, ready, 
     told = [run(*COMMANDS[command], *options) for options in ((), ("--dry-run",))]
     assert told[0].exit_code == told[1].exit_code == 2
     assert told[0].stderr == told[1].stderr
-
-
-def test_the_columns_of_a_folder_of_files_are_found(run, ready):
-    folder = ready / "records"
-    (folder / "region=01").mkdir(parents=True)
-    pd.DataFrame({"age": [1], "sex": ["F"], "grade": [1]}).to_parquet(folder / "region=01" / "part.parquet")
-    command = ("measure", "p", "records", "-o", "new")
-    run(*command, "--dry-run", status=0)
-    run(*command, status=0)
-    shutil.move(folder / "region=01", folder / "other=01")
-    assert "records: column 'region' is missing from the data" in run(*command[:3], "-o", "new2", "--dry-run").stderr
 
 
 def parquet_of(folder, **columns):

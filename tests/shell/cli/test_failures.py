@@ -123,14 +123,6 @@ def test_how_many_records_do_not_fit_is_not_told(run, spec, folder):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("plan",), ("plan", "a", "b"), ("frobnicate",), ("measure", "p", "d"), ("demo", "--order", "9")]
-)
-def test_what_cannot_be_a_command_has_status_2(run, arguments):
-    result = run(*arguments, status=2)
-    assert "Usage: " in result.stderr
-
-
-@pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (rp.errors.SolverError("the solver stopped", status="x"), 1, "the solver stopped"),

@@ -215,16 +215,6 @@ def test_what_a_dictionary_does_not_tell_is_left_to_its_user(tmp_path, row, note
     assert '\nincome = "?"\nsex = ["F", "M"]\n' in text
 
 
-def test_words_about_a_column_without_values_can_be_pasted_into_its_entry(tmp_path):
-    row = 'income,number,The "gross" income,k$,before tax'
-    (tmp_path / "codes.csv").write_text(f"variable,type,label,unit,note\n{row}\n")
-    text = starting_spec(tmp_path / "codes.csv", is_dictionary=True).text
-    (words,) = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# title")]
-    (tmp_path / "spec.toml").write_text(text.replace('income = "?"', f"income = {{ bins = [0, 10, 20], {words} }}"))
-    about = About(title='The "gross" income', unit="k$", note="before tax")
-    assert domain_of(tmp_path / "spec.toml")["income"].about == about
-
-
 @pytest.mark.parametrize("text", ["0-99", "0 - 99", "0..99", "0 to 99", "0–99"])
 def test_a_range_in_place_of_a_list(dictionary, text):
     assert dictionary(f"variable,code\nage,{text}\n") == Domain({"age": 100})

@@ -33,15 +33,6 @@ def test_a_ledger_is_begun_with_the_budget_that_was_typed(run, folder, typed, bu
     assert "Neighbors   replace" in result.stdout
 
 
-def test_a_ledger_without_a_limit_keeps_the_reason(run, folder):
-    arguments = ("--create", "toys", "--unlimited", "made-up records", "--records-per-person", "3")
-    run("ledger", "l", *arguments, status=0)
-    told = run("ledger", "l").stdout
-    assert "Budget      unlimited: made-up records" in told
-    assert "Neighbors   add-remove, up to 3 records per person" in told
-    assert Ledger.open(folder / "l").reason == "made-up records"
-
-
 def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, records, folder, ledger, spoil):
     run("plan", spec, "-o", "p")
     first = run("measure", "p", records, "-o", "m", "--ledger", "l", status=0)
@@ -133,9 +124,3 @@ def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, reco
     for command in (("measure", "p", records, "-o", "m"), ("release", spec, records, "-o", "out")):
         result = run(*command, "--ledger", "l", status=2)
         assert "l: line 1 " in result.stderr if content is not None else "there is no ledger" in result.stderr
-
-
-def test_a_ledger_that_cannot_be_locked_is_a_failed_run(run, spec, records, ledger, failing):
-    with failing("lock", OSError(37, "No locks available")):
-        result = run("release", spec, records, "-o", "out", "--ledger", "l", status=1)
-    assert "cannot be locked; keep the ledger on a local disk" in result.stderr

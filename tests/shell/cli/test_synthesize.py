@@ -126,10 +126,3 @@ def test_the_file_beside_records_is_replaced_only_if_it_was_left_by_a_run_that_w
     (folder / "people.csv").unlink()
     run("synthesize", measured, "-o", "people.csv", "--records", 20, status=0)
     assert json.loads((folder / "people.csv.json").read_text())["rows"] == 20
-
-
-def test_a_run_that_fails_leaves_no_records(run, measured, folder, failing):
-    with failing("write records"):
-        found = run("synthesize", measured, "-o", "people.csv", "--records", 10, status=1)
-    assert "Nothing was written." in found.stderr
-    assert not (folder / "people.csv").exists()
