@@ -32,9 +32,7 @@ DOORS: dict[str, set[str]] = {
     "method.domain._json": {"more.amounts.numeric"},
     "method.domain.attribute": {"more.amounts.numeric"},
     "method.domain.domain": {"more.amounts.weight"},
-    "method.losses.variances": {
-        "more.convex.convex_noise",
-    },
+    "method.losses.variances": {"more.convex.convex_noise"},
     "method.plan.plan": {
         "gate.measurement.resource_estimate",
         "method.plan.files",
@@ -44,16 +42,10 @@ DOORS: dict[str, set[str]] = {
     "method.plan.select": {"more.bounds.suboptimality", "more.by_set.choice", "more.searches.basis_options"},
     "method.plan.arrays": {"more.nested.nested"},
     "method.queries.json": {"more.queries.json"},
-    "method.queries.kind": {
-        "more.amounts.statistics",
-        "more.queries.thresholds",
-    },
+    "method.queries.kind": {"more.amounts.statistics", "more.queries.thresholds"},
     "method.strategy.accuracy": {"more.bounds.max_abs_error"},
     "method.strategy.cells": {"more.by_set.varying_tables"},
-    "method.strategy.costs": {
-        "more.by_set.varying_cost",
-        "more.replacement.replacement_costs",
-    },
+    "method.strategy.costs": {"more.by_set.varying_cost", "more.replacement.replacement_costs"},
     "method.workload.families": {"more.queries.among"},
     "method.workload.query": {"more.queries.among"},
     "release.release": {"fits.for_mbi", "publish.saving"},

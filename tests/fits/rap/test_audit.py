@@ -8,13 +8,7 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.auditing import STANDARD_ERRORS
-from benchmarks.auditing_rap import (
-    RapExperiment,
-    audit_rap,
-    contradicts,
-    difference_scores,
-    likelihood_scores,
-)
+from benchmarks.auditing_rap import RapExperiment, audit_rap, contradicts, difference_scores, likelihood_scores
 from residualplanner.fits.rap import mechanism
 from residualplanner.gate.discrete_gaussian import InsecureTestBits
 

@@ -18,17 +18,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from inner_parts import require_measurable
-from residualplanner import (
-    Domain,
-    Ledger,
-    load_measurement,
-    marginals,
-    measure,
-    pcost,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, load_measurement, marginals, measure, pcost, reconstruct, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 PLAN = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost("1/3"))

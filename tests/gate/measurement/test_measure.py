@@ -7,12 +7,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import Unread
-from inner_parts import (
-    InsecureTestBits,
-    NoiseError,
-    generator_of_entropy,
-    measure_with_bits,
-)
+from inner_parts import InsecureTestBits, NoiseError, generator_of_entropy, measure_with_bits
 from replayed_measuring import measured_with
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
 

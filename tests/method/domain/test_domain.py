@@ -181,10 +181,7 @@ def test_json_that_does_not_fit_is_refused_where_it_is_wrong(fields, message):
         *((value, "domain: expected an object") for value in ([], {"attributes": [], "more": 1})),
         ({"attributes": {}}, "a list"),
         ({"attributes": [1]}, r"attributes\[0\]: expected an object"),
-        (
-            {"attributes": [{"name": "a", "size": 2}]},
-            "the fields 'missing' and 'unknown' are missing",
-        ),
+        ({"attributes": [{"name": "a", "size": 2}]}, "the fields 'missing' and 'unknown' are missing"),
         ({"attributes": [{"name": "a", "size": 2, **RULES}] * 2}, r"attribute 'a' occurs twice"),
     ],
 )

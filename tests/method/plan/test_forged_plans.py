@@ -257,10 +257,7 @@ FORGED: list[tuple[str, Mapping[str, Any], Mapping[str, Any], Any, str]] = [
     *(
         ("small", {"kinds": [{**kind.to_json(), **told}]}, {}, FORMAT, "and groups in place of widths of bands")
         for kind in [Hierarchy([{"low": [0, 1], "high": [2, 3]}]).on(Attribute("values", 4))]
-        for told in (
-            *({"values": None}, {"levels": [2]}),
-            {"levels": [[["low", [0, 1]], ["high", [2, 3]]], 1]},
-        )
+        for told in (*({"values": None}, {"levels": [2]}), {"levels": [[["low", [0, 1]], ["high", [2, 3]]], 1]})
     ),
     *(
         ("small", {field: 10**400}, {}, FORMAT, f"a plan's {field} must be a number, at least 0 and not too large")

@@ -14,14 +14,7 @@ import residualplanner as rp
 from random_plans import basis_of
 from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, load_plan, marginals, pcost
 from residualplanner import select as selected
-from saved_plans import (
-    DOMAIN,
-    plan_hash,
-    plan_to_archive,
-    require_equal_bases,
-    small_plan,
-    through_a_file,
-)
+from saved_plans import DOMAIN, plan_hash, plan_to_archive, require_equal_bases, small_plan, through_a_file
 from strategies import cases
 
 MaxVariance, SumOfVariances, Targets = rp.losses.MaxVariance, rp.losses.SumOfVariances, rp.losses.Targets
@@ -47,11 +40,7 @@ def with_bases(**bases):
 
 
 @settings(max_examples=30)
-@given(
-    case=cases(),
-    budget=st.sampled_from(BUDGETS),
-    loss=st.sampled_from(["sum", "max", SumOfVariances("sqrt")]),
-)
+@given(case=cases(), budget=st.sampled_from(BUDGETS), loss=st.sampled_from(["sum", "max", SumOfVariances("sqrt")]))
 def test_a_plan_comes_back_as_it_was(tmp_path_factory, case, budget, loss):
     plan = select(case.workload, budget=budget, loss=loss)
     again = through_a_file(plan, tmp_path_factory.mktemp("plan"))
@@ -138,12 +127,7 @@ def test_equal_plans_have_equal_files_and_hashes_and_others_do_not(tmp_path):
     assert plan_hash(select(PAIRS, budget=rp.zcdp("0.6"))) != plan_hash(small_plan())
     plan, *others = (
         with_bases(**bases)
-        for bases in (
-            {},
-            {"d": OTHER},
-            {"b": replace(OTHER, family="orthogonal")},
-            {"b": basis_of(3, -OTHER.matrix)},
-        )
+        for bases in ({}, {"d": OTHER}, {"b": replace(OTHER, family="orthogonal")}, {"b": basis_of(3, -OTHER.matrix)})
     )
     assert len({plan_hash(each) for each in (plan, *others)}) == 4
     np.testing.assert_array_equal(plan.noise_variances, others[1].noise_variances)

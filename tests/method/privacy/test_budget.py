@@ -121,8 +121,7 @@ def test_approx_dp_is_the_known_budget():
 
 
 @pytest.mark.parametrize(
-    ("make", "name"),
-    [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")],
+    ("make", "name"), [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")]
 )
 @pytest.mark.parametrize(
     "bad",

@@ -99,11 +99,7 @@ TOTAL_ONLY, NO_NUMBERS = "the matrix gives nothing but the total of 'state'", "a
             np.eye(3, 4),
             "every value of 'state' the weight 1: the closest one gives 'WA' the weight 0; add rows",
         ),
-        (
-            STATES,
-            [[1, 1, 0, 0], [0, 0, 1, 3]],
-            "gives 'TX' the weight 0.4; add rows that hold the rest, or",
-        ),
+        (STATES, [[1, 1, 0, 0], [0, 0, 1, 3]], "gives 'TX' the weight 0.4; add rows that hold the rest, or"),
         (STATES, [[1, 1, 1, 1]], f"{TOTAL_ONLY}; leave the attribute out of the query"),
         (STATES, [[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], TOTAL_ONLY),
         (STATES, [[1, 1, 1]], "the matrix for 'state' must have a column for each of its 4 values, it has 3"),

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 import dense
 from benchmarks.kernel_twin import COMPILER, PLAIN, build, run
-from benchmarks.kernel_twin.cases import (
-    as_floats,
-    is_right,
-    long_cases,
-    of_matrix,
-    short_cases,
-    tables_of,
-)
+from benchmarks.kernel_twin.cases import as_floats, is_right, long_cases, of_matrix, short_cases, tables_of
 from benchmarks.kernel_twin.checks import CHECKS
 from inner_parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
 

@@ -6,11 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner import (
-    Identity,
-    Mean,
-    load_plan,
-)
+from residualplanner import Identity, Mean, load_plan
 
 SPEC = """\
 budget = { zcdp = "0.5" }

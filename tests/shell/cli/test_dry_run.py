@@ -100,12 +100,7 @@ def parquet_of(folder, **columns):
 @pytest.mark.parametrize(
     ("name", "make", "options", "message"),
     [
-        (
-            "twice.csv",
-            lambda path: path.write_text("age,sex,grade,region,age\n"),
-            (),
-            "'age' occurs more than once",
-        ),
+        ("twice.csv", lambda path: path.write_text("age,sex,grade,region,age\n"), (), "'age' occurs more than once"),
         ("typed.parquet", lambda path: parquet_of(path, age=[True]), (), "'age' is of a type that holds truth values"),
         ("mixed", lambda path: (path.mkdir(), parquet_of(path / "a.parquet"), (path / "b.csv").touch()), (), "not .pa"),
         ("pipe.csv", os.mkfifo, (), "is a pipe, a folder or the like; write the records to a file"),

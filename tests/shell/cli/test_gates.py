@@ -137,11 +137,7 @@ def test_a_command_that_was_killed_after_its_charge_is_completed_for_its_own_pla
     changed = {"measure": ("more", ()), "release": (given, ("--budget", "zcdp=0.25"))}[name]
     refusals = {
         "s holds a release of another plan; name another store": (name, changed[0], records, *others, *changed[1]),
-        "this release was charged to another ledger, which has an entry for it": (
-            *killed,
-            "--ledger",
-            "other",
-        ),
+        "this release was charged to another ledger, which has an entry for it": (*killed, "--ledger", "other"),
         "s holds a release of this plan already; to go on with it leave out --again": (*killed, "--again"),
         "this release is charged to a ledger; give the same one again": [
             word for word in killed if word not in ("--ledger", "l")

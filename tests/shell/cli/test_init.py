@@ -333,10 +333,7 @@ def test_one_of_several_tables_is_chosen(run, folder):
 
 def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder):
     notes = {
-        "# dates from 2020-01-05: write bins such as": {
-            "type": "date",
-            "constraints": {"minimum": "2020-01-05"},
-        },
+        "# dates from 2020-01-05: write bins such as": {"type": "date", "constraints": {"minimum": "2020-01-05"}},
         "# string: its values are not in the schema": {"type": "string"},
         "# numbers from 0 to 10: write { bins": {"type": "number", "constraints": {"minimum": 0, "maximum": 10}},
         "# number: values that are not strings or integers": {"type": "number", "constraints": {"enum": [0.5, 1]}},

@@ -10,17 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner import (
-    Domain,
-    Ledger,
-    load_measurement,
-    load_plan,
-    marginals,
-    measure,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, load_measurement, load_plan, marginals, measure, reconstruct, select, zcdp
 from shell.specs import steps
 
 

@@ -142,12 +142,7 @@ def test_the_cost_in_words_says_all_three_things_and_is_for_the_plans_neighbors(
 @pytest.mark.parametrize(
     ("queries", "options", "error", "message"),
     [
-        (
-            [("a",), ("a", "b")],
-            {},
-            rp.errors.WorkloadError,
-            r"\('a',\) is in the plan already; name queries th",
-        ),
+        ([("a",), ("a", "b")], {}, rp.errors.WorkloadError, r"\('a',\) is in the plan already; name queries th"),
         ([("x",)], {}, rp.errors.DomainError, "x"),
         ([], {}, rp.errors.WorkloadError, "no queries"),
         (PAIRS, {"moe": 0}, rp.errors.BudgetError, "moe must be positive and finite"),

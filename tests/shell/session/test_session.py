@@ -12,17 +12,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner import (
-    Domain,
-    Ledger,
-    Session,
-    approx_dp,
-    marginals,
-    measure,
-    pcost,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, Session, approx_dp, marginals, measure, pcost, select, zcdp
 from shell.specs import plan_hash, require_measurable, warn_without_ledger
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
