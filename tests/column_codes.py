@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
-from residualplanner.method.domain.labels import Into
+from inner_parts import MISSING, UNKNOWN, Into, codes_of_values
 
 __all__ = ["MISSING", "UNKNOWN", "Into", "codes_of_days", "codes_of_entries", "codes_of_numbers"]
 

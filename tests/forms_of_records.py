@@ -12,9 +12,9 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from inner_parts import open_source
 from leaks import DIGITS, TEXT
 from residualplanner import Attribute, Bins, CsvFile, Domain, marginals, pcost, select
-from residualplanner.gate.sources.opening import open_source
 
 
 def opened(data, domain, keep=1):

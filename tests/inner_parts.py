@@ -1,6 +1,10 @@
 # ruff: noqa: F401 - what is imported here is for the tests
 """The one door of these tests to what is no public name: parts of the gate, of engines, stores and the CUDA kernel."""
 
+from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
+from residualplanner.fits.mixtures.records import correct_margins, even_records, independent_records
+from residualplanner.fits.nonnegative.facts import origin_of, read_facts
+from residualplanner.fits.nonnegative.potentials import facets_of, first_multipliers
 from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,
     NoiseError,
@@ -12,6 +16,7 @@ from residualplanner.gate.discrete_gaussian import (
     draw_arrays,
     draw_flat,
     drawing,
+    exponential_choices,
 )
 from residualplanner.gate.discrete_gaussian import envelope as envelopes
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
@@ -36,7 +41,7 @@ from residualplanner.gate.measurement.double_word import combine_words, float_id
 from residualplanner.gate.measurement.gaussian import continuous_noise, generator_of_entropy
 from residualplanner.gate.measurement.measure import measure_with_bits, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan, map_measurement
-from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
+from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
 from residualplanner.gate.measurement.noisy_answers import (
     Width,
     fits_int64_path,
@@ -58,14 +63,14 @@ from residualplanner.gate.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.gate.sources import counting, csv_files
+from residualplanner.gate.sources import coding, counting, csv_files, opening, records
 from residualplanner.gate.sources.columns import codes_of_values, type_of_spark
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, exact_total, several
-from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.opening import MODULES, open_source
 from residualplanner.gate.sources.source import MergedValues, Source
-from residualplanner.gate.spend import WatchedProgress
+from residualplanner.gate.spend import WatchedProgress, warn_without_ledger
 from residualplanner.ground import archive, array_hashes, atomic
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
@@ -73,17 +78,23 @@ from residualplanner.ground.json import parse_json
 from residualplanner.ground.margins import NOISE_SCALE, margin_factor
 from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
 from residualplanner.method.domain.families import MISSING, UNKNOWN
+from residualplanner.method.domain.labels import Into
 from residualplanner.method.kron import (
     ProductMap,
+    Scratch,
     arrays,
     dense_integers,
+    differences_of_tables,
     integer_products,
     keeping,
     matrix_map,
+    namespace,
     rebuilding,
+    subtracting,
     tables_of_residuals,
 )
-from residualplanner.method.strategy.costs import exact_sums
+from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
+from residualplanner.method.strategy.costs import cost_upper_bound, exact_sums
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release import reference_answers
 from residualplanner.release.devices import HOST, Device, cuda_device, device_of
@@ -95,6 +106,7 @@ from residualplanner.scale.cuda import (
     SM_90,
     fit_on_device,
     fits,
+    fused,
     fused_tables,
     kernel_sha256,
     kernel_source,
@@ -103,7 +115,7 @@ from residualplanner.scale.cuda import (
 )
 from residualplanner.scale.cuda.fused import OPTIONS
 from residualplanner.scale.cuda.launches import MOST_AXES, MOST_NUMBERS, cut_layout, inverse, launch_of, require_answers
-from residualplanner.scale.engines import cluster, engines
+from residualplanner.scale.engines import cluster, engines, partitions
 from residualplanner.scale.engines.cluster import EngineCluster, LocalCluster, runs_of_tasks
 from residualplanner.scale.engines.engines import open_cluster, require_result_room
 from residualplanner.scale.engines.partitions import (

@@ -9,11 +9,9 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet as pq
 
+from inner_parts import AnswerLayout, NoiseRecord, Residuals, groups_of_plan
 from random_plans import base_mechanisms
 from residualplanner import Measurement, reconstruct
-from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noise_record import NoiseRecord
 
 
 def any_release(plan, seed=1):

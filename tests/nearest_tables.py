@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 
 import dense
+from inner_parts import read_facts
 from random_plans import base_mechanisms, noise_of
-from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.problem import WEIGHTS, problem_of
 
 #: Of a general solver that needs no point strictly inside the constraints.

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
+from inner_parts import cost_upper_bound
 from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.queries.kind import PlainRows
-from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, cases, names_of, noise_of, sizes
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import InsecureTestBits, groups_of_plan, measure_with_bits
+from inner_parts import discrete as mechanism
 from residualplanner import Measurement, measure
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.method.strategy.basis_groups import basis_groups
 
 

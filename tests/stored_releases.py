@@ -5,8 +5,7 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from residualplanner.gate.spend import WatchedProgress
-from residualplanner.scale.stored import measuring
+from inner_parts import WatchedProgress, measuring
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))

@@ -17,7 +17,7 @@ import pytest
 
 import residualplanner
 from conftest import SLOW
-from residualplanner.gate.sources.opening import MODULES as OPENED
+from inner_parts import MODULES as OPENED
 
 ROOT = Path(residualplanner.__file__).parent
 #: A module imports from its own ring and from those before it.

@@ -17,9 +17,9 @@ import pyarrow as pa
 import residualplanner as rp
 from dense import counts, product, subtraction
 from forms_of_records import FORMS
+from inner_parts import cost_upper_bound
 from random_plans import basis_of, random_kind, random_matrix
 from residualplanner import Attribute, Bins, Domain, Identity, Plan, Prefix, Workload, pcost, select
-from residualplanner.method.strategy.costs import cost_upper_bound
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gpu, gpu_faults, kernel_faults
-from residualplanner.scale.cuda import kernel_source
+from inner_parts import kernel_source
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECORD = {"device": "GPU", "driver": 13000, "cupy": "14.0"}

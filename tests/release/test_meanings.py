@@ -8,8 +8,8 @@ import openpyxl
 import pytest
 
 import residualplanner as rp
+from inner_parts import noise_from_json, noise_to_json
 from made_releases import NoiseRecord, any_release, rows_of_file
-from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
 
 DOMAIN = rp.Domain(
     {

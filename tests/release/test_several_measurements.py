@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import measured_cost, precision_of
 from made_releases import NoiseRecord, any_release
 from random_plans import plan_by_hand, plan_by_set
-from residualplanner.gate.measurement.precision import measured_cost, precision_of
 from residualplanner.publish.files.manifest import about_plan
 from saved_plans import plan_hash
 from small_pieces import contents, small_parts

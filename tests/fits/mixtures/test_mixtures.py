@@ -8,11 +8,10 @@ import pytest
 from scipy.optimize import minimize
 
 import residualplanner as rp
+from inner_parts import OneHot, correct_margins, mixture_of
 from residualplanner.fits.mixtures import controlling
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
-from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
-from residualplanner.fits.mixtures.records import correct_margins
 
 # The loss, beside definitions written out and finite differences.
 

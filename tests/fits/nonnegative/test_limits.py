@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import margin_factor, origin_of, read_facts
 from made_releases import exact_release
 from random_plans import plan_by_hand
-from residualplanner.fits.nonnegative.facts import origin_of, read_facts
-from residualplanner.ground.margins import margin_factor
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
 QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import facets_of
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
 from residualplanner.fits.nonnegative.ascent import PotentialAscent
-from residualplanner.fits.nonnegative.potentials import facets_of
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))

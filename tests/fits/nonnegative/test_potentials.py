@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import facets_of, first_multipliers
 from made_releases import any_release, exact_release
 from nearest_tables import matrix_of, problem_for
 from random_plans import plan_by_set, sample_workload
-from residualplanner.fits.nonnegative.potentials import facets_of, first_multipliers
 
 SHAPE = (4, 3, 5)
 DOMAIN = rp.Domain(dict(zip("abc", SHAPE, strict=True)))

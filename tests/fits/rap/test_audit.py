@@ -9,8 +9,8 @@ import pytest
 import residualplanner as rp
 from benchmarks.auditing import STANDARD_ERRORS
 from benchmarks.auditing_rap import RapExperiment, audit_rap, contradicts, difference_scores, likelihood_scores
+from inner_parts import InsecureTestBits
 from residualplanner.fits.rap import mechanism
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 pytestmark = pytest.mark.slow
 COST = Fraction(1)

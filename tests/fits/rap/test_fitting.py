@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.fits.mixtures.mixture import OneHot
+from inner_parts import OneHot
 from residualplanner.fits.rap.projection import (
     ADDED,
     FITS,

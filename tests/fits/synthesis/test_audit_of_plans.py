@@ -9,7 +9,7 @@ import pytest
 import residualplanner as rp
 from benchmarks.auditing import audit
 from benchmarks.auditing_synthesis import SynthesisExperiment
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from inner_parts import InsecureTestBits
 
 RUNS, MORE = 4_000, 20_000
 SINGLES, TRIPLES = SynthesisExperiment.of("0.1"), SynthesisExperiment.of("1")

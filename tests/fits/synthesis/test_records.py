@@ -15,9 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import OneHot, even_records, independent_records, mixture_of
 from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
-from residualplanner.fits.mixtures.records import even_records, independent_records
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
 METHODS = ["controlled", "sobol", "weighted", "independent"]

@@ -143,3 +143,9 @@ def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
     replace(measured, plan=plan, noise=noise).save(tmp_path / "file")
     with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")
+
+
+def test_one_refinement_serves_all_sets_with_the_same_bases():
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
+    found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
+    assert found == (2**27, 4 * 2**30)

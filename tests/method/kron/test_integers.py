@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import Scratch, differences_of_tables
+from inner_parts import Scratch, differences_of_tables
 from residualplanner.method.kron.exact_products import exact_product
 
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dense
-from residualplanner.method.kron import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
+from inner_parts import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
 
 LIBRARIES = [np, array_api_strict]
 #: Short axes, axes that are merged, and axes beyond the limit of matrix products.

@@ -219,3 +219,9 @@ def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
                 rp.publish.write_report(plan, tmp_path / "report.html")
             assert caught.value.extra == "report"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_whose_noise_anyone_knows_promises_nothing(release, release_folder):
+    page = read_page(release_folder / "report.html")
+    told = page.one("section", id="privacy").text
+    assert f"No privacy is promised: {release.measurement.noise.sentence}" in told
