@@ -42,15 +42,7 @@ from residualplanner.gate.measurement.gaussian import continuous_noise, generato
 from residualplanner.gate.measurement.measure import measure_with_bits, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan, map_measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json, noise_to_json
-from residualplanner.gate.measurement.noisy_answers import (
-    Width,
-    fits_int64_path,
-    noisy_answers,
-    wide_from_words,
-    wide_to_words,
-    width_of,
-    widths,
-)
+from residualplanner.gate.measurement.noisy_answers import Width, fits_int64_path, noisy_answers, width_of, widths
 from residualplanner.gate.measurement.precision import (
     PRECISION_RULE,
     PRECISION_RULE_VARYING,
@@ -114,7 +106,7 @@ from residualplanner.scale.cuda import (
     tables_on_cuda,
 )
 from residualplanner.scale.cuda.fused import OPTIONS
-from residualplanner.scale.cuda.launches import MOST_AXES, MOST_NUMBERS, cut_layout, inverse, launch_of, require_answers
+from residualplanner.scale.cuda.launches import MOST_NUMBERS, cut_layout, inverse, launch_of
 from residualplanner.scale.engines import cluster, engines, partitions
 from residualplanner.scale.engines.cluster import EngineCluster, LocalCluster, runs_of_tasks
 from residualplanner.scale.engines.engines import open_cluster, require_result_room

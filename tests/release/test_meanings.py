@@ -4,7 +4,6 @@ import itertools
 import json
 from urllib.parse import unquote
 
-import openpyxl
 import pytest
 
 import residualplanner as rp
@@ -95,15 +94,6 @@ def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
     assert columns["sex"]["dc:title"] == "Sex"
     assert columns["income"]["schema:unitText"] == "dollars"
     assert columns["sex_meaning"]["datatype"] == "string"
-
-
-def test_workbooks_say_what_is_said_about_the_attributes_of_their_table(tmp_path):
-    RELEASE.save(tmp_path / "release", format="xlsx")
-    book = openpyxl.load_workbook(tmp_path / "release" / "tables" / "income.xlsx")
-    rows = list(book["about"].iter_rows(values_only=True))
-    assert ("income", "dollars", "a <b>") in rows
-    assert not [row for row in rows if row[0] == "sex"]
-    assert any(RELEASE.noise.omission in str(row[1]) for row in rows)
 
 
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():

@@ -14,7 +14,6 @@ from made_releases import NoiseRecord, any_release
 from random_plans import plan_by_hand, plan_by_set
 from residualplanner.publish.files.manifest import about_plan
 from saved_plans import plan_hash
-from small_pieces import contents, small_parts
 from workloads_by_set import ODD
 
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})
@@ -105,23 +104,6 @@ def test_bases_that_vary_by_set_are_read_back(tmp_path, file_format):
     saved = rp.load_tables(tmp_path / "both")
     for query, table in release.items():
         assert saved[query].estimate.tolist() == table.estimate.tolist()
-
-
-@pytest.mark.parametrize("is_mapped", [True, False])
-def test_parts_of_workers_are_those_of_one_process(tmp_path, is_mapped):
-    import dask
-
-    for number, measurement in enumerate(MEASURED):
-        measurement.save(tmp_path / f"{number}.measurement")
-    release = rp.reconstruct(
-        [rp.load_measurement(tmp_path / f"{number}.measurement", mapped=is_mapped) for number in (0, 1)]
-    )
-    with small_parts(16, 8), dask.config.set(scheduler="threads"):
-        both().save(tmp_path / "one", "parts")
-        release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
-    assert len(list((tmp_path / "one/parts").iterdir())) > 1
-    assert contents(tmp_path / "workers") == contents(tmp_path / "one")
-    assert all((tmp_path / f"{number}.measurement").exists() for number in (0, 1))
 
 
 CHANGES = {

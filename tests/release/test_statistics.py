@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from small_pieces import small_parts
 
 JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 40, bins=[10, 20]), about=rp.About(unit="dollars"))
@@ -141,35 +140,6 @@ def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release,
     about = json.loads((tmp_path / "out" / "metadata.json").read_text())["statistics"]
     assert [each["file"] for each in about] == ["means.parquet", "quantiles.parquet"]
     assert (about[0]["columns"][0]["name"], about[0]["columns"][0]["unit"]) == ("mean", "dollars")
-
-
-@pytest.mark.slow
-def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(tmp_path):
-    by = [{name: rp.Identity(), "pay": rp.Mean()} for name in ("job", "sex", "year")]
-    plan = plan_of([*by, ("sex", "year")], rp.Domain({"job": 3, "sex": 2, "year": 2, "pay": PAY}))
-    people = pd.DataFrame({"job": [0, 1], "sex": [0, 1], "year": [1, 0], "pay": [7, 9]})
-    release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
-    folders = ("all", by), ("last", by[1:])
-    with small_parts(12, 12):
-        release.save(tmp_path / "all", "parts")
-        release.save(tmp_path / "last", only=[1])
-        frames = {
-            (name, number): rp.load_tables(tmp_path / name).numbers.statistic(query)
-            for name, queries in folders
-            for number, query in enumerate(queries, len(by) - len(queries))
-        }
-    assert pq.read_table(tmp_path / "all" / "means.parquet")["table_id"].unique().to_pylist() == [0, 2, 3]
-    assert pq.read_table(tmp_path / "last" / "means.parquet")["table_id"].unique().to_pylist() == [2, 3]
-    for (_, number), found in frames.items():
-        expected = rp.means(release, "pay", [next(iter(by[number]))]).to_frame()
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
-    for folder in ("parts", "csv"):
-        rp.nonnegative(release).save(tmp_path / folder, folder)
-    parts, files = (rp.load_tables(tmp_path / folder) for folder in ("parts", "csv"))
-    for query in by:
-        pd.testing.assert_frame_equal(
-            parts.numbers.statistic(query), files.numbers.statistic(query), check_dtype=False, rtol=1e-12
-        )
 
 
 def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):

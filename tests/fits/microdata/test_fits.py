@@ -128,19 +128,6 @@ def test_many_draws_at_once_are_fitted_as_one_by_one(make):
 
 
 @pytest.mark.parametrize("make", FITS)
-def test_fits_do_not_depend_on_the_order_of_values_or_of_axes(make):
-    counts = np.outer([5.0, 0, 2], [1, 0, 0, 3])
-    noisy, _ = noisy_of(counts, SETS[0], m.Laplace(4.0), seed=7)
-    order, renamed = [2, 0, 1], rp.Domain({"b": 4, "a": 3})
-    answers = [
-        m.GroupAnswers(each.group, np.asarray(each.values)[order] if "a" in each.group.names else each.values, each.law)
-        for each in noisy.answers
-    ]
-    fit, other = make(noisy), make(m.NoisyGroups(renamed, answers))
-    assert other.table(["a", "b"]) == pytest.approx(fit.estimate[order], abs=1e-6)
-
-
-@pytest.mark.parametrize("make", FITS)
 def test_cell_sums_are_fitted_as_the_marginals_that_they_are(make):
     noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=1)
     values = [np.ravel(each.values) for each in noisy.answers]

@@ -6,7 +6,6 @@ import os
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -194,13 +193,3 @@ def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(small_pa
     made.save(tmp_path / "whole", "parts")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["both", "out", "rounded", "whole"]
-
-
-def test_some_parts_and_the_errors_of_published_numbers_can_be_written(small_parts, tmp_path):
-    made = MADE["non-negative"](release())
-    errors = rp.fits.published_errors(made, simulations=10)
-    made.save(tmp_path / "out", errors=errors, only=[1])
-    saved = rp.load_tables(tmp_path / "out")
-    assert list(saved.numbers.files) == [1]
-    assert saved.numbers.published_errors["rmse"].tolist() == errors.to_frame()["rmse"].tolist()
-    assert "std_err" in pq.read_schema(tmp_path / "out/tables.parquet").names

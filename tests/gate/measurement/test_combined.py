@@ -117,12 +117,6 @@ def test_noise_beyond_all_numbers_is_refused_without_a_warning(noise, words):
         combined_plan([plan, plan])
 
 
-def test_a_second_plan_with_the_bases_of_the_first_fits():
-    first = rp.select(rp.Workload(DOMAIN, [{"age": rp.Prefix()}]), budget=rp.pcost(1))
-    second = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.pcost(1), bases=first.bases)
-    assert len(combined_plan([first, second]).workload) == 4
-
-
 @pytest.mark.parametrize("measurements", [[], [rp.measure(ONE, CODES)], [ONE, TWO]])
 def test_fewer_than_two_measurements_and_one_that_is_there_twice_are_refused(measurements):
     with pytest.raises(rp.errors.ArgumentError, match="two or more measurements"):

@@ -9,20 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given
-from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import (
-    PRECISION_RULE_VARYING,
-    content_hash,
-    read_archive,
-    wide_from_words,
-    wide_to_words,
-    write_archive,
-)
+from inner_parts import PRECISION_RULE_VARYING, content_hash, read_archive, write_archive
 from random_plans import plan_by_set, sample_workload
-from replayed_measuring import groups_of, measured_with
+from replayed_measuring import measured_with
 from residualplanner import Domain, load_measurement, marginals, measure, select, zcdp
 from saved_plans import changes, placed, plan_hash, plan_to_archive, read, write
 
@@ -87,22 +78,6 @@ def test_a_measurement_comes_back_as_it_was(tmp_path, make):
     assert bool(theirs.wide) == (saved.plan is HUGE)
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
-
-
-@given(
-    lists=st.lists(st.lists(st.integers(-(2**200), 2**200), min_size=4, max_size=4), max_size=3),
-    extra=st.integers(2**63, 2**300),
-)
-def test_words_hold_whole_numbers_of_every_size(lists, extra):
-    groups = groups_of(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2))
-    numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
-    wide = {}
-    for number, values in zip([*numbers, 1], lists, strict=False):
-        shape = (len(groups.members[number]), *groups.answer_shapes[number])
-        wide[number] = np.resize(np.array([*values, extra], dtype=object), shape)
-    back = wide_from_words(groups, *wide_to_words(wide))
-    assert back.keys() == wide.keys()
-    assert all((back[number] == wide[number]).all() for number in wide)
 
 
 def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):

@@ -136,40 +136,6 @@ def test_pages_turn_and_end(page):
     assert names(page)[0] == "(total)"
 
 
-def test_in_print_headings_stay_with_their_figures_and_are_repeated_on_each_page(page):
-    """Chromium leaves buttons, and flexible boxes, out of the headings that it repeats."""
-    page.emulate_media(media="print")
-    before = """() => [...document.querySelectorAll("section > figure")].flatMap(figure => {
-        const earlier = figure.previousElementSibling;
-        return earlier.matches("figure") ? [] : [earlier, figure.parentElement.querySelector("h2")];
-    }).map(each => getComputedStyle(each).breakAfter)"""
-    found = page.evaluate(before)
-    assert len(found) >= 4
-    assert set(found) == {"avoid"}
-    inside = "all => all.map(x => getComputedStyle(x).breakInside)"
-    assert set(page.eval_on_selector_all("figure, #errors thead", inside)) == {"avoid"}
-    shown = "all => all.map(x => getComputedStyle(x).display)"
-    assert page.eval_on_selector_all("#errors thead", shown) == ["table-header-group"]
-    assert set(page.eval_on_selector_all("#errors thead th *", shown)) <= {"contents", "inline"}
-
-
-def test_print_shows_all_that_was_found_without_controls(page):
-    from playwright.sync_api import expect
-
-    page.locator("#search").fill("a3")
-    page.locator("#order").select_option("2")
-    page.emulate_media(media="print")
-    expect(page.locator("#errors tbody tr")).to_have_count(29)  # the browser tells the page a moment later
-    assert page.get_by_text("A heading sorts").is_hidden()
-    for hidden in ("#search", "#next", "nav", "summary"):
-        assert not page.locator(hidden).first.is_visible()
-    for shown in ("#errors", "#fairness svg", "#privacy"):
-        assert page.locator(shown).is_visible()
-    page.emulate_media(media="screen")
-    expect(page.locator("#errors tbody tr")).to_have_count(25)
-    assert len(page.pdf()) > 10_000
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
     script = """["backgroundColor", "color"].map(name => getComputedStyle(document.body)[name]).concat(
@@ -231,22 +197,6 @@ def test_every_table_is_reached_by_its_name_or_from_a_list(tables, published):
     assert "./release/tables/age.sex.csv" in tables.eval_on_selector_all(
         "#errors tbody th a", "all => all.map(x => x.getAttribute('href'))"
     )
-
-
-def test_in_print_the_tables_follow_each_other_with_their_names_as_repeated_headings(tables):
-    from playwright.sync_api import expect
-
-    tables.emulate_media(media="print")
-    heads = tables.locator("#printed thead .name")
-    chosen = tables.locator("#cells-table option").all_text_contents()
-    expect(heads).to_have_count(len(chosen))
-    assert heads.all_text_contents() == chosen
-    style = "all => all.map(x => getComputedStyle(x).display)"
-    assert set(tables.eval_on_selector_all("#printed thead", style)) == {"table-header-group"}
-    assert tables.locator("#cells").is_hidden()
-    tables.emulate_media(media="screen")
-    expect(heads).to_have_count(0)
-    assert tables.locator("#cells").is_visible()
 
 
 def test_every_printed_page_has_the_title_and_its_number(tables, tmp_path):

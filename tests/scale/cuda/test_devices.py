@@ -3,7 +3,6 @@
 The device is the second one of array-api-strict, which raises where arrays of two devices meet.
 """
 
-import gc
 import math
 import sys
 import weakref
@@ -22,7 +21,7 @@ from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
-from inner_parts import HOST, Device, cuda_device, device_of
+from inner_parts import HOST, cuda_device, device_of
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
 
@@ -127,23 +126,6 @@ def test_memory_on_the_device_does_not_grow_with_the_number_of_tables(live_bytes
     many, tables_of_many = bytes_of_marginals(20, LITTLE, live_bytes)
     assert tables_of_many > 15 * tables_of_few
     assert 2**11 * 8 < many < 2 * few < tables_of_many / 5
-
-
-@pytest.mark.slow
-def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_bytes):
-    plan = CASES["marginals, discrete"].plan
-    for memory in (0, 4000, 2**30):
-        measurement = noisy_answers(plan, "discrete")
-        device = Device("strict", strict, DEVICE, to_host, memory=memory)
-        before = live_bytes.now
-        release = reconstruct(measurement, device=device)
-        for _ in release.tables():
-            pass
-        gc.collect()
-        kept = live_bytes.now - before
-        assert kept <= memory
-        assert (kept > 0) == (memory > 0)
-        assert memory < 2**30 or kept > 10_000
 
 
 # Being asked for a device.

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inner_parts import (
-    MOST_AXES,
     MOST_NUMBERS,
     SM_80,
     SM_90,
@@ -16,12 +15,10 @@ from inner_parts import (
     fits,
     inverse,
     keeping,
-    kernel_source,
     launch_of,
     layout_of,
     matrix_map,
     rebuilding,
-    require_answers,
 )
 
 
@@ -107,21 +104,3 @@ def test_quotients_are_exact_wherever_the_kernel_takes_them():
             found = (numbers * np.uint64(2) * np.uint64(inverse(divisor))) >> np.uint64(32)
             assert (found == numbers // np.uint64(divisor)).all()
     assert inverse(1) < 2**32
-
-
-def test_answers_of_other_shapes_are_refused():
-    layout = layout_of(ProductMap([rebuilding(3), keeping(1), rebuilding(4)]))
-    require_answers(layout, [(), (2,), (3,), (2, 3)], (7, 4))
-    for blocks in [[(), (2,), (3,)], [(), (3,), (2,), (2, 3)], [(), (2,), (3,), (2, 4)]]:
-        with pytest.raises(ValueError, match=r"tables of \(3, 1, 4\) entries need blocks of shapes \[\(\), \(2,\), "):
-            require_answers(layout, blocks, (7, 4))
-    for rows in [(7,), (7, 3), (7, 4, 1)]:
-        with pytest.raises(ValueError, match="rows must have 4 columns, one for each block"):
-            require_answers(layout, [(), (2,), (3,), (2, 3)], rows)
-
-
-def test_the_kernel_has_room_for_as_many_axes_as_fit():
-    assert f"#define MOST_AXES {MOST_AXES}\n" in kernel_source()
-    many = ProductMap([of_ones(2, 1)] + [of_ones(1, 1)] * MOST_AXES)
-    assert len(many.axes) == MOST_AXES + 1
-    assert layout_of(many).cut == 1
