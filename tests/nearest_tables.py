@@ -4,7 +4,7 @@ import cvxpy as cp
 import numpy as np
 
 import dense
-from inner_parts import read_facts
+from inner_parts import facts as facts_part
 from random_plans import base_mechanisms, noise_of
 from residualplanner.fits.nonnegative.problem import WEIGHTS, problem_of
 
@@ -50,7 +50,7 @@ def marginals_of(plan, sets):
 
 def problem_for(release, known=None, impossible=(), *, weights="protect-margins", fixes_total=True):
     """The dual problem of the tables nearest to those of a release that keep to facts."""
-    facts = read_facts(release.plan, known, impossible)
+    facts = facts_part.read_facts(release.plan, known, impossible)
     return problem_of(release.measurement, facts, WEIGHTS[weights], fixes_total=fixes_total)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import residualplanner
 from conftest import SLOW
-from inner_parts import MODULES as OPENED
+from inner_parts import opening
 
 ROOT = Path(residualplanner.__file__).parent
 #: A module imports from its own ring and from those before it.
@@ -255,7 +255,7 @@ def edges(trees: Mapping[str, ast.Module]) -> Iterator[Edge]:
                 if where in trees and where != module:
                     yield Edge(module, where, name, id(node) in early)
     if OPENING in trees:
-        yield from (Edge(OPENING, f"residualplanner.{name}", "", early=False) for name in sorted(OPENED))
+        yield from (Edge(OPENING, f"residualplanner.{name}", "", early=False) for name in sorted(opening.MODULES))
 
 
 def is_door(edge: Edge) -> bool:

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 import pytest
 
 import residualplanner as rp
-from inner_parts import noise_from_json, noise_to_json
-from made_releases import NoiseRecord, any_release, rows_of_file
+from inner_parts import noise_record
+from made_releases import any_release, rows_of_file
 
 DOMAIN = rp.Domain(
     {
@@ -126,15 +126,15 @@ def test_every_guarantee_says_what_is_left_out(saved, tmp_path):
 
 def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_path):
     noise = RELEASE.noise
-    old = noise_to_json(NoiseRecord(seed=noise.seed), PLAN)
+    old = noise_record.noise_to_json(noise_record.NoiseRecord(seed=noise.seed), PLAN)
     assert SENTENCE not in old["guarantee"]
-    read = noise_from_json(old, PLAN)
-    assert noise_to_json(read, PLAN) == old
+    read = noise_record.noise_from_json(old, PLAN)
+    assert noise_record.noise_to_json(read, PLAN) == old
     assert rp.Measurement(PLAN, RELEASE.measurement.residuals, read).noise.omission == SENTENCE
 
 
 def test_a_guarantee_that_says_that_others_are_left_out_is_refused():
-    told = noise_to_json(RELEASE.noise, PLAN)
+    told = noise_record.noise_to_json(RELEASE.noise, PLAN)
     for forged in (SENTENCE.replace("'month'", "'sex'"), "All records are in every table."):
         with pytest.raises(rp.errors.FileFormatError):
-            noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)
+            noise_record.noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)

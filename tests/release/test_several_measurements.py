@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import measured_cost, precision_of
-from made_releases import NoiseRecord, any_release
+from inner_parts import noise_record, precision
+from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
 from residualplanner.publish.files.manifest import about_plan
 from saved_plans import plan_hash
@@ -45,12 +45,12 @@ def forged_folder(folder, **plans):
     for name, plan in plans.items():
         plan.save(folder / f"{name.replace('_', '-')}.plan")
     released, *measured = (rp.load_plan(folder / f"{name}.plan") for name in ("release", "measured-1", "measured-2"))
-    costs = [measured_cost(plan, precision_of(plan.noise_variances)) for plan in measured]
+    costs = [precision.measured_cost(plan, precision.precision_of(plan.noise_variances)) for plan in measured]
     records = [
-        NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
+        noise_record.NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
         for cost, plan in zip(costs, measured, strict=True)
     ]
-    noise = NoiseRecord.of_several(measured, records)
+    noise = noise_record.NoiseRecord.of_several(measured, records)
     metadata = json.loads((folder / "metadata.json").read_text())
     metadata["privacy"] = {"guarantee": noise.guarantee, "protected_change": released.neighbors.words}
     (folder / "metadata.json").write_text(json.dumps(metadata | {"plan_sha256": plan_hash(released)}))

@@ -2,7 +2,7 @@
 
 import json
 
-from inner_parts import Into, plan_hash, require_measurable, warn_without_ledger
+from inner_parts import Into, plan_hash, require_measurable, spend
 from inner_parts import file as ledger_file
 from residualplanner.shell.cli import app, measuring, output, planning, releasing, steps
 from residualplanner.shell.cli.spec import file, objects, starting
@@ -30,6 +30,7 @@ __all__ = [
     "warn_without_ledger",
     "workload_of",
 ]
+warn_without_ledger = spend.warn_without_ledger
 read_spec, spec_schema, starting_spec = file.read_spec, file.spec_schema, starting.starting_spec
 
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 import residualplanner as rp
-from inner_parts import OneHot, correct_margins, mixture_of
+from inner_parts import correct_margins
+from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures import controlling
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
@@ -61,7 +62,7 @@ ALL_SETS = [members for order in (1, 2, 3) for members in combinations(range(3),
 def test_the_loss_is_the_sum_of_squared_distances_in_units_of_the_noise(sets):
     views, matrices = views_and_matrices()
     tables, (probabilities, weights) = measured_sets(matrices, sets), mixture_arrays(5)
-    loss = loss_of(OneHot(SMALL), views, tables, 50.0)
+    loss = loss_of(mixture_part.OneHot(SMALL), views, tables, 50.0)
     expected = sum(
         each.precision * ((50 * table_of(probabilities, weights, matrices, each.views) - each.values) ** 2).sum()
         for each in tables
@@ -75,7 +76,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
     views, matrices = views_and_matrices()
     tables = measured_sets(matrices, sets)
     scaled = [Measured(t.views, t.values * 2e7, t.precision, t.freedom) for t in tables]
-    loss = loss_of(OneHot(SMALL), views, scaled, 1e9)  # so many records that all is in double precision
+    loss = loss_of(mixture_part.OneHot(SMALL), views, scaled, 1e9)  # so many records that all is in double precision
     assert loss.dtype is np.float64
     probabilities, weights = mixture_arrays(4)
     _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
@@ -83,7 +84,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
         one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
         step = 1e-6
         # centered views take it for granted that probabilities add up to 1, which a step must keep
-        shift = OneHot(SMALL).repeated(OneHot(SMALL).sums(one) / np.array(SMALL)[:, None])
+        shift = mixture_part.OneHot(SMALL).repeated(mixture_part.OneHot(SMALL).sums(one) / np.array(SMALL)[:, None])
         kept = one - shift
         up, *_ = loss.evaluate(probabilities + step * kept, weights + step * other)
         down, *_ = loss.evaluate(probabilities - step * kept, weights - step * other)
@@ -95,13 +96,13 @@ def test_the_slope_is_that_of_finite_differences(sets):
 
 
 SIZES = (4, 3, 5)
-BLOCKS = OneHot(SIZES)
+BLOCKS = mixture_part.OneHot(SIZES)
 
 
 def truth(seed=0):
     rng = np.random.default_rng(seed)
     logits = np.concatenate([2 * rng.normal(size=(size, 3)) for size in SIZES])
-    return mixture_of(BLOCKS, np.array([0.5, 0.3, 0.2]), BLOCKS.softmax(logits))
+    return mixture_part.mixture_of(BLOCKS, np.array([0.5, 0.3, 0.2]), BLOCKS.softmax(logits))
 
 
 def noisy_loss(mixture, records, scale, seed=0):
@@ -135,7 +136,7 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
     whole = truth()
     weights, probabilities = whole.weights, whole.probabilities.copy()
     probabilities[0] *= is_possible
-    mixture = mixture_of(BLOCKS, weights, probabilities)
+    mixture = mixture_part.mixture_of(BLOCKS, weights, probabilities)
 
     def start(classes, generator):
         logits, of_classes = near(whole, classes, generator)
@@ -164,7 +165,7 @@ def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_give
 
 def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
     rng, away = np.random.default_rng(0), {}
-    flat = mixture_of(BLOCKS, np.ones(1), BLOCKS.softmax(rng.normal(size=(12, 1))))
+    flat = mixture_part.mixture_of(BLOCKS, np.ones(1), BLOCKS.softmax(rng.normal(size=(12, 1))))
     loss = noisy_loss(flat, 10_000.0, 300.0, seed=5)
     for caution in (0.0, 4.0):
         start, descent = near(flat, 10, np.random.default_rng(2)), rp.fits.Descent(steps=100, caution=caution)
@@ -232,7 +233,7 @@ def test_descents_and_ensembles_that_mean_nothing_are_refused(make, match):
 def mixture():
     rng = np.random.default_rng(0)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), 3).T for size in SMALL])
-    return mixture_of(OneHot(SMALL), np.array([0.5, 0.3, 0.2]), probabilities)
+    return mixture_part.mixture_of(mixture_part.OneHot(SMALL), np.array([0.5, 0.3, 0.2]), probabilities)
 
 
 @pytest.fixture
@@ -269,7 +270,9 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
 
 def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
     """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
-    mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    mixture = mixture_part.mixture_of(
+        mixture_part.OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]])
+    )
     codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
     old = codes.copy()
     correct_margins(mixture, codes, classes, np.random.default_rng(0))

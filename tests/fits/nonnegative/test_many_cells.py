@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import facets_of
+from inner_parts import potentials
 from made_releases import exact_release
 from nearest_tables import matrix_of, problem_for
 from residualplanner.fits.nonnegative.ascent import PotentialAscent
@@ -39,7 +39,7 @@ def release_for(name):
 @pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
 def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
     problem = problem_for(release_for(name))
-    ascent, M = PotentialAscent(problem, facets_of(problem, at_once=cells)), matrix_of(problem)
+    ascent, M = PotentialAscent(problem, potentials.facets_of(problem, at_once=cells)), matrix_of(problem)
     before = M @ (problem.start + problem.freedom * (M.T @ ascent.multipliers))
     ascent.advance(200)
     multipliers = ascent.multipliers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import facets_of, first_multipliers
+from inner_parts import potentials
 from made_releases import any_release, exact_release
 from nearest_tables import matrix_of, problem_for
 from random_plans import plan_by_set, sample_workload
@@ -31,10 +31,10 @@ def problem_named(name, facts=(), **options):
 @pytest.mark.parametrize("fixes_total", [True, False])
 def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total):
     problem = problem_named(name, fixes_total=fixes_total)
-    if facets_of(problem) is None:
+    if potentials.facets_of(problem) is None:
         assert not fixes_total  # a free total moves more freely than tables in which few attributes are left out
         return
-    multipliers = first_multipliers(problem, 1e-10)
+    multipliers = potentials.first_multipliers(problem, 1e-10)
     M = matrix_of(problem)
     cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
     assert (multipliers > 0).any()
@@ -54,5 +54,5 @@ def test_multipliers_meet_the_conditions_of_the_nearest_tables(name, fixes_total
     ids=["margins move as freely as tables", "a known table", "a cell that cannot occur", "bases that vary"],
 )
 def test_where_potentials_do_not_apply_multipliers_are_0(problem):
-    assert facets_of(problem()) is None
-    assert not first_multipliers(problem(), 1e-6).any()
+    assert potentials.facets_of(problem()) is None
+    assert not potentials.first_multipliers(problem(), 1e-6).any()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import OneHot
+from inner_parts import mixture
 from residualplanner.fits.rap.projection import (
     ADDED,
     FITS,
@@ -24,7 +24,7 @@ from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
 
 ProjectionSettings, RelaxedRecords = rp.fits.rap.ProjectionSettings, rp.fits.rap.RelaxedRecords
 SIZES = (3, 2, 4, 5)
-BLOCKS = OneHot(SIZES)
+BLOCKS = mixture.OneHot(SIZES)
 
 
 def by_definition(columns, r):
@@ -94,7 +94,7 @@ def test_a_whole_table_is_all_of_its_cells(threshold):
 
 @given(st.lists(st.floats(-3, 3, width=32), min_size=9, max_size=9), st.floats(-2, 2, width=32))
 def test_sparsemax_is_the_nearest_point_of_every_simplex(numbers, shift):
-    points, blocks = np.array(numbers, dtype=np.float32)[:, None], OneHot((4, 5))
+    points, blocks = np.array(numbers, dtype=np.float32)[:, None], mixture.OneHot((4, 5))
     found = sparsemax(points, blocks)
     for rows in (slice(0, 4), slice(4, 9)):
         p, z = found[rows, 0].astype(float), points[rows, 0].astype(float)
@@ -190,7 +190,7 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
 
 @pytest.mark.parametrize("room", [2**29, 20_000], ids=["all at once", "in tiles"])
 def test_the_most_surprising_cells_of_a_large_table_are_fitted_however_little_it_weighs(room):
-    table, blocks = ThresholdTable((0, 1), (60, 50), 2), OneHot((60, 50))
+    table, blocks = ThresholdTable((0, 1), (60, 50), 2), mixture.OneHot((60, 50))
     noisy = np.random.default_rng(2).random(table.cells)
     answered = Answered(blocks, ProjectionSettings(steps=1), [1e-6], room)
     answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import OneHot, even_records, independent_records, mixture_of
+from inner_parts import even_records, independent_records
+from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures.controlling import controlled_records
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
@@ -55,7 +56,7 @@ SIZES = (3, 2, 4)
 def some_mixture(classes=5):
     rng = np.random.default_rng(0)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in SIZES])
-    return mixture_of(OneHot(SIZES), rng.dirichlet(np.ones(classes)), probabilities)
+    return mixture_part.mixture_of(mixture_part.OneHot(SIZES), rng.dirichlet(np.ones(classes)), probabilities)
 
 
 def table_of(codes, sizes, weights=1):
@@ -66,7 +67,11 @@ def table_of(codes, sizes, weights=1):
 
 def test_of_three_even_records_all_combinations_of_values_are_equally_probable():
     """Points of a sequence alone, without their rotation, are not independent of one another's order."""
-    mixture, rng, draws = mixture_of(OneHot((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)), np.random.default_rng(0), 600
+    mixture, rng, draws = (
+        mixture_part.mixture_of(mixture_part.OneHot((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)),
+        np.random.default_rng(0),
+        600,
+    )
     mean = sum(table_of(even_records(mixture, 3, rng), (3, 3)) for _ in range(draws)) / draws
     assert np.abs(mean - 1 / 3).max() < 4 * np.sqrt(1 / 3 / draws)
 

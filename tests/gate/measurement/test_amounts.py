@@ -13,7 +13,7 @@ import dense
 import residualplanner as rp
 from amounts import Asked, asked, data_vector, records_of
 from forms_of_records import counts
-from inner_parts import PRECISION_RULE, precision_rule
+from inner_parts import precision
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
 from residualplanner import (
@@ -236,8 +236,8 @@ def test_the_rule_of_the_noise_names_the_denominator_of_each_attribute_of_amount
     pay, hours = Numeric(-10, 30, bins=[5], outside="clip"), Numeric(0, 4)
     domain = Domain({"sex": 2, "pay": pay, "hours": hours})
     plan = select(Workload(domain, [("sex", "pay"), {"hours": Sum()}]), budget=pcost(1))
-    rule = precision_rule(plan)
-    assert rule.startswith(PRECISION_RULE)
+    rule = precision.precision_rule(plan)
+    assert rule.startswith(precision.PRECISION_RULE)
     assert rule.endswith(f"'pay' has D = {math.lcm(15, 25)}, 'hours' has D = 4")
     counts = select(Workload(Domain({"sex": 2}), [("sex",)]), budget=pcost(1))
-    assert precision_rule(counts) == PRECISION_RULE
+    assert precision.precision_rule(counts) == precision.PRECISION_RULE

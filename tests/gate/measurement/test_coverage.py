@@ -17,7 +17,8 @@ import residualplanner as rp
 from benchmarks.coverage import EXCESS, LEVELS, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
-from inner_parts import NOISE_SCALE, lattice_divisors, margin_factor, measured_cost, precision_of, refinement
+from inner_parts import margins
+from inner_parts import precision as precision_part
 from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from slowness import slow
@@ -61,7 +62,7 @@ def test_a_total_is_covered_as_often_as_its_interval_says(rho):
     plan = total_plan(rho)
     release = reconstruct(measure(plan, np.zeros((3, 1), dtype=np.int64)))
     error = Error((Fraction(1, *divisors(release)),), tuple(drawn_scales(plan)))
-    assert error.gamma2[0] >= NOISE_SCALE**2
+    assert error.gamma2[0] >= margins.NOISE_SCALE**2
     assert error == total_error(plan)
     assert_covers(error, float(release[()].variance), release[()].moe)
 
@@ -104,7 +105,7 @@ def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
 @given(divisor=st.integers(1, 10**9), exponent=st.floats(-900, 60))
 def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divisor, exponent):
     precision = 2.0**exponent
-    f, least = refinement(divisor, precision), 2**44 * Fraction(precision)
+    f, least = precision_part.refinement(divisor, precision), 2**44 * Fraction(precision)
     assert f.bit_count() == 1
     assert (f * divisor) ** 2 >= least
     assert f == 1 or (f * divisor) ** 2 < 4 * least
@@ -123,8 +124,8 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
     groups = groups_of(marginals(Domain({"a": 3}), up_to=1))
     replaced = rp.privacy.Neighbors("replace", 1)
-    assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
-    assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
+    assert precision_part.lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == margins.NOISE_SCALE
+    assert precision_part.lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
 
 
 # The factor.
@@ -132,14 +133,16 @@ def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
 
 @pytest.mark.parametrize("level", [1e-300, 1e-9, 0.5, 0.95, 1 - 2.0**-40, 1 - 2.0**-53])
 def test_the_factor_is_the_quantile_of_the_tail_and_16_steps(level):
-    assert margin_factor(level) == pytest.approx(norm.isf((1 - level) / 2) + 2**-18, rel=1e-12)
+    assert margins.margin_factor(level) == pytest.approx(norm.isf((1 - level) / 2) + 2**-18, rel=1e-12)
 
 
 def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
     plan = total_plan("1e19")
     measured = measure(total_plan("1e8"), np.zeros((3, 1), dtype=np.int64))
-    noise = replace(measured.noise, pcost=measured_cost(plan, precision_of(plan.noise_variances)))
+    noise = replace(
+        measured.noise, pcost=precision_part.measured_cost(plan, precision_part.precision_of(plan.noise_variances))
+    )
     replace(measured, plan=plan, noise=noise).save(tmp_path / "file")
     with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")
@@ -147,5 +150,7 @@ def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
 
 def test_one_refinement_serves_all_sets_with_the_same_bases():
     groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
-    found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
+    found = precision_part.lattice_divisors(
+        groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1)
+    )
     assert found == (2**27, 4 * 2**30)

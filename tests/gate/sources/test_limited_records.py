@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from forms_of_records import FORMS, counts, dask_of
-from inner_parts import noise_from_json, noise_to_json
+from inner_parts import noise_record
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 PEOPLE, CELLS = 6, 5
@@ -193,7 +193,7 @@ def test_one_record_more_can_take_the_place_of_another_so_the_sentence_is_about_
     plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(1))
     noise = rp.measure(plan, rp.LimitedRecords(one, person="name", order="day")).noise
     assert f"the first by 'day'.{WHOLE_PERSONS}" in noise.sentence
-    stated = noise_to_json(noise, plan)
-    assert noise_from_json(stated, plan).guarantee == stated["guarantee"]
+    stated = noise_record.noise_to_json(noise, plan)
+    assert noise_record.noise_from_json(stated, plan).guarantee == stated["guarantee"]
     with pytest.raises(rp.errors.FileFormatError, match="contradicts itself"):
-        noise_from_json(stated | {"guarantee": stated["guarantee"].replace(WHOLE_PERSONS, "")}, plan)
+        noise_record.noise_from_json(stated | {"guarantee": stated["guarantee"].replace(WHOLE_PERSONS, "")}, plan)

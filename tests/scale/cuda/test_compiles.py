@@ -5,7 +5,7 @@ from importlib import metadata
 
 import pytest
 
-from inner_parts import AXIS_KERNEL, KERNEL, OPTIONS, kernel_source
+from inner_parts import AXIS_KERNEL, KERNEL, fused, kernel_source
 
 PACKAGE = "nvidia-cuda-nvrtc"
 
@@ -24,7 +24,7 @@ def compiled(source, architecture):
     """Whether NVRTC compiles a source, its log, and the binary."""
     nvrtc, program = library(), ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"fused_tables.cu", 0, None, None) == 0
-    options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *OPTIONS]
+    options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *fused.OPTIONS]
     status = nvrtc.nvrtcCompileProgram(
         program, len(options), (ctypes.c_char_p * len(options))(*map(str.encode, options))
     )

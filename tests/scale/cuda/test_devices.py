@@ -21,7 +21,7 @@ from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
-from inner_parts import HOST, cuda_device, device_of
+from inner_parts import devices
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
 
@@ -76,7 +76,7 @@ def test_batches_for_the_device_stay_there_and_all_others_are_numpys(case):
 
 def test_without_a_device_batches_for_the_device_are_numpys():
     release = reconstruct(CASES["marginals, discrete"])
-    assert release.device is HOST
+    assert release.device is devices.HOST
     for one, two in zip(release.batches(), release.device_batches(), strict=True):
         assert type(two.estimates) is np.ndarray
         assert one.estimates.tobytes() == two.estimates.tobytes()
@@ -181,8 +181,8 @@ def test_with_cupy_and_no_device_another_error_says_so_and_nothing_is_computed(m
 
 def test_a_cuda_device_keeps_answers_in_half_of_its_free_memory_or_what_it_is_told(monkeypatch):
     cupy_with(monkeypatch, lambda: SimpleNamespace(mem_info=(10_000, 20_000)))
-    assert (device_of("cuda").memory, cuda_device(77).memory) == (5_000, 77)
-    assert device_of("cuda").batch_factor > 1
+    assert (devices.device_of("cuda").memory, devices.cuda_device(77).memory) == (5_000, 77)
+    assert devices.device_of("cuda").batch_factor > 1
 
 
 def test_measurements_that_are_left_on_disk_go_to_a_device(tmp_path):

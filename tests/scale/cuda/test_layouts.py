@@ -7,19 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inner_parts import (
-    MOST_NUMBERS,
-    SM_80,
-    SM_90,
-    ProductMap,
-    fits,
-    inverse,
-    keeping,
-    launch_of,
-    layout_of,
-    matrix_map,
-    rebuilding,
-)
+from inner_parts import SM_80, SM_90, ProductMap, fits, keeping, launches, layout_of, matrix_map, rebuilding
 
 
 def of_ones(rows, columns):
@@ -51,7 +39,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
             layout_of(maps, limits)
         return
     layout = layout_of(maps, limits)
-    launch = launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    launch = launches.launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
     assert 32 <= launch.threads <= limits.threads
     assert launch.threads % 32 == 0
     has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
@@ -65,9 +53,9 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
 def test_more_blocks_than_a_launch_can_have_are_refused():
     layout = layout_of(ProductMap([rebuilding(10)] * 3))
     sources = [(0, 1)] * 8
-    assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
+    assert launches.launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
     with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
-        launch_of(layout, sources, 2**31)
+        launches.launch_of(layout, sources, 2**31)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +86,9 @@ def test_what_fits_and_what_is_cut_is_known_by_arithmetic(maps, fit_80, fit_90):
 
 
 def test_quotients_are_exact_wherever_the_kernel_takes_them():
-    for divisor in [*range(1, 1000), *range(1000, MOST_NUMBERS + 1, 67), MOST_NUMBERS]:
-        multiples = np.arange(0, MOST_NUMBERS + 1, divisor, dtype=np.uint64)
+    for divisor in [*range(1, 1000), *range(1000, launches.MOST_NUMBERS + 1, 67), launches.MOST_NUMBERS]:
+        multiples = np.arange(0, launches.MOST_NUMBERS + 1, divisor, dtype=np.uint64)
         for numbers in (multiples, multiples[1:] - np.uint64(1)):
-            found = (numbers * np.uint64(2) * np.uint64(inverse(divisor))) >> np.uint64(32)
+            found = (numbers * np.uint64(2) * np.uint64(launches.inverse(divisor))) >> np.uint64(32)
             assert (found == numbers // np.uint64(divisor)).all()
-    assert inverse(1) < 2**32
+    assert launches.inverse(1) < 2**32

@@ -11,7 +11,7 @@ import dense
 from benchmarks.kernel_twin import COMPILER, PLAIN, build, run
 from benchmarks.kernel_twin.cases import as_floats, is_right, long_cases, of_matrix, short_cases, tables_of
 from benchmarks.kernel_twin.checks import CHECKS
-from inner_parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
+from inner_parts import SM_90, keeping, kernel_source, launches, rebuilding
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the twin of the kernel is built by g++, which is not there")
 
@@ -46,7 +46,7 @@ def test_tables_of_any_shape_are_those_of_numpy(twin, axes, tables, threads, bit
 def test_tables_of_every_branch_are_those_of_numpy(twin, cases):
     for case, found in zip(cases(), run(twin, cases()), strict=True):
         assert is_right(case, found)
-        assert cut_layout(case.maps, case.cut).fits(SM_90)  # no case is one that is never launched
+        assert launches.cut_layout(case.maps, case.cut).fits(SM_90)  # no case is one that is never launched
 
 
 def test_tables_are_sums_over_subsets_as_eq_10_says(twin):

@@ -9,20 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
-from inner_parts import (
-    PIECE_CELLS,
-    CountingTask,
-    PartitionRow,
-    Work,
-    add_packed,
-    finished,
-    packed,
-    rows_of_batches,
-    rows_of_pandas,
-    rows_of_tables,
-    runs_of_tasks,
-    sums_of_rows,
-)
+from inner_parts import cluster, partitions
 from residualplanner import Bins, Domain
 
 few = settings(derandomize=True, deadline=None, max_examples=30)
@@ -31,16 +18,16 @@ COUNTS = st.lists(st.sampled_from([0, 0, 0, 1, 255, 256, 2**16, 2**32, 2**62]), 
 
 
 def work_of(groups, domain=DOMAIN):
-    return Work(domain, (CountingTask(0, tuple(groups)),))
+    return partitions.Work(domain, (partitions.CountingTask(0, tuple(groups)),))
 
 
 @given(counts=COUNTS, before=st.integers(0, 5))
 @few
 def test_what_is_packed_is_added_again(counts, before):
     total = np.full(len(counts), before, dtype=np.int64)
-    content = packed(np.array(counts, dtype=np.int64))
-    add_packed(content, total)
-    add_packed(b"", total)
+    content = partitions.packed(np.array(counts, dtype=np.int64))
+    partitions.add_packed(content, total)
+    partitions.add_packed(b"", total)
     assert total.tolist() == [count + before for count in counts]
     largest = max([*counts, 0])
     width = next(width for width in (1, 2, 4, 8) if largest < 256**width)
@@ -48,12 +35,12 @@ def test_what_is_packed_is_added_again(counts, before):
 
 
 def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_left_out():
-    counts = np.zeros((5 * PIECE_CELLS // 2, 2), dtype=np.int64)
-    counts[PIECE_CELLS - 1], counts[-1] = 1, 300
+    counts = np.zeros((5 * partitions.PIECE_CELLS // 2, 2), dtype=np.int64)
+    counts[partitions.PIECE_CELLS - 1], counts[-1] = 1, 300
     work = work_of([np.array([[0, 1]])], Domain({"a": len(counts), "b": 2}))
-    rows = [*rows_of_tables(0, [counts[None]])]
+    rows = [*partitions.rows_of_tables(0, [counts[None]])]
     assert [row.piece for row in rows] == [1, 4]
-    ((_, total),) = sums_of_rows(work, [*rows, *rows])
+    ((_, total),) = partitions.sums_of_rows(work, [*rows, *rows])
     assert (total.tables[0] == 2 * counts).all()
 
 
@@ -61,14 +48,16 @@ def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_lef
 @few
 def test_partitions_add_up(records, cut, kept):
     """However many records are counted at a time."""
-    tasks = (CountingTask(7, tuple(GROUPS[:2])), CountingTask(9, tuple(GROUPS[2:])))
-    work = pickle.loads(pickle.dumps(Work(DOMAIN, tasks, codes_bytes=kept)))  # noqa: S301 - as an engine does
+    tasks = (partitions.CountingTask(7, tuple(GROUPS[:2])), partitions.CountingTask(9, tuple(GROUPS[2:])))
+    work = pickle.loads(pickle.dumps(partitions.Work(DOMAIN, tasks, codes_bytes=kept)))  # noqa: S301 - as an engine does
     table = pa.table({name: pa.array(column, TYPES[name]) for name, column in columns_of(records).items()})
     table = table.select(list(DOMAIN))
-    rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
-    some = [PartitionRow(task, 0, b"") for task in range(2)]
-    rows = [*finished(work, rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))]  # on the way
-    found = [table for _, total in sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
+    rows = [row for part in (table[:cut], table[cut:]) for row in partitions.rows_of_batches(work, part.to_batches())]
+    some = [partitions.PartitionRow(task, 0, b"") for task in range(2)]
+    rows = [
+        *partitions.finished(work, partitions.rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))
+    ]  # on the way
+    found = [table for _, total in partitions.sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
     for stack, expected in zip(found, naive_tables(DOMAIN, records, GROUPS), strict=True):
         assert (stack == expected).all()
 
@@ -78,7 +67,7 @@ def test_partitions_add_up(records, cut, kept):
 def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
     sizes = (1, 2, 3, 4)
     groups = [np.full((number, 1), position) for position, number in enumerate(numbers)]
-    tasks = runs_of_tasks(sizes, groups, limit)
+    tasks = cluster.runs_of_tasks(sizes, groups, limit)
     runs = [run for task in tasks for run in task]
     assert [(group, row) for group, some in runs for row in range(some.start, some.stop)] == [
         (group, row) for group, number in enumerate(numbers) for row in range(number)
@@ -92,7 +81,7 @@ def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
 @few
 def test_a_column_of_distinct_numbers_leaves_the_workers_as_bins(numbers):
     work = work_of([np.array([[0]])], Domain({"x": Bins([0, 10, 20])}))
-    (row,) = rows_of_pandas(work, pd.DataFrame({"x": numbers}))
+    (row,) = partitions.rows_of_pandas(work, pd.DataFrame({"x": numbers}))
     counts = np.zeros(2, dtype=np.int64)
-    add_packed(row.content, counts)
+    partitions.add_packed(row.content, counts)
     assert counts.sum() == len(numbers)

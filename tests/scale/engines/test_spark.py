@@ -16,7 +16,7 @@ import pytest
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
-from inner_parts import Bucket, CountingTask, Folder, open_cluster, open_source
+from inner_parts import Bucket, Folder, engines, opening, partitions
 from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -63,7 +63,7 @@ FIRST = [np.array([[0]])]
 
 
 def count(data, domain, groups=FIRST):
-    return [stack.tolist() for stack in open_source(data, domain).count(groups)]
+    return [stack.tolist() for stack in opening.open_source(data, domain).count(groups)]
 
 
 def test_names_and_types_are_matched_exactly(session):
@@ -85,7 +85,7 @@ def test_names_and_types_are_matched_exactly(session):
     found = count(session.createDataFrame(table), domain, [np.array([[0], [1]]), np.array([[2]])])
     assert found == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
     with pytest.raises(rp.errors.DataError, match=r"column 'B' is missing from the data"):
-        open_source(session.createDataFrame(table), Domain({"B": 2}))
+        opening.open_source(session.createDataFrame(table), Domain({"B": 2}))
     frame = session.range(3).selectExpr("id", "cast(id as double) as x", "array(id) as list")
     for name, attribute, message in (
         ("id", ["F", "M"], "of a type that holds numbers"),
@@ -93,7 +93,7 @@ def test_names_and_types_are_matched_exactly(session):
         ("x", [1, 2**60], r"holds floats, .* from 2\*\*53 on"),
     ):
         with pytest.raises(rp.errors.DataError, match=message):
-            open_source(frame, Domain({name: attribute}))
+            opening.open_source(frame, Domain({name: attribute}))
 
 
 def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(session):
@@ -106,7 +106,7 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
         domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
         assert count(frame, domain) == [[[2, 2, 1]]], name
     with pytest.raises(rp.errors.DataError, match="column 'moment' holds moments with a time zone"):
-        open_source(frame, Domain({"moment": bins}))
+        opening.open_source(frame, Domain({"moment": bins}))
 
 
 def unknown_value(session):
@@ -131,7 +131,7 @@ def failing_function(session):
 def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
     frame, message = case(session)
     caplog.set_level(logging.DEBUG)
-    source = open_source(frame, Domain({"name": ["x", "y"]}))
+    source = opening.open_source(frame, Domain({"name": ["x", "y"]}))
     caplog.clear()
     capfd.readouterr()
     with pytest.raises(rp.errors.DataError, match=message) as caught:
@@ -161,10 +161,12 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     context, domain = sessions["classic"].sparkContext, Domain({"a": 2, "b": 3})
     frame = sessions["classic"].range(100).selectExpr("id % 2 as a", "id % 3 as b")
     groups = [np.array([[0]]), np.array([[1]]), np.array([[0, 1]])]
-    jobs, _ = stages_of(context, "count", lambda: open_source(frame, domain).count(groups))
+    jobs, _ = stages_of(context, "count", lambda: opening.open_source(frame, domain).count(groups))
     assert jobs <= 2
-    task = CountingTask(0, (np.array([[0]]),))
-    _, tasks = stages_of(context, "draw", lambda: open_cluster(frame, domain).draw([task], lambda number, tables: b""))
+    task = partitions.CountingTask(0, (np.array([[0]]),))
+    _, tasks = stages_of(
+        context, "draw", lambda: engines.open_cluster(frame, domain).draw([task], lambda number, tables: b"")
+    )
     assert len(tasks) == 2
     assert tasks[-1] == 1
 
@@ -281,7 +283,7 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     frame["Id"], frame["day"] = [f"p{number}" for number in random.integers(0, 6, 60)], random.integers(0, 4, 60)
     domain = Domain({"a": 3}, weight=rp.Weight("w", maximum=4, unit=0.5))
     expected, found = (
-        open_source(
+        opening.open_source(
             rp.LimitedRecords(data, person="Id", order="day", key=bytes(32)), domain, records_per_person=2
         ).count([np.array([[0]])])
         for data in (frame, session.createDataFrame(frame).repartition(5))
@@ -289,4 +291,4 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     assert found[0].tolist() == expected[0].tolist()
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
     with pytest.raises(rp.errors.DataError, match="the column of persons does not say whose each record is"):
-        open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
+        opening.open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from inner_parts import TASK_CELLS, Room, exact_noise, tasks_within
+from inner_parts import Room, discrete, tasks
 
 pytestmark = [
     pytest.mark.slow,
@@ -148,7 +148,7 @@ def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, t
 def test_tasks_are_made_as_small_as_the_memory_for_them():
     plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
     rooms = ([Room(left, 1, "the machine")] for left in (3 * 2**23, 2**34))
-    few, many = (tasks_within(exact_noise(plan), TASK_CELLS, room)[0] for room in rooms)
+    few, many = (tasks.tasks_within(discrete.exact_noise(plan), tasks.TASK_CELLS, room)[0] for room in rooms)
     assert len(few) > len(many) == 1
 
 
