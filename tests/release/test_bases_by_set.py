@@ -13,7 +13,6 @@ from made_releases import any_release, exact_release
 from random_plans import bases_by_set, basis_of, measured_of, plan_by_set, plans_by_set, query_rows, sample_workload
 from replayed_measuring import noise_left_out
 from residualplanner.release.reference_answers import reference_answers as rebased
-from small_pieces import small_batches
 
 
 def counts(plan, seed, most=10):
@@ -31,15 +30,6 @@ def test_the_answers_of_the_references_are_what_these_would_have_answered(plan, 
         expected = dense.product(R) @ (dense.marginal(plan.domain.sizes, members) @ data.ravel())
         block = found.block(found.groups.group[number])[found.groups.row[number]]
         np.testing.assert_allclose(block.ravel(), expected, atol=1e-8)
-
-
-@given(plan=plans_by_set(), batch=st.sampled_from([1, 5, 30]))
-@settings(max_examples=50, deadline=None)
-def test_how_many_are_worked_on_at_a_time_changes_no_bit(plan, batch):
-    measurement = any_release(plan).measurement
-    with small_batches(batch):
-        few = rebased(measurement).values
-    assert few.tobytes() == rebased(measurement).values.tobytes()
 
 
 @given(plan=plans_by_set(most_bases=1))

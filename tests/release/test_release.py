@@ -58,20 +58,6 @@ def test_all_ways_of_asking_give_the_same_bits_in_the_order_of_the_workload(plan
             assert (tables[number].estimate == estimate).all()
 
 
-def test_long_axes_give_the_same_bits_in_every_stack():
-    """The same kinds on 40 values with three bases, in stacks of all sizes, and alone."""
-    bases = [random_matrix(40, 39, 1), random_matrix(40, 39, 2), None]
-    matrices = tuple(bases[i % 3] for i in range(7))
-    kinds = [IDENTITY, rp.Prefix(), rp.Range()]
-    queries = [{name: kind} for name in "abcdefg" for kind in kinds] + [{"a": kinds[1], "g": kinds[2]}]
-    release = any_release(plan_of((40,) * 7, matrices, queries))
-    alone = [release[query].estimate for query in release]
-    for batch in (1, 100, 2**16):
-        with small_batches(batch):
-            for table, expected in zip(release.tables(), alone, strict=True):
-                assert (table.estimate == expected).all()
-
-
 def test_a_table_knows_its_kinds_its_query_and_its_labels():
     kind = rp.Custom([[1, 1, 1, 1], [1, 0, 0, 0]], labels=["all", "first"])
     release = any_release(plan_of((4, 2), (None, None), [{"a": kind, "b": IDENTITY}, {"a": IDENTITY, "b": IDENTITY}]))

@@ -16,7 +16,6 @@ from benchmarks.audit_cases import hours_by_pair, mixtures, pay_by_sex
 from benchmarks.auditing import (
     DELTA,
     Experiment,
-    audit,
     audit_cell,
     audit_likelihood,
     claimed_power,
@@ -152,28 +151,6 @@ def test_noise_two_percent_low_is_found():
 
 
 # The audit's own arithmetic.
-
-
-def test_what_a_replaced_record_really_costs_is_what_the_audit_finds():
-    """By explicit matrices: Sub' (Sub Sub')^-1 Sub is I - 11'/n, and 1 1' stands for an attribute summed out."""
-    found = audit_likelihood(replaced(), FEW, bits("one record replaced, called added"))
-    difference = np.zeros((2, 3))
-    difference[1, 2], difference[0, 0] = 1, -1
-    cost = 0.0
-    for members, variance in zip(PLANS["sum"].closure, PLANS["sum"].noise_variances, strict=True):
-        factors = [np.eye(n) - 1 / n if i in members else np.ones((n, n)) for i, n in enumerate((2, 3))]
-        cost += difference.ravel() @ np.kron(*factors) @ difference.ravel() / variance
-    assert cost > 1.5
-    assert abs(found.mu - math.sqrt(cost)) <= 5 * found.mu_error
-
-
-def test_the_bound_on_epsilon_holds_for_randomized_response_and_grows_with_the_runs():
-    """Telling the truth three times in four loses log 3, whatever delta is."""
-    bounds = [epsilon_at_least(3 * runs // 4, runs // 4, runs) for runs in (1000, 10_000, 100_000, 10**7)]
-    assert bounds == sorted(bounds)
-    assert math.log((0.75 - DELTA) / 0.25) - 0.01 < bounds[-1] < math.log((0.75 - DELTA) / 0.25)
-    same = np.random.default_rng(5).normal(size=10_000)  # no evidence bounds nothing
-    assert audit(same, same, mu=1.0).epsilon == epsilon_at_least(0, 0, 100) == 0
 
 
 @pytest.mark.parametrize("runs", [50, 500])

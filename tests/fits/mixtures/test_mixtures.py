@@ -1,6 +1,5 @@
 """Mixtures: the loss and its slope, fits that find them and stop at the noise, and exchanges among their records."""
 
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -172,25 +171,6 @@ def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
         found, *_ = fit(loss, start, descent, enough=0.0)
         away[caution] = np.abs(found.table((0, 1)) - flat.table((0, 1))).sum() / 2
     assert away[4.0] < 0.75 * away[0.0]
-
-
-def test_an_ensemble_is_the_mean_of_its_members_the_same_for_the_same_seed_and_nearer_when_fitted_further():
-    mixture, seen = truth(), []
-    loss = noisy_loss(mixture, 10_000.0, 5.0)
-
-    def made(together):
-        small = rp.fits.Ensemble(3, 5, rp.fits.Descent(steps=40), rp.fits.Descent(steps=together, rate=0.1))
-        return fit_ensemble(loss, partial(near, mixture), small, seed=4, report=lambda *now: seen.append(now))
-
-    (one, members), (other, _), (further, _) = made(0), made(0), made(60)
-    assert seen.count((100, 100)) == 3
-    assert len(set(seen)) > 5
-    mean = np.mean([each.table((0, 2)) for each, _, _ in members], axis=0)
-    np.testing.assert_allclose(one.table((0, 2)), mean, atol=1e-14)
-    assert (one.probabilities == other.probabilities).all()
-    arrays = ((each.probabilities.astype(loss.dtype), each.weights.astype(loss.dtype)) for each in (one, further))
-    before, after = (loss.evaluate(*each)[0] for each in arrays)
-    assert after < 0.7 * before
 
 
 @pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])

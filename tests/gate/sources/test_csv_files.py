@@ -194,12 +194,6 @@ def test_a_file_that_cannot_be_unpacked_to_its_end_is_said_to_be_damaged(unknown
             counts(written(tmp_path, content, "r.csv.gz"), domain)
 
 
-def test_other_columns_may_share_a_name_and_names_may_be_quoted(tmp_path):
-    file = written(tmp_path, b'\xef\xbb\xbfw,"a ""b"", c",w\n1,x,2\n3,y,4\n')
-    domain = Domain({'a "b", c': attribute('a "b", c')})
-    assert counts(file, domain) == [1, 1, 0, 0, 0, 0, 0]
-
-
 def test_where_no_line_is_a_record_the_empty_text_may_be_a_label_all_the_same(tmp_path):
     domain = Domain({"v": Attribute("v", labels=["x", ""], unknown="x")})
     assert counts(written(tmp_path, b"v,w\ny\n"), domain) == [1, 0]

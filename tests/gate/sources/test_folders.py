@@ -126,12 +126,6 @@ def test_a_folder_that_may_hold_something_else_is_refused(make, message, tmp_pat
     assert "secret" not in str(caught.value)
 
 
-def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
-    write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
-    domain = Domain({"a.b": 2, "b": 2})
-    assert [counts(tmp_path, domain), counts(tmp_path, domain, (1,))] == [[0, 2], [1, 1]]
-
-
 MEASURED = """
 import sys, numpy as np, pyarrow, pyarrow.parquet
 from residualplanner.method.domain.domain import Domain

@@ -166,14 +166,6 @@ def test_a_domain_without_attributes_counts_the_records():
         assert counts(data, Domain({}), ()) == 3
 
 
-def test_codes_outside_the_domain_follow_the_rules():
-    matrix = np.array([[0, 0], [3, 1], [-1, 1], [2**62, 0], [1, 9]])
-    into = Domain({"a": Attribute("a", 3, unknown=2), "b": Attribute("b", 2, unknown="drop")})
-    assert counts(matrix, into, (0, 1)) == [[1, 0], [0, 0], [1, 2]]
-    with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
-        counts(matrix, Domain({"a": 3, "b": 10}), (1,))
-
-
 def test_a_stream_is_read_once():
     source = opened(pa.table({"a": [0, 1]}).to_reader(), Domain({"a": 2}))
     assert source.count([np.array([[0]])])[0].tolist() == [[1, 1]]

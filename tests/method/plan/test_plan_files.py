@@ -145,12 +145,3 @@ def test_a_plan_of_a_hundred_thousand_sets_comes_back(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         load_plan(tmp_path / "nowhere")
-
-
-def test_a_plan_of_more_than_a_thousand_kinds_comes_back(tmp_path):
-    """Each selection of other values is a kind: what was measured by such a plan could not be read again."""
-    domain = Domain({"county": 11, "sex": 2})
-    chosen = [[i for i in range(11) if number >> i & 1] for number in range(1, 1_002)]
-    workload = Workload(domain, [rp.Among(("sex",), where={"county": values}) for values in chosen])
-    assert len(workload.kinds) > 1_000
-    through_a_file(select(workload), tmp_path)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import residualplanner as rp
-from more.limits import limited
 from residualplanner import Attribute, Custom
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
@@ -149,13 +148,6 @@ def test_a_matrix_is_not_applied_to_another_number_of_values():
     for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
         with pytest.raises(rp.errors.WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
             ask(3)
-
-
-def test_a_value_in_no_row_is_seen_where_parts_are_checked_one_by_one():
-    with limited("method.queries.rows", _QUICK=10, _SMALL=1):
-        Custom(np.eye(4)).require_fit(STATES)
-        with pytest.raises(rp.errors.WorkloadError, match="gives 'WA' the weight 0"):
-            Custom(np.eye(3, 4)).require_fit(STATES)
 
 
 MANY, CLOSEST = 10_000, "the closest one gives"

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from more.limits import limited
 from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import downward_closure, subset_products
 
@@ -107,19 +106,3 @@ def test_a_closure_too_large_is_refused_before_it_is_made(sets, message):
         downward_closure(wide)
     assert tracemalloc.get_traced_memory()[1] < 2**28
     tracemalloc.stop()
-
-
-def test_a_closure_of_many_sets_is_refused_as_soon_as_it_passes_the_limit():
-    sets = AttributeSets.of([range(start, start + 8) for start in (0, 3, 6, 30)], attribute_count=40)
-    assert len(downward_closure(sets, set_limit=2000)) == len(dense.closure(sets)) < 2000
-    sets = AttributeSets.of([range(start, start + 8) for start in range(0, 32, 3)], attribute_count=40)
-    assert len(dense.closure(sets)) > 2000
-    with pytest.raises(rp.errors.WorkloadError, match=r"too large: .*the limit is 2,000"):
-        downward_closure(sets, set_limit=2000)
-
-
-def test_subsets_that_are_too_many_to_sort_at_once_are_found_a_few_at_a_time():
-    collection = [tuple(range(start, start + 6)) for start in (0, 1, 3, 8)] + [(0, 13), (5,)]
-    with limited("method.workload.closure", _CANDIDATES=3):
-        found = downward_closure(AttributeSets.of(collection, attribute_count=14))
-    assert list(found) == dense.closure(collection)

@@ -7,7 +7,6 @@ import math
 import re
 import sys
 import zipfile
-from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
@@ -187,12 +186,3 @@ def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(rich, tmp_pat
         rich.save(tmp_path / "out", "xlsx")
     assert caught.value.extra == "report"
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_large_tables_go_into_one_sheet_row_by_row(tmp_path):
-    release = any_release(rp.select(rp.Workload(rp.Domain({"a": 200, "b": 85}), [("a", "b")]), budget=rp.zcdp(1)))
-    release.save(tmp_path / "out", "xlsx", profile="acs")
-    (path,) = Path(tmp_path / "out" / "tables").iterdir()
-    rows = rows_of_file(path)
-    assert [row[2] for row in rows[1:]] == release["a", "b"].estimate.ravel().tolist()

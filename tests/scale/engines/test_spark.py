@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 
 import residualplanner as rp
-from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
-from inner_parts import Bucket, Folder, engines, opening, partitions
-from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
+from inner_parts import Folder, engines, opening, partitions
+from residualplanner import Attribute, Bins, Domain, marginals, measure, pcost, select
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 CANARY = "canary-4f1c"
@@ -171,14 +170,6 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     assert tasks[-1] == 1
 
 
-def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
-    plan = select(Workload(Domain({"a": 1500, "b": 1500}), [("a", "b")]), budget=pcost(1))
-    frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
-    with pytest.raises(rp.errors.ResourceError, match="sends at most 16,777,216"):
-        measure(plan, frame, ledger=ledger)
-    assert ledger.spent == 0
-
-
 def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
     plan = select(marginals(Domain({name: 100 for name in "abcd"}), up_to=3), budget=pcost(1))
     measurement = measure(plan, np.zeros((10, 4), dtype=int))
@@ -223,24 +214,6 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
 
 def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
     refused(session, OwnStore(tmp_path / "store"), r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON")
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process")
-def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    refused(session, "/proc/self/cwd/store", r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the")
-
-
-def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
-    with s3_server() as bucket:
-        settings = dict(bucket("store").settings)
-        for name in ("access_key_id", "secret_access_key"):
-            monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
-        settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
-        store = Bucket("s3://curator/store", tuple(settings.items()))
-        words = r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
-        assert "secret-of-the-test" not in refused(session, store, words)
-        assert bucket("store").names("") == []
 
 
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):

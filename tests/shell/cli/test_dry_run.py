@@ -62,13 +62,6 @@ def test_what_would_be_written_is_named_with_its_size(run, ready):
     assert "Would write new: 11 tables as csv, some " in words
 
 
-def test_without_a_ledger_nobody_adds_up_and_reconstructing_spends_nothing(run, ready):
-    words = "no ledger is named, so nothing adds up"
-    assert words in run("measure", "p", "records.csv", "-o", "n", "--dry-run").stdout
-    found = told(run(*COMMANDS["reconstruct"], "--dry-run", "--json"))
-    assert (found["would-spend"]["pcost"], found["would-read"]["path"]) == (0, "m")
-
-
 @pytest.mark.parametrize("command", ["measure", "release"])
 def test_a_ledger_without_room_for_other_neighbors_or_with_a_torn_line_is_found(run, ready, command):
     def refused(word, ledger="l"):

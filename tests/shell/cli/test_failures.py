@@ -98,22 +98,6 @@ def test_outputs_that_are_in_the_way_of_one_another_are_refused_before_anything_
     assert not os.listdir(folder / "empty")
 
 
-@pytest.mark.parametrize(
-    ("command", "word"),
-    [
-        (
-            ("init", "records.csv", "--header", "-o", "mine.csv"),
-            "taken for a CSV file; end the name of a spec in .toml",
-        ),
-        (("report", "p", "-o", "page.pdf"), "taken for a PDF; end the name of a page in .html"),
-    ],
-)
-def test_a_name_that_promises_another_kind_of_file_is_refused(run, spec, records, folder, command, word):
-    run("plan", spec, "-o", "p")
-    _refused(run(*command), word)
-    assert not (folder / command[-1]).exists()
-
-
 def test_how_many_records_do_not_fit_is_not_told(run, spec, folder):
     told = set()
     for count in (1, 7):

@@ -90,12 +90,6 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     assert Ledger.open(ledger).spent == 0
 
 
-def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, failing):
-    with failing("measurement", OSError(5, "Input/output error", "out.measurement")):
-        told = run("release", spec, records, "-o", "out").stderr
-    assert "Input/output error\nThe measurement is lost; its cost counts as spent." in told
-
-
 FULL = """
 import resource, sys
 sys.dont_write_bytecode = True  # a compiled module that is cut off would stop all later tests
