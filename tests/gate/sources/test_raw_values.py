@@ -120,3 +120,10 @@ numbers = st.sampled_from([*ELEMENTS]).flatmap(
 @reproducible
 def test_a_whole_column_of_numbers_gets_the_codes_of_its_values(column, attribute):
     assert codes_of_numbers(attribute, column).tolist() == columns.codes_of_values(attribute, list(column)).tolist()
+
+
+@pytest.mark.parametrize("attribute", ATTRIBUTES, ids=str)
+def test_a_decimal_of_a_million_digits_is_unknown_at_once_and_no_values_have_no_codes(attribute):
+    assert columns.codes_of_values(attribute, [Decimal("1e999999"), Decimal("-1e999999")]).tolist() == [UNKNOWN] * 2
+    none = columns.codes_of_values(attribute, [])
+    assert (none.shape, none.dtype) == ((0,), np.int64)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner.method.workload.attribute_sets import AttributeSets
+from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
 from residualplanner.method.workload.closure import downward_closure, subset_products
 
 counts = st.sampled_from([4, 9, 2**16])
@@ -106,3 +106,9 @@ def test_a_closure_too_large_is_refused_before_it_is_made(sets, message):
         downward_closure(wide)
     assert tracemalloc.get_traced_memory()[1] < 2**28
     tracemalloc.stop()
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 30_000), st.integers(0, 2)), max_size=12))
+def test_row_numbers_are_ranks_in_lexicographic_order(rows):
+    ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
+    assert row_numbers(np.array(rows, dtype=np.int16).reshape(-1, 3)).tolist() == [ranks[row] for row in rows]

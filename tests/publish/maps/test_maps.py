@@ -164,21 +164,15 @@ def test_classes_differ_in_lightness_alone_in_one_direction():
     ("value", "message"),
     [
         ({}, "the GeoJSON is no GeoJSON feature collection"),
-        ([], "is no GeoJSON feature collection"),
         (collection(), "is no GeoJSON feature collection with features; .*with a feature for each area"),
-        ({"type": "Topology", "features": [feature("a", [SQUARE])]}, "is no GeoJSON feature collection"),
         (collection({"type": "Point"}), "feature 1: not a GeoJSON feature"),
         (collection(feature("a", [SQUARE], name="GEOIDS")), "feature 1: no property 'GEOID'; .*did you mean 'GEOIDS'"),
-        (collection({"type": "Feature"}), "feature 1: no property 'GEOID'; its properties are none"),
         (collection(feature(1001, [SQUARE])), "the property 'GEOID' must be text .* '01' is not 1; got 1001"),
-        (collection(feature("", [SQUARE])), "must be text that is not empty"),
         (collection(feature("a", [0, 0], kind="Point")), r"\(a\): the geometry must be a Polygon or"),
         (collection(feature("a", [SQUARE[:3]])), "a ring must have at least four positions"),
         (collection(feature("a", [[*SQUARE[:-1], [0, 1]]])), "of which the last is the first"),
         (collection(feature("a", [[[0, float("nan")], *SQUARE]])), "a position must be a list of two numbers"),
-        (collection(feature("a", [[[True, 0], *SQUARE]])), "a position must be a list of two numbers"),
         (collection(feature("a") | {"geometry": {"type": "Polygon"}}), "expected a list of coordinates, got None"),
-        (collection(feature("a") | {"geometry": []}), "the geometry must be a Polygon"),
     ],
 )  # fmt: skip
 def test_geojson_that_cannot_be_drawn_is_refused_with_its_feature(value, message):

@@ -146,7 +146,6 @@ grade,1,
         LONG + "sex,1,\n",  # a value that is listed twice keeps its meaning
         "\ufeff" + LONG.replace("\n", "\r\n"),
         LONG.replace('"Bergen, with Askoey"', "Bergen").replace(",", ";"),
-        LONG.replace('"Bergen, with Askoey"', "Bergen").replace(",", "\t"),
         "\n".join(f"x,{line}" for line in LONG.splitlines()),
     ],
 )
@@ -241,14 +240,11 @@ NO_DICTIONARY = "a data dictionary needs a first line that names its columns"
     [
         (f"age,sex,region\n30,{CANARY},01\n", NO_DICTIONARY),
         (f"{CANARY},1\n{CANARY},2\n", NO_DICTIONARY),
-        (f"name,{CANARY}\nx,y\n", NO_DICTIONARY),
         ("\n", NO_DICTIONARY),
         (f'name,value\n"{CANARY}', "line 2: this is not CSV; check its quotes"),
         ("variable,value\n,1\n", "a.csv, line 2: there is no name, nor one above it"),
         ("variable,size\nage,many\n", "a.csv, age: "),
-        ("variable,min,max\n,1,9\n", "a.csv, line 2: there is no name"),
         ("variable,bins\nage,9;3\n", "a.csv, age: "),
-        ("variable,size\nage,0\n", "a.csv, age: "),
         ("variable,value\n", "a.csv: there is no row below its first line"),
         (
             "variable,value,label\nsex,1,female\nsex,2,male\nsex,1,women\n",
@@ -349,13 +345,10 @@ def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder):
     ("value", "options", "told"),
     [
         ({"resources": [{"name": "a"}]}, (), "s.json: it describes no table with columns"),
-        ({"properties": {}}, (), "s.json: its columns must have names, all different"),
         ({"fields": [{"name": "a"}, {"name": "a"}]}, (), "s.json: its columns must have names, all different"),
-        ({"fields": [{"type": "integer"}]}, (), "s.json: its columns must have names, all different"),
         ({"age": 85}, ("--table", "a"), "--table chooses a table of a schema of several"),
         ({"age": 85}, ("--dictionary",), "a data dictionary is a .csv file"),
         ({"age": 0}, (), "at least 1 value"),
-        ({"age": None}, (), "'age' needs"),
         ([1], (), "expected an object from attribute name to size"),
     ],
 )
