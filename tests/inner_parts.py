@@ -3,7 +3,7 @@
 
 from residualplanner.fits.mixtures import mixture
 from residualplanner.fits.mixtures.records import correct_margins, even_records, independent_records
-from residualplanner.fits.nonnegative import facts, potentials
+from residualplanner.fits.nonnegative import facts
 from residualplanner.gate import spend
 from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,

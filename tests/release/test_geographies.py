@@ -70,16 +70,6 @@ def test_the_labels_of_parts_have_the_same_columns(release, tmp_path):
     assert {row["level"] for row in labels if row["attribute"] == "sex"} == {None}
 
 
-def test_tables_of_some_areas_have_the_same_columns():
-    query = {"county": rp.Selection(["01001", "01003"], COUNTIES), "sex": rp.Identity()}
-    table = any_release(rp.select(rp.Workload(DOMAIN, [query]), budget=rp.pcost(1)))[query]
-    frame = table.to_frame()
-    names = dict(zip(frame["county"], frame["county_name"], strict=True))
-    assert names["01003"] == "Baldwin County"
-    assert "02013" not in names
-    assert table.at(county="Baldwin County, Alabama", sex="F") == table.at(county="01003", sex="F")
-
-
 @pytest.mark.parametrize("name", ["01003", "Baldwin County", "Baldwin County, Alabama"])
 def test_a_cell_is_found_by_code_or_by_name(release, name):
     table = release[{"county": COUNTIES}]

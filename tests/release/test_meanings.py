@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from urllib.parse import unquote
 
 import pytest
 
@@ -82,18 +81,6 @@ def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
     assert (attributes["income"]["unit"], attributes["income"]["note"]) == ("dollars", "a <b>")
     assert "values" not in attributes["income"]
     assert metadata["tables"]["left_out"] == RELEASE.noise.omission
-
-
-def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
-    RELEASE.save(tmp_path / "release", format="csv")
-    described = json.loads((tmp_path / "release" / "tables" / "csv-metadata.json").read_text())
-    for table in described["tables"]:
-        titles = [column["titles"] for column in table["tableSchema"]["columns"]]
-        assert titles == rows_of_file(tmp_path / "release" / "tables" / unquote(table["url"]))[0]
-    columns = {column["name"]: column for table in described["tables"] for column in table["tableSchema"]["columns"]}
-    assert columns["sex"]["dc:title"] == "Sex"
-    assert columns["income"]["schema:unitText"] == "dollars"
-    assert columns["sex_meaning"]["datatype"] == "string"
 
 
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():

@@ -105,16 +105,6 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
     assert meanings["sum_unbiased"].startswith("unbiased estimate of the sum")
 
 
-def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
-    rp.nonnegative(sparse).save(tmp_path / "out", "csv")
-    means = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
-    assert not {"sum_unbiased", "count_unbiased"} & set(means)  # which nobody asked for
-    found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv").drop(columns="job_meaning")
-    expected = rp.quantiles(sparse, "pay", (0.25, 0.5), ["job"]).to_frame()
-    expected = expected.rename(columns={name: f"{name}_unbiased" for name in ("quantile", "low", "high")})
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "workbook", "parts"])
 def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sparse, ending, tmp_path):
     for made in (sparse, rp.nonnegative(sparse)):

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import potentials
 from made_releases import exact_release
-from nearest_tables import matrix_of, problem_for
-from residualplanner.fits.nonnegative.ascent import PotentialAscent
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
@@ -33,22 +30,6 @@ def release_for(name):
     data = np.random.default_rng(1).normal(1, 3, SHAPE)
     data[3] -= 2
     return exact_release(rp.select(WORKLOADS[name], budget=rp.zcdp("0.1")), data)
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-@pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
-def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
-    problem = problem_for(release_for(name))
-    ascent, M = PotentialAscent(problem, potentials.facets_of(problem, at_once=cells)), matrix_of(problem)
-    before = M @ (problem.start + problem.freedom * (M.T @ ascent.multipliers))
-    ascent.advance(200)
-    multipliers = ascent.multipliers
-    cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
-    if name != "tables of one attribute":  # whose potentials at the start are those of the solution
-        assert before.min() < -1e-2
-    assert multipliers.min() >= 0
-    assert cells.min() >= -1e-5
-    assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

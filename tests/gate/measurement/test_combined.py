@@ -78,14 +78,6 @@ def test_the_sentence_covers_all_measurements_at_their_exact_cost_unless_one_is_
     assert noise.randomness == "operating system, seeded, not private"
 
 
-def test_what_only_one_measured_is_its_own_answer_to_the_bit():
-    first, second = rp.measure(ONE, CODES), rp.measure(TWO, CODES)
-    both, alone = Release(averages.combine([first, second])), answers_of(Release(second))
-    for members, answers in answers_of(both).items():
-        if len(members) == 2:
-            assert (answers == alone[members]).all()
-
-
 @pytest.mark.parametrize(
     ("other", "error", "words"),
     [

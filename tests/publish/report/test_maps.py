@@ -118,17 +118,3 @@ def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quali
     assert ">15% to 30%<" not in legend
     assert rp.publish.choropleth(table, boundaries).title == "estimate by town"
     assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"
-
-
-@pytest.mark.parametrize(
-    ("codes", "options", "message"),
-    [
-        (["99"], {}, r"no area has a shape: the codes of the table are '00', .*'99'; choose"),
-        (CODES, {"level": "side"}, r"no area of the level 'side' has a shape"),
-        (CODES, {"level": "county"}, r"level must be .*'side'.*, got 'county'"),
-        (CODES, {"show": "moe"}, "show must be 'estimate' or 'cv', got 'moe'"),
-    ],
-)
-def test_maps_of_nothing_are_refused(codes, options, message):
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(codes), **options)

@@ -127,20 +127,6 @@ def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
     assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_budgets_in_other_terms_are_safe_bounds(tmp_path):
-    stated = rp.select(rp.marginals(rp.Domain({"a": 3}), order=1), budget=rp.approx_dp("1", "1e-9"))
-    page, _ = written(stated, tmp_path)
-    (rows,) = (table.all("tr")[1:] for table in page.all("table") if "epsilon" in table.one("thead").text)
-    told = {row.one("th").text: row.one("td").text for row in rows}
-    assert list(told) == ["1e-5", "1e-6", "1e-8", "1e-9", "1e-10"]
-    for delta, epsilon in told.items():
-        assert stated.budget.epsilon(delta) <= float(epsilon)
-    section = page.one("section", id="privacy").text
-    assert "e^1, plus 1e-9" in section
-    assert "(1, 1e-9)-DP" in section
-
-
 def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
     domain = rp.Domain({"a": 3, "b": 5, "c": 3_000_000})
     subject = report.subject.subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
@@ -164,17 +150,6 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     assert tables == [f"table-{order}" for order in orders]
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_where_records_are_replaced_the_public_total_is_not_compared(tmp_path):
-    plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 5}), up_to=2), budget=rp.zcdp(1), neighbors="replace")
-    page, data = written(plan, tmp_path)
-    assert weightings(data) == ["plan", "equal", "sqrt"]
-    assert data["query"].tolist() == plan.errors()["query"].tolist()[1:]
-    assert all(spread(data[f"std_err_{name}"]) < 2 for name in weightings(data))
-    columns = json.loads(page.one("script", id="data").text)["columns"]
-    assert {column["key"]: column["decimals"] for column in columns}["std_err"] == 2
-
-
 @pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
 def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
     plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.privacy.gdp("0.1"))
@@ -184,26 +159,6 @@ def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
 
 
 BY_SET = plan_by_set(sample_workload(), 1)
-
-
-@pytest.fixture(scope="module")
-def by_set(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("by_set") / "release"
-    any_release(BY_SET).save(folder)
-    return folder
-
-
-def test_the_manifest_says_how_many_bases_an_attribute_has(by_set):
-    manifest = json.loads((by_set / "manifest.json").read_text())
-    by_set = BY_SET.strategy
-    count = {i: len({id(by_set.basis(members, i)) for members in BY_SET.closure if i in members}) for i in (0, 1)}
-    assert count[0] > 1
-    assert manifest["plan"]["bases"] == {
-        "a": {"family": "optimal_by_set", "answers": 3, "bases": count[0]},
-        "b": {"family": "optimal_by_set", "answers": 2, "bases": count[1]},
-        "c": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
-        "one": {"family": "subtraction", "answers": 0, "pcost": "0"},
-    }
 
 
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 100_000, bins=[20_000], outside="clip"), about=rp.About(unit="EUR"))

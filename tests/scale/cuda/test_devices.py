@@ -74,14 +74,6 @@ def test_batches_for_the_device_stay_there_and_all_others_are_numpys(case):
     assert not release[next(iter(release))].estimate.flags.writeable
 
 
-def test_without_a_device_batches_for_the_device_are_numpys():
-    release = reconstruct(CASES["marginals, discrete"])
-    assert release.device is devices.HOST
-    for one, two in zip(release.batches(), release.device_batches(), strict=True):
-        assert type(two.estimates) is np.ndarray
-        assert one.estimates.tobytes() == two.estimates.tobytes()
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_answers_sent_batch_by_batch_give_the_same_tables_to_the_bit(case):
     kept, sent = (reconstruct(CASES[case], device=device).tables() for device in (KEEPING, SENDING))

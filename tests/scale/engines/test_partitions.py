@@ -14,24 +14,10 @@ from residualplanner import Bins, Domain
 
 few = settings(derandomize=True, deadline=None, max_examples=30)
 TYPES = {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float32()}
-COUNTS = st.lists(st.sampled_from([0, 0, 0, 1, 255, 256, 2**16, 2**32, 2**62]), max_size=40)
 
 
 def work_of(groups, domain=DOMAIN):
     return partitions.Work(domain, (partitions.CountingTask(0, tuple(groups)),))
-
-
-@given(counts=COUNTS, before=st.integers(0, 5))
-@few
-def test_what_is_packed_is_added_again(counts, before):
-    total = np.full(len(counts), before, dtype=np.int64)
-    content = partitions.packed(np.array(counts, dtype=np.int64))
-    partitions.add_packed(content, total)
-    partitions.add_packed(b"", total)
-    assert total.tolist() == [count + before for count in counts]
-    largest = max([*counts, 0])
-    width = next(width for width in (1, 2, 4, 8) if largest < 256**width)
-    assert len(content) == 1 + min(width * len(counts), (width + 2) * sum(count > 0 for count in counts))
 
 
 def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_left_out():

@@ -118,20 +118,6 @@ def test_an_object_store_holds_a_release(tmp_path):
 # Tasks.
 
 
-@given(plans(), st.integers(1, 300))
-def test_each_set_is_in_one_task_and_tasks_of_several_maximal_sets_are_within_the_limit(plan, most):
-    tasks = tasks_part.tasks_of_noise(discrete.exact_noise(plan), most)
-    sets = [tasks.division.members(number) for number in range(len(tasks))]
-    assert sorted(np.concatenate(sets).tolist()) == list(range(len(plan.closure)))
-    cells = [sum(np.prod([plan.domain.sizes[i] for i in list(plan.closure)[number]]) for number in own) for own in sets]
-    assert tasks.division.cells.tolist() == cells
-    for number, (own, size) in enumerate(zip(sets, cells, strict=True)):
-        counted = [row for rows in tasks.counting(number).groups for row in rows.tolist()]
-        names = {frozenset(list(plan.closure)[one]) for one in own}
-        assert {frozenset(row) for row in counted} == {s for s in names if not any(s < t for t in names)}
-        assert size <= most or len(counted) == 1
-
-
 @pytest.mark.parametrize(("cells", "passes"), [(LITTLE, range(2, 99)), (10**6, [1])])
 def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes):
     tasks, read, drawn = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE), [], []

@@ -30,14 +30,6 @@ def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options
     assert f"{name} {value}" in result.stdout.split("Workload")[0]
 
 
-def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
-    spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
-    run("plan", spec, "-o", "p", "--budget", "zcdp=1", "--loss", "max", status=0)
-    assert load_plan(folder / "p").budget == zcdp("1")
-    told = run("plan", spec, "--loss", "max").stderr
-    assert "has no limit for that loss; add --budget or --at-most" in told
-
-
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
