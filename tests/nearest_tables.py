@@ -52,9 +52,3 @@ def problem_for(release, known=None, impossible=(), *, weights="protect-margins"
     """The dual problem of the tables nearest to those of a release that keep to facts."""
     facts = facts_part.read_facts(release.plan, known, impossible)
     return problem_of(release.measurement, facts, WEIGHTS[weights], fixes_total=fixes_total)
-
-
-def matrix_of(problem):
-    """The map from components to cells, column by column."""
-    units = np.eye(problem.start.size)
-    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -57,17 +56,6 @@ def test_files_have_the_same_columns_and_are_read_back(release, tmp_path, file_f
         expected = release[query].to_frame()[columns]
         assert saved.numbers.frame(query)[columns].to_numpy().tolist() == expected.to_numpy().tolist()
         assert saved[query].estimate.tolist() == release[query].estimate.tolist()
-
-
-def test_the_labels_of_parts_have_the_same_columns(release, tmp_path):
-    release.save(tmp_path / "out", format="parts")
-    labels = pq.read_table(tmp_path / "out" / "labels.parquet").to_pylist()
-    (baldwin,) = [
-        row for row in labels if row["label"] == "01003" and row["level"] is not None and row["parent"] == "01"
-    ]
-    expected = {"level": "county", "code": "01003", "name": "Baldwin County", "parent": "01"}
-    assert expected.items() <= baldwin.items()
-    assert {row["level"] for row in labels if row["attribute"] == "sex"} == {None}
 
 
 @pytest.mark.parametrize("name", ["01003", "Baldwin County", "Baldwin County, Alabama"])

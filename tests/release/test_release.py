@@ -163,16 +163,6 @@ def test_two_threads_do_not_disturb_each_other():
     assert not wrong
 
 
-def test_progress_counts_the_tables_of_the_workload_which_are_computed_when_they_are_asked_for():
-    seen = []
-    with small_batches(1, chunk=1):
-        next(RELEASE.tables(lambda done, total: seen.append((done, total))))
-        assert seen == []
-    list(RELEASE.tables(lambda done, total: seen.append((done, total))))
-    assert seen[-1] == (len(PLAN.workload), len(PLAN.workload))
-    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
-
-
 def test_a_release_is_a_mapping():
     assert ("a", "b") in RELEASE
     assert ("a", "b", "c", "d") not in RELEASE

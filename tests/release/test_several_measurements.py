@@ -167,15 +167,6 @@ def test_a_plan_that_is_missing_or_altered_is_named(folder):
         rp.load_tables(folder)
 
 
-def test_non_negative_tables_are_those_of_one_measurement_with_the_noise_of_all():
-    measured = rp.reconstruct(MEASURED).measurement
-    alone = any_release(plan_by_hand(measured.plan.workload, measured.plan.strategy, measured.plan.noise_variances))
-    made = rp.nonnegative(rp.reconstruct(replace(alone.measurement, residuals=measured.residuals)))
-    for query, table in rp.nonnegative(both()).items():
-        np.testing.assert_allclose(table.estimate, made[query].estimate, atol=1e-9)
-        assert (table.estimate >= 0).all()
-
-
 def test_reasons_of_ledgers_without_a_budget_and_what_is_left_out_are_told(tmp_path):
     domain = rp.Domain({"sex": rp.Attribute("sex", labels=["F", "M"], unknown="drop", missing="drop"), "age": 3})
     plan = rp.select(rp.marginals(domain, order=1), budget=rp.zcdp("0.1"))

@@ -51,15 +51,6 @@ def test_an_attribute_of_the_table_has_the_selected_labels_only():
     assert table.sum("age", "employed").title == "(total) among sex: 1, employed: yes or part time"
 
 
-def test_all_labels_are_everybody():
-    release = exact_release(planned(), DATA)
-    everybody = release[
-        rp.Among(PAIR, where={"employed": ["yes", "part time", "no"], "age": DOMAIN["age"].value_labels})
-    ]
-    assert everybody.query == PAIR
-    np.testing.assert_array_equal(everybody.estimate, release[PAIR].estimate)
-
-
 @pytest.mark.parametrize("file_format", ["csv", "parts"])
 def test_files_hold_the_tables_and_say_which_records_they_are_about(tmp_path, file_format):
     release = exact_release(planned(), DATA)

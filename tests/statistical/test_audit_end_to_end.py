@@ -22,7 +22,7 @@ from dense import marginal_covariance
 from residualplanner import Domain, Identity, Prefix, Workload, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
-RUNS, FEW, FAULTY = 1_200, 600, 400
+RUNS = 1_200
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]

@@ -162,17 +162,6 @@ def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_give
     np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
 
 
-def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
-    rng, away = np.random.default_rng(0), {}
-    flat = mixture_part.mixture_of(BLOCKS, np.ones(1), BLOCKS.softmax(rng.normal(size=(12, 1))))
-    loss = noisy_loss(flat, 10_000.0, 300.0, seed=5)
-    for caution in (0.0, 4.0):
-        start, descent = near(flat, 10, np.random.default_rng(2)), rp.fits.Descent(steps=100, caution=caution)
-        found, *_ = fit(loss, start, descent, enough=0.0)
-        away[caution] = np.abs(found.table((0, 1)) - flat.table((0, 1))).sum() / 2
-    assert away[4.0] < 0.75 * away[0.0]
-
-
 @pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])
 def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
     """No other probabilities of the same sum have a larger density, by a generic solver."""

@@ -71,13 +71,3 @@ def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
     assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
     assert (found.rmse != exact.rmse).all()
-
-
-def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():
-    domain = rp.Domain({"block": 300_000, "sex": 2})  # a matrix of these would be 720 GB
-    plan = rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp(1))
-    release = rp.reconstruct(rp.measure(plan, np.zeros((1_000, 2), dtype=int), noise="gaussian", seed=1))
-    for source in (release, rp.nonnegative(release, known={(): 1_000})):
-        tables = rp.rounded(source)
-        assert tables["block"].estimate.sum() == tables["sex"].estimate.sum() == np.rint(source[()].estimate)
-    assert (tables["block"].estimate >= 0).all()

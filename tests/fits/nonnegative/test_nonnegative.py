@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
-from nearest_tables import EXACT, marginals_of, nearest, problem_for
+from nearest_tables import EXACT, marginals_of, nearest
 from random_plans import (
     noise_of,
     plan_by_hand,
@@ -24,7 +24,6 @@ from random_plans import (
     sample_workload,
 )
 from residualplanner import Identity, Prefix
-from residualplanner.fits.nonnegative.newton import _by_factors, _by_gradients
 from strategies import names_of
 
 FEW = settings(max_examples=25, deadline=None)
@@ -161,19 +160,6 @@ def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, step
         if freedom:
             reached += float(off @ np.linalg.solve(covariance * freedom, off)) / 2
     assert reached <= least + made.numbers.gap * (1 + least) + 1e-6
-
-
-def test_equations_of_newtons_method_are_solved_by_gradients_as_by_factors():
-    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
-    problem, chance = problem_for(any_release(plan), weights="variance"), np.random.default_rng(0)
-    size = problem.tables.size
-    active = chance.random(size) < 0.5
-    wanted = problem.curvature(np.where(active, chance.normal(size=size), 0), np.empty(size))[active]
-    residual = np.zeros(size)
-    residual[active] = wanted
-    for change in (_by_factors(problem, active, residual), _by_gradients(problem, active, residual.copy(), 1_000)):
-        assert not change[~active].any()
-        assert problem.curvature(change, np.empty(size))[active] == pytest.approx(wanted, abs=1e-6 * wanted.max())
 
 
 @pytest.mark.parametrize(

@@ -181,14 +181,6 @@ def test_of_a_release_of_the_total_alone_all_is_uniform_and_said_to_be(records):
     assert abs(len(made) - {None: 400}.get(records, records)) < 5
 
 
-def test_an_attribute_of_many_values_fits_as_well_as_noise_explains():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 7, 20_000)
-    codes = np.stack([np.clip(rng.gamma(2, 40, 20_000) + 20 * y, 0, 500).astype(int), y], axis=1)
-    made = rp.synthesize(release_of(rp.Domain({"x": 501, "y": 7}), codes, rho=0.01), ensemble=rp.fits.Ensemble(2, 30))
-    assert made.quality.worse == made.quality_of_records.worse == []
-
-
 @pytest.mark.parametrize(
     ("of", "saved"),
     [
@@ -452,21 +444,6 @@ def test_what_cannot_be_made_is_refused_before_the_fit(release, arguments, error
     assert not fitted
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("records", [0, 1, 3000])
-def test_progress_rises_from_the_fit_to_the_last_record(release, method, records):
-    said, again = [], []
-    made = rp.synthesize(release, records, method=method, progress=lambda *now: said.append(now), ensemble=SMALL)
-    assert len(made) == len(made.codes) == records * (4 if method == "weighted" else 1)
-    assert said == sorted(said)
-    assert {total for _, total in said} == {100}
-    assert said[-1] == (100, 100) or not records
-    assert sum(done > 50 for done, _ in said) > 1 or records < 2 or method in ("sobol", "weighted")
-    made.redrawn(max(records, 1), method=method, progress=lambda *now: again.append(now))
-    assert again == sorted(again)
-    assert again[-1][0] == again[-1][1] > 0
-
-
 # What to measure.
 
 
@@ -480,16 +457,6 @@ def test_all_pairs_are_measured_and_single_attributes_and_small_triples_by_budge
     assert list(high.workload)[:10] == pairs
     assert {len(query) for query in list(high.workload)[10:]} == {3}
     assert high.loss.weights == "equal"
-
-
-def test_the_smaller_the_budget_the_more_exact_are_single_attributes_beside_pairs():
-    domain = rp.Domain({"a": 50, "b": 3, "c": 2})
-    ratios = []
-    for epsilon in (0.1, 1, 3):
-        plan = rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9))
-        noise = dict(zip(plan.closure, plan.noise_variances, strict=True))
-        ratios.append(noise[(0, 1)] / noise[(0,)])
-    assert ratios[0] > 1.5 * ratios[1] > 1.5 * ratios[2]
 
 
 def test_the_smallest_triples_are_measured_and_large_pairs_left_out_but_not_their_attributes():

@@ -101,12 +101,6 @@ def test_the_arrays_name_the_block_and_the_ratio_of_their_cell():
                 assert ratio < 0 if cell == 2 * one.reach + 2 else np.isnan(ratio)
 
 
-def test_little_is_wasted_on_tails_and_on_trying_again():
-    for one in ENVELOPES:
-        assert one.weights[2 * one.reach] + one.weights[2 * one.reach + 1] <= 2
-        assert one.weights[-1] < 2**26 / 10**5
-
-
 def test_a_shelf_holds_its_envelopes_side_by_side():
     several = envelope.shelf((0, 30, 64))
     assert several.index[[0, 30, 64]].tolist() == [0, 1, 2]

@@ -7,7 +7,6 @@ import os
 import pickle
 import threading
 import time
-import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 
@@ -447,14 +446,3 @@ def test_what_the_ledger_refuses_is_refused_before_a_record_is_read(make):
             measure(PLAN, UNREADABLE, ledger=bad)
     with pytest.raises(rp.errors.DataError, match="data of type object are not understood"):
         measure(PLAN, UNREADABLE, ledger=Ledger(pcost(1)))
-
-
-def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
-    Ledger.create(path, budget=zcdp(1), data_set="people")
-    path.write_bytes(path.read_bytes() + b"\n" * 2**24)
-    tracemalloc.start()
-    with pytest.raises(rp.errors.FileFormatError, match="line 2 is not a line of a ledger"):
-        Ledger.open(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**26

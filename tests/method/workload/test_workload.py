@@ -158,11 +158,6 @@ def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
         Workload.from_blocks(ABC, [total.part([]), single.part([0])], (query["a"],))
 
 
-def test_a_workload_of_arrays_lists_each_kind_once():
-    with pytest.raises(rp.errors.WorkloadError, match="must list each of its kinds of query once"):
-        Workload.from_blocks(ABC, marginals(ABC, order=1).blocks, (Identity(), Identity()))
-
-
 def test_only_workloads_of_one_domain_can_be_added():
     with pytest.raises(rp.errors.WorkloadError, match="only workloads over the same domain can be added"):
         marginals(ABC, order=1) + marginals(Domain({"a": 3, "b": 2}), order=1)

@@ -127,12 +127,6 @@ def test_very_long_names_are_cut_and_stay_different():
     assert max(map(len, stems)) == 150
 
 
-def test_progress_counts_tables(tmp_path):
-    seen = []
-    RELEASE.save(tmp_path / "out", progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (len(RELEASE), len(RELEASE))
-
-
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_release(tmp_path):
     """The tables of the large release take 24 MB; a few at a time are held."""

@@ -75,12 +75,6 @@ def test_a_table_with_other_attributes_is_summed_over_them():
     assert found == pytest.approx(release[query].estimate.sum(axis=(0, 1))[3:])
 
 
-def test_a_level_that_several_tables_have_is_drawn_once():
-    release = released(TOWNS, ["town"])
-    found = drawn(release, shapes(CODES))
-    assert list(found) == ["map-1-estimate", "map-1-cv"]
-
-
 def test_tables_of_some_records_only_are_not_taken_for_all():
     some = {"town": PLACES, "sex": rp.Selection("F")}
     release = released(some, {"town": PLACES, "sex": rp.Identity()})

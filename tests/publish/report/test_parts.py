@@ -127,13 +127,6 @@ def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
     assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
-def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
-    domain = rp.Domain({"a": 3, "b": 5, "c": 3_000_000})
-    subject = report.subject.subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
-    shown = subject.errors["query"].iloc[report.estimates.rows_of_tables(subject)]
-    assert shown.tolist() == ["b", "a × b"]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_parts")
 def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path):

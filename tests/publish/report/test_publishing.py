@@ -105,12 +105,6 @@ def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_pat
     assert [head.text for head in table.one("tbody").all("tr")[1].all("th", scope="row")] == ["0", "1"]
 
 
-@pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])
-def test_a_number_of_cells_that_is_none_is_refused(plan, tmp_path, cells):
-    with pytest.raises(rp.errors.WorkloadError, match="cells must be how many cells a page holds"):
-        rp.publish.write_report(plan, tmp_path / "report.html", cells=cells)
-
-
 @pytest.fixture
 def ledger(tmp_path):
     ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="people <1>", budget=rp.zcdp("0.5"))

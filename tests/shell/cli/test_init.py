@@ -304,18 +304,6 @@ def test_public_schemas_give_their_domain(schema, value, expected):
     assert schema(value) == Domain(expected)
 
 
-def test_titles_and_descriptions_of_public_schemas_reach_the_domain(schema):
-    about = {"title": "Grade", "description": "as given"}
-    csvw = {f"dc:{name}": text for name, text in about.items()} | {"titles": "x"}
-    for value in (
-        {"fields": [{"name": "x", "constraints": {"enum": [1, 2]}} | about]},
-        {"type": "object", "properties": {"x": {"enum": [1, 2]} | about}},
-        {"tableSchema": {"columns": [csvw | {"datatype": {"base": "integer", "minimum": 1, "maximum": 2}}]}},
-    ):
-        expected = Attribute("x", labels=[1, 2], about=About(title="Grade", note="as given"))
-        assert schema(value) == Domain({"x": expected})
-
-
 def test_one_of_several_tables_is_chosen(run, folder):
     resources = [
         {"name": name, "schema": {"fields": [{"name": name, "constraints": {"enum": [1, 2]}}]}} for name in "ab"
@@ -325,20 +313,6 @@ def test_one_of_several_tables_is_chosen(run, folder):
     assert "it describes no table 'c', only a, b" in run("init", "package.json", "--table", "c").stderr
     run("init", "package.json", "--table", "b", status=0)
     assert domain_of(folder / "package.toml") == Domain({"b": [1, 2]})
-
-
-def test_what_a_schema_does_not_tell_is_left_to_its_user(run, folder):
-    notes = {
-        "# dates from 2020-01-05: write bins such as": {"type": "date", "constraints": {"minimum": "2020-01-05"}},
-        "# string: its values are not in the schema": {"type": "string"},
-        "# numbers from 0 to 10: write { bins": {"type": "number", "constraints": {"minimum": 0, "maximum": 10}},
-        "# number: values that are not strings or integers": {"type": "number", "constraints": {"enum": [0.5, 1]}},
-    }
-    fields = [{"name": f"x{number}", **field} for number, field in enumerate(notes.values())]
-    (folder / "s.json").write_text(json.dumps({"fields": [*fields, {"name": "y", "type": "boolean"}]}))
-    told = run("init", "s.json").stdout
-    assert 'Not declared in s.json: x0, x1, x2, x3.  Write the values of each in place of "?".' in told
-    assert all(note in (folder / "s.toml").read_text() for note in notes)
 
 
 @pytest.mark.parametrize(

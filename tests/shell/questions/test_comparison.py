@@ -78,25 +78,6 @@ def test_a_comparison_in_words_has_both_tables():
     assert "x0 × x1" in text
 
 
-@settings(max_examples=25)
-@given(case=cases(smallest=2))
-def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):
-    plan = select(case.workload, budget=pcost(1))
-    everything = marginals(case.domain, up_to=len(case.sizes))
-    numbers = comparison.restriction(plan, everything)
-    closed = {frozenset(members) for query in case.distinct for members in _subsets(query)}
-    assert len(numbers) == len(closed)
-    part = everything.take(numbers)
-    seen = comparison.plan_of_part(plan, part)
-    for query, variance, largest in zip(part, seen.average_variances, seen.max_variances, strict=True):
-        assert variance == pytest.approx(plan.variance(query).mean(), rel=1e-12)
-        assert largest == pytest.approx(plan.variance(query).max(), rel=1e-12)
-
-
-def _subsets(members):
-    return [tuple(m for i, m in enumerate(members) if bits >> i & 1) for bits in range(1 << len(members))]
-
-
 def test_a_kind_that_the_basis_does_not_span_is_not_answered():
     halves = {"c": Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}
     basis = bases.matrix.integer_basis(np.array([[1, 1, -1, -1]]), "given")
