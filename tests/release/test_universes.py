@@ -1,6 +1,7 @@
 """Tables about some of the records agree with those about all, and say in every file which records they are about."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ QUERIES = [PAIR, AMONG, SOME, ADULTS, rp.Among((), where=OTHERS)]
 DATA = np.random.default_rng(0).integers(0, 9, DOMAIN.sizes).astype(float)
 
 
+@cache
 def planned():
     return rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
 
