@@ -107,3 +107,13 @@ def test_ready_counts_beyond_two_to_the_33_are_measured_exactly(monkeypatch):
     assert found[()].tolist() == [f[()] * int(table.sum(dtype=object))]
     by_a = table.sum(axis=(1, 2), dtype=object)
     assert found[(0,)].tolist() == [f[0,] * 100 * (by_a[0] - count) for count in by_a[1:]]
+
+
+def test_bits_of_a_test_leave_their_mark_on_what_they_make(tmp_path):
+    marked = measured_with(PLAN, CODES, 1)
+    marked.save(tmp_path / "file")
+    for measurement in (marked, load_measurement(tmp_path / "file")):
+        assert measurement.noise.randomness == "InsecureTestBits: not private"
+        assert measurement.noise.guarantee.startswith("none")
+        assert "not private" in repr(measurement)
+        assert not measurement.noise.is_private

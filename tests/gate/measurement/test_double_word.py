@@ -73,3 +73,12 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     assert max(errors) * 2**52 <= roundings * bound
     if double_word.float_identifies(bound, roundings):
         assert (double_word.combine_words(low, near) == exact).all()
+
+
+def test_near_enough_is_within_two_to_the_62():
+    for roundings in (1, 7, 300, 2**20):
+        for bits in range(80, 113):
+            unit = Fraction(roundings, 2**53)
+            assert double_word.float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
+            assert not double_word.float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
+    assert not double_word.float_identifies(2**112 + 1, 1)
