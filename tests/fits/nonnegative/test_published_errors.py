@@ -150,3 +150,13 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     forge_hash(tmp_path / "tables", "published-errors.csv")
     with pytest.raises(rp.errors.FileFormatError, match=message):
         _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
+
+
+def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
+    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
+    made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
+    rmse = {
+        base: float(rp.fits.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)
+    }
+    assert rmse[1] < 0.1
+    assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10

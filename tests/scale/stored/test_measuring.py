@@ -360,3 +360,11 @@ def test_a_worker_whose_noise_failed_a_check_ends_the_run():
     with pytest.raises(rp.errors.ResidualPlannerError, match="nothing may be released"):
         stored(PLAN, RECORDS, store, source=bits)
     assert store.names(release.ANSWERS) == []
+
+
+@pytest.mark.parametrize("cells", [LITTLE, 2**22])
+def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cells, tmp_path):
+    stored(PLAN, RECORDS, Folder(tmp_path), task_cells=cells)
+    blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
+    tasks = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), cells)
+    assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
