@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from residualplanner.gate.sources.columns import codes_of_values
-from residualplanner.method.domain.families import MISSING, UNKNOWN
-from residualplanner.method.domain.labels import Into
+from inner_parts import MISSING, UNKNOWN, Into, columns
 
 __all__ = ["MISSING", "UNKNOWN", "Into", "codes_of_days", "codes_of_entries", "codes_of_numbers"]
 
@@ -24,4 +22,4 @@ def _codes(attribute, entries, column):
 
 def codes_of_entries(attribute, entries):
     """Of entries of any type, one by one."""
-    return codes_of_values(attribute, entries)
+    return columns.codes_of_values(attribute, entries)

@@ -12,14 +12,14 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from inner_parts import opening
 from leaks import DIGITS, TEXT
 from residualplanner import Attribute, Bins, CsvFile, Domain, marginals, pcost, select
-from residualplanner.gate.sources.opening import open_source
 
 
 def opened(data, domain, keep=1):
     """Records that were opened, and not counted yet."""
-    return open_source(data, domain, records_per_person=keep)
+    return opening.open_source(data, domain, records_per_person=keep)
 
 
 def counts(data, domain, members=(0,), keep=1):

@@ -14,7 +14,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 
 from benchmarks.kernel_twin import LIBRARY, build
-from residualplanner.scale.cuda import fused
+from inner_parts import fused
 
 #: What the device says of itself.
 ATTRIBUTES = {"MaxThreadsPerBlock": 1024, "MaxSharedMemoryPerBlockOptin": 227 * 1024}

@@ -9,25 +9,23 @@ import numpy as np
 import openpyxl
 import pyarrow.parquet as pq
 
+from inner_parts import answers, measurement, noise_record
 from random_plans import base_mechanisms
 from residualplanner import Measurement, reconstruct
-from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import groups_of_plan
-from residualplanner.gate.measurement.noise_record import NoiseRecord
 
 
 def any_release(plan, seed=1):
     """A release of answers that are no data's, so that nothing cancels by chance."""
-    groups = groups_of_plan(plan)
-    values = np.random.default_rng(seed).normal(size=AnswerLayout(groups).count)
-    return reconstruct(Measurement(plan, Residuals(groups, values), NoiseRecord(seed=seed)))
+    groups = measurement.groups_of_plan(plan)
+    values = np.random.default_rng(seed).normal(size=answers.AnswerLayout(groups).count)
+    return reconstruct(Measurement(plan, answers.Residuals(groups, values), noise_record.NoiseRecord(seed=seed)))
 
 
 def exact_release(plan, data):
     """The release of answers without noise."""
-    groups, rows = groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
+    groups, rows = measurement.groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
     values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    return reconstruct(Measurement(plan, Residuals(groups, values), NoiseRecord(seed=0)))
+    return reconstruct(Measurement(plan, answers.Residuals(groups, values), noise_record.NoiseRecord(seed=0)))
 
 
 def answers_of(release):

@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 
 import dense
+from inner_parts import facts as facts_part
 from random_plans import base_mechanisms, noise_of
-from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.problem import WEIGHTS, problem_of
 
 #: Of a general solver that needs no point strictly inside the constraints.
@@ -50,11 +50,5 @@ def marginals_of(plan, sets):
 
 def problem_for(release, known=None, impossible=(), *, weights="protect-margins", fixes_total=True):
     """The dual problem of the tables nearest to those of a release that keep to facts."""
-    facts = read_facts(release.plan, known, impossible)
+    facts = facts_part.read_facts(release.plan, known, impossible)
     return problem_of(release.measurement, facts, WEIGHTS[weights], fixes_total=fixes_total)
-
-
-def matrix_of(problem):
-    """The map from components to cells, column by column."""
-    units = np.eye(problem.start.size)
-    return np.stack([problem.cells(unit, np.empty(problem.tables.size)).copy() for unit in units], axis=1)

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
+from inner_parts import costs as costs_part
 from kinds import kinds_of
 from residualplanner import Custom, Domain, Hierarchy, Identity, Plan, Prefix, Range, Workload, pcost, select
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.queries.kind import PlainRows
-from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.more.searches.attribute_grams import attribute_grams, plain_grams
 from strategies import NAMES, cases, names_of, noise_of, sizes
 
@@ -220,7 +220,7 @@ def plan_by_set(workload, seed=0, *, most=3):
     rows = [row for codes in by_set.numbers() for row in codes.tolist()]
     costs = [math.prod(float(by_set.bases[code].pcost) for code in row) for row in rows]
     noise = np.array(costs) * rng.lognormal(sigma=0.5, size=len(costs))
-    cost = math.ceil(cost_upper_bound(by_set, noise, rp.privacy.Neighbors()))
+    cost = math.ceil(costs_part.cost_upper_bound(by_set, noise, rp.privacy.Neighbors()))
     return plan_by_hand(workload, by_set, noise, budget=pcost(cost))
 
 

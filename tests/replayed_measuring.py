@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import InsecureTestBits, measure_with_bits
+from inner_parts import discrete as mechanism
+from inner_parts import measurement as measurement_part
 from residualplanner import Measurement, measure
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.measurement import discrete as mechanism
-from residualplanner.gate.measurement.measure import measure_with_bits
-from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.method.strategy.basis_groups import basis_groups
 
 
@@ -30,7 +29,10 @@ def integers_of(measurement):
 
 def refinements(plan):
     """The f of eq. (44) of every set, by doubling it until the noise of all sets with the same bases is wide."""
-    groups, precision = groups_of_plan(plan), [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances]
+    groups, precision = (
+        measurement_part.groups_of_plan(plan),
+        [Fraction(float(np.nextafter(1 / s, 0))) for s in plan.noise_variances],
+    )
     found = [1] * len(precision)
     for bases, members in zip(groups.bases, groups.members, strict=True):
         f, cells = 1, math.prod(basis.size for basis in bases if basis.matrix is None)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
+from inner_parts import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner import Bins, Domain, Plan, load_plan, marginals, select, zcdp
-from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 
 __all__ = ["plan_from_archive", "plan_hash", "plan_to_archive"]
 

@@ -5,8 +5,7 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from residualplanner.gate.spend import WatchedProgress
-from residualplanner.scale.stored import measuring
+from inner_parts import measuring, spend
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "c": 4, "d": 2})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(1))
@@ -31,7 +30,7 @@ def stopped(store, *, draws=1, **options):
             raise Stopped
 
     with pytest.raises(Stopped) as caught:
-        stored(PLAN, RECORDS, store, progress=WatchedProgress(report), **{"task_cells": LITTLE} | options)
+        stored(PLAN, RECORDS, store, progress=spend.WatchedProgress(report), **{"task_cells": LITTLE} | options)
     return caught.value
 
 

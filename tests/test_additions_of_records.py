@@ -14,10 +14,8 @@ import pyarrow as pa
 import pytest
 
 import residualplanner as rp
+from inner_parts import ProcessWorkers, cluster, coding, engines, opening, partitions, records
 from replayed_measuring import CountedBits, measured_with
-from residualplanner.gate.sources import coding, opening, records
-from residualplanner.scale.engines import cluster, engines, partitions
-from residualplanner.scale.workers import ProcessWorkers
 from stored_releases import stored
 
 DOMAIN = rp.Domain({"a": ["x", "y", "z"], "b": 2})

@@ -32,20 +32,3 @@ def test_no_changed_file_makes_a_reader_raise_a_foreign_error(reader):
         assert outcome.verdict is not Verdict.FOREIGN, f"case {number} of seed 0: {outcome.words}"
         read += outcome.verdict is Verdict.READ
     assert read < number  # that files are changed so that some are refused
-
-
-def test_a_foreign_error_and_a_warning_are_seen(reader):
-    import warnings
-    from dataclasses import replace
-
-    def fail(path):
-        raise KeyError("foreign")
-
-    def warn(path):
-        warnings.warn("foreign", RuntimeWarning, stacklevel=1)
-
-    for read in (fail, warn):
-        (files, *_) = good_files(reader)
-        outcome = outcome_of(replace(reader, read=read), files, 0)
-        assert outcome.verdict is Verdict.FOREIGN
-        assert "foreign" in outcome.words

@@ -157,12 +157,6 @@ def test_what_was_meant_is_said(call, meant):
     assert f"did you mean {meant}?" in str(caught.value)
 
 
-def test_a_word_like_no_other_gets_no_suggestion():
-    with pytest.raises(rp.errors.DomainError) as caught:
-        RELEASE["zzz"]
-    assert str(caught.value) == "unknown attribute 'zzz'; the domain has ['age', 'sex', 'home']"
-
-
 def test_files_of_another_kind_are_named(tmp_path):
     PLAN.save(tmp_path / "p")
     MEASUREMENT.save(tmp_path / "m")

@@ -17,9 +17,9 @@ import pyarrow as pa
 import residualplanner as rp
 from dense import counts, product, subtraction
 from forms_of_records import FORMS
+from inner_parts import costs
 from random_plans import basis_of, random_kind, random_matrix
 from residualplanner import Attribute, Bins, Domain, Identity, Plan, Prefix, Workload, pcost, select
-from residualplanner.method.strategy.costs import cost_upper_bound
 
 Entry = tuple[Any, int | None]
 Record = tuple[Entry, ...]
@@ -135,7 +135,7 @@ def _with_bases_by_set(draw: random.Random, plan: Plan) -> Plan:
     by_set = rp.strategies.varying_strategy(
         plan.closure, plan.domain.sizes, bases, of_place, chance.normal(size=lengths.sum()) / plan.noise_variances.max()
     )
-    factor = cost_upper_bound(by_set, plan.noise_variances, plan.neighbors) / plan.budget.pcost * 1.001
+    factor = costs.cost_upper_bound(by_set, plan.noise_variances, plan.neighbors) / plan.budget.pcost * 1.001
     by_set = replace(by_set, messages=by_set.messages / factor)
     return replace(plan, noise_variances=plan.noise_variances * factor, strategy=by_set)
 

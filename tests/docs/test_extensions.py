@@ -45,26 +45,3 @@ def words(tex: str) -> str:
 def test_formulas_keep_all_their_signs(tex, read):
     importlib.import_module("mathml")
     assert words(tex) == read
-
-
-def test_two_digits_after_a_fraction_are_two_numbers_and_bars_of_norms_do_not_stretch():
-    mathml = importlib.import_module("mathml").mathml
-    (fraction,) = fromstring(mathml(r"\tfrac12", as_block=False))
-    assert [part.text for part in fraction] == ["1", "2"]
-    norms = fromstring(mathml(r"\| S \|^2 \lvert A \rvert", as_block=False))
-    assert [part.get("stretchy") for part in norms.iter() if part.text in "‖|"] == ["false"] * 4
-
-
-def test_a_docstring_becomes_what_napoleon_reads():
-    lines = ["Do it.", "", "Args:", "    matrix (m, n): what.", "", "Cost: O(n).", "Source: eqs. (8) and (11)."]
-    importlib.import_module("docstrings").rewrite(None, "function", "", None, None, lines)
-    assert lines[3] == "    matrix: ``(m, n)``: what."
-    assert "**Cost.** O(n)." in lines
-    assert "**Source.** eqs. :ref:`(8) <equation-8>` and :ref:`(11) <equation-11>`." in lines
-    assert lines[lines.index("**Cost.** O(n).") - 1] == ""
-
-
-def test_a_page_that_is_listed_by_number_keeps_its_title_and_sections_without_pages_make_no_contents():
-    toctrees = importlib.import_module("contents").toctrees
-    assert "\nfirst\n" in toctrees("# Decisions\n\n| [0001](first.md) | what was decided |\n")
-    assert toctrees("# Title\n\n## Words\n\n| [paper](https://example.org/paper.md) |\n") == ""

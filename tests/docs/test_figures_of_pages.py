@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,11 +13,10 @@ from benchmarks import fairness, gain_plot, rap_or_plan, scale
 from benchmarks.audit_rap import audit_row
 from benchmarks.peer_records import compared
 from benchmarks.published_general import K_WAY_PREFIX
-from benchmarks.rap_explanations import Regression, explanations
-from benchmarks.rap_findings import FILES, FINDINGS, Results, complete, page_row, results_of
+from benchmarks.rap_explanations import explanations
+from benchmarks.rap_findings import FILES, FINDINGS, page_row, results_of
 from benchmarks.rap_targets import criteria_of_microdata, criteria_of_rap, page_tables
 from benchmarks.synthesis import table
-from random_plans import basis_of
 from residualplanner.publish.report import fairness_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,18 +159,6 @@ def test_a_page_shows_the_numbers_of_the_results_rounded(name, words, expected):
         assert abs(float(digits) - number) <= 0.500001 * 10.0 ** digits.as_tuple().exponent
 
 
-def test_tables_of_three_attributes_keep_to_the_target_by_its_rule_and_others_are_slower():
-    assert NEARLY["below 0, of the total"] <= 1e-4
-    assert NEARLY["bound off by"] <= 1e-4
-    assert PROVED["gap"] <= 1e-4
-    assert NEARLY["cpu s"] <= PROVED["cpu s"] <= 120
-    (peak,) = re.findall(r"Peak memory is ([\d.]+) GiB", page(NONNEGATIVE))
-    assert PROVED["peak GiB of the process"] <= float(peak) <= 3
-    assert 48_257 * NEARLY["below 0, of the total"] <= 0.5  # as the page says
-    assert OURS["gap"] <= PUBLISHED["gap"]
-    assert PUBLISHED["rounds"] == 82
-
-
 def test_the_figures_of_means_are_those_of_the_benchmark():
     rows = result("adjusted_means")
     expected = [
@@ -271,36 +257,6 @@ def test_explanations_and_the_table_beside_a_plan_are_those_that_the_commands_pr
             assert f"\n- {line.split(' | ')[0][2:]}: " in page(RAP)
 
 
-def test_moments_of_a_regression_follow_from_its_standard_errors():
-    generator = np.random.default_rng(0)
-    kinds = [generator.uniform(3, 9, 50), generator.uniform(0, 4, 50)]
-    x = np.concatenate([kinds[0], kinds[1], generator.random(200)])
-    groups = np.repeat(np.arange(6), 50)
-    columns = np.zeros((300, 12))
-    columns[np.arange(300), 2 * groups], columns[np.arange(300), 2 * groups + 1] = 1, x
-    for column in (0, 1):  # the second group by its differences from the first
-        columns[:, column] += columns[:, column + 2]
-    errors = columns @ generator.standard_normal(12) + 0.1 * generator.standard_normal(300)
-    fitted = np.linalg.lstsq(columns, errors)[0]
-    left = float(np.square(errors - columns @ fitted).sum())
-    t = fitted / np.sqrt(left / 288 * np.linalg.inv(columns.T @ columns).diagonal())
-    printed = [(float(b), float(each)) for b, each in zip(fitted, t, strict=True)]
-    likelihood = -150 * (np.log(2 * np.pi) + np.log(left / 300) + 1)
-    regression = Regression(300, 12, float(likelihood), (printed[0], printed[1]), (printed[2], printed[3]))
-    assert regression.deviation == pytest.approx((left / 288) ** 0.5)
-    assert regression.mean_logarithms() == pytest.approx([each.mean() for each in kinds])
-
-
-def test_a_table_in_tiles_takes_the_memory_that_the_page_says_and_gives_the_same_choices():
-    tiled, whole = (next(line for line in SPEED if line["case"] == case) for case in ("tiles", "untiled"))
-    besides = [each["peak_mib"] - each["before_mib"] for each in (tiled, whole)]
-    words = f"in {tiled['tiles']} tiles, the process needs {besides[0]} MiB besides; whole, {besides[1]} MiB"
-    assert words in flat(RAP)
-    assert besides[0] <= tiled["memory_mib"]
-    assert tiled["chosen"] == whole["chosen"]
-    assert tiled["cpu_seconds"] < whole["cpu_seconds"]
-
-
 def test_targets_are_those_that_were_set_all_are_met_and_one_that_is_missed_is_told():
     for name, rows in zip((RAP, MICRODATA), page_tables(SPEED, FITS), strict=True):
         assert "\n".join(rows) + "\n\n" in page(name)
@@ -311,15 +267,6 @@ def test_targets_are_those_that_were_set_all_are_met_and_one_that_is_missed_is_t
     slow = [line | ({"cpu_seconds": 61.0} if line["case"] == "adaptive" else {}) for line in SPEED]
     [row] = [row for row in page_tables(slow, FITS)[0] if "rounds of 4 cells" in row]
     assert row.endswith("| at most 60 | 61.0 | **no** |")
-
-
-def test_seeds_that_some_setting_lacks_count_for_none():
-    points = [{"rounds": 1, "choices": k, "seed": seed, "largest": float(k + seed)} for k in (4, 16) for seed in (0, 1)]
-    assert complete(points, "rounds", "choices") == points
-    assert {each["seed"] for each in complete(points[:-1], "rounds", "choices")} == {0}
-    grid = [each | {"method": "rap"} for each in points[:-1]]
-    assert Results(grid, [], []).by_setting() == {(1, 4): 4.0, (1, 16): 16.0}
-    assert Results(grid, [], []).seeds("rounds", "choices") == "1 seed"
 
 
 # Records from releases.
@@ -334,17 +281,6 @@ def test_the_tables_of_synthetic_records_are_those_that_the_benchmarks_print(row
     start = lines.index(rows[0])
     assert lines[start : start + len(rows)] == rows
     assert not lines[start + len(rows)].startswith("|")
-
-
-def test_every_mean_is_that_of_its_runs_and_what_rounding_adds_is_what_the_page_says():
-    for row in (row for by_kind in BY_KIND.values() for row in by_kind.values()):
-        runs = list(row["by seed"].values())
-        for key in runs[0]:
-            assert row[key] == pytest.approx(sum(run[key] for run in runs) / len(runs), rel=1e-3)
-    words = r"adds at most (\d+)% to its distance of triples"
-    most = float(re.search(words, page("docs/synthetic-records.md"))[1]) / 100
-    chosen = [by_kind["synthesis_plan"] for by_kind in BY_KIND.values()]
-    assert most - 0.01 < max(row["controlled, 3-way"] / row["tables, 3-way"] - 1 for row in chosen) <= most
 
 
 @pytest.mark.parametrize("mechanism", ["aim", "mst"])
@@ -393,25 +329,6 @@ def test_the_gains_of_bases_are_those_of_the_library_and_those_that_others_publi
         published = K_WAY_PREFIX[attributes, gain_plot.SIZE]
         for name, figures in zip(("hdmm", "residualplanner_plus"), published, strict=False):
             assert tuple(row[name] for row in rows if row[name] is not None) == figures
-
-
-def test_the_saved_bases_are_those_of_the_library():
-    for name, now in gain_plot.example().items():
-        saved = GAIN["example"][name]
-        assert now["rmse"] == pytest.approx(saved["rmse"], rel=1e-4)
-        assert np.abs(np.subtract(now["u"], saved["u"])).max() < 3e-3
-        assert sum(now["u"]) == pytest.approx(1, abs=1e-5)
-        assert np.abs(np.subtract(now["rows"], saved["rows"])).max() < 2e-2
-
-
-def test_principal_rows_are_a_rotation_of_the_basis():
-    basis = basis_of(4, np.random.default_rng(0).integers(-9, 9, (3, 4)))
-    assert basis.matrix is not None
-    rows, matrix = gain_plot.principal_rows(basis), basis.matrix / float(basis.pcost) ** 0.5
-    assert np.allclose(rows.T @ rows, matrix.T @ matrix)
-    effects = np.linalg.inv(np.vstack([np.ones(4), rows]))[:, 1:]
-    products = effects.T @ effects
-    assert np.allclose(products, np.diag(np.sort(products.diagonal())))
 
 
 def test_the_papers_figures_are_those_of_the_library_and_show_what_the_paper_says():

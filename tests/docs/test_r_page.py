@@ -74,14 +74,6 @@ def test_the_r_code_of_a_page_runs_and_shows_what_the_page_says(page, tmp_path, 
         pytest.skip(f"R has no package {', '.join(sorted(lacking))}; {len(runnable)} of {len(blocks)} blocks ran")
 
 
-@needs_r
-def test_r_code_that_is_wrong_fails_and_a_package_that_r_lacks_is_found_lacking(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(AssertionError, match="not found"):
-        run_r(["no_such_name\n"])
-    assert packages_that_r_lacks(frozenset({"stats", "no.such.package"})) == {"no.such.package"}
-
-
 def test_every_page_with_r_code_is_run_and_the_tutorial_shows_something():
     texts = {page.name: page.read_text(encoding="utf-8") for page in DOCS.glob("*.md")}
     assert {name for name, text in texts.items() if r_blocks(text)} == set(PAGES)

@@ -141,11 +141,6 @@ def test_a_page_of_the_reference_has_names_that_exist_and_begins_with_how_its_su
     assert path.name == "index.md" or fences[0] == "python"
 
 
-def test_a_name_belongs_to_the_module_that_stands_before_it():
-    lines = (".. currentmodule:: a.b\n", ".. autoclass:: Kind\n", ".. currentmodule:: c\n", ".. autoclass:: D()\n")
-    assert documented_names("```{eval-rst}\n" + "\n".join(lines) + "```\n") == [("a.b", "Kind"), ("c", "D")]
-
-
 @needs_sphinx
 def test_every_public_name_has_an_anchor_and_a_line_in_the_index_of_the_reference(pages):
     anchors = Counter(anchor for page in pages.values() for anchor in page.anchors)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import residualplanner as rp
-from inner_parts import array_hashes, parse_json, read_archive, write_archive
+from inner_parts import archive as archive_part
+from inner_parts import array_hashes, parse_json
 
 HEADER = {"words": ["a", "é", ""], "number": 0.1, "whole": 2**70, "nothing": None}
 ARRAYS = {
@@ -31,7 +32,7 @@ KIND = {"kind": "plan", "version": 3}
 @pytest.fixture
 def path(tmp_path):
     target = tmp_path / "file.rp"
-    write_archive(target, **KIND, header=HEADER, arrays=ARRAYS)
+    archive_part.write_archive(target, **KIND, header=HEADER, arrays=ARRAYS)
     return target
 
 
@@ -71,7 +72,7 @@ def npy(array, **options):
 
 
 def test_what_is_written_is_read_and_cannot_be_changed(path):
-    header, arrays = read_archive(path, **KIND)
+    header, arrays = archive_part.read_archive(path, **KIND)
     assert header == HEADER
     assert same_arrays(arrays, ARRAYS)
     assert not any(array.flags.writeable for array in arrays.values())
@@ -83,22 +84,24 @@ types = st.sampled_from(["?", "i1", "u1", "<i2", "<i4", "<i8", "<u2", "<u4", "<u
 @given(array=hnp.arrays(types, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0)))
 def test_arrays_come_back_bit_for_bit(tmp_path_factory, array):
     target = tmp_path_factory.mktemp("any") / "file"
-    write_archive(target, **KIND, header={}, arrays={"a": array, "turned": array.T})
-    _, arrays = read_archive(target, **KIND)
+    archive_part.write_archive(target, **KIND, header={}, arrays={"a": array, "turned": array.T})
+    _, arrays = archive_part.read_archive(target, **KIND)
     assert same_arrays(arrays, {"a": array, "turned": array.T})
 
 
 def test_equal_content_gives_equal_bytes_in_whatever_order_it_is_written(path, tmp_path):
     header = dict(reversed(HEADER.items()))
-    write_archive(tmp_path / "again", **KIND, header=header, arrays={n: a.copy("F") for n, a in ARRAYS.items()})
+    archive_part.write_archive(
+        tmp_path / "again", **KIND, header=header, arrays={n: a.copy("F") for n, a in ARRAYS.items()}
+    )
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_big_endian_arrays_are_stored_as_little_endian_ones(tmp_path):
-    write_archive(tmp_path / "a", **KIND, header={}, arrays={"a": np.array([1.5, 2.0], dtype=">f8")})
-    assert read_archive(tmp_path / "a", **KIND)[1]["a"].tolist() == [1.5, 2.0]
+    archive_part.write_archive(tmp_path / "a", **KIND, header={}, arrays={"a": np.array([1.5, 2.0], dtype=">f8")})
+    assert archive_part.read_archive(tmp_path / "a", **KIND)[1]["a"].tolist() == [1.5, 2.0]
 
 
 def test_the_content_hash_depends_on_everything_and_on_nothing_else():
@@ -118,7 +121,7 @@ def test_the_content_hash_depends_on_everything_and_on_nothing_else():
 @pytest.mark.slow
 def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_file_is_refused(path):
     known = {"n": 0.1}, {"part/codes": ARRAYS["part/codes"]}
-    write_archive(path, **KIND, header=known[0], arrays=known[1])
+    archive_part.write_archive(path, **KIND, header=known[0], arrays=known[1])
     whole = path.read_bytes()
     refused = 0
     for place in range(len(whole)):
@@ -126,7 +129,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_fil
         altered[place] ^= 1 << (place % 8)
         path.write_bytes(altered)
         try:
-            header, arrays = read_archive(path, **KIND)
+            header, arrays = archive_part.read_archive(path, **KIND)
         except rp.errors.FileFormatError as error:
             refused += str(path) in str(error)
         else:
@@ -134,7 +137,7 @@ def test_every_flipped_bit_is_refused_or_changes_nothing_and_every_truncated_fil
             assert same_arrays(arrays, known[1])
         path.write_bytes(whole[:place])
         with pytest.raises(rp.errors.FileFormatError, match=r"write it again|not a residualplanner file"):
-            read_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
     assert refused > 0.8 * len(whole)
 
 
@@ -198,7 +201,7 @@ def test_an_edited_header_is_refused(path):
         rewrite(path, members)
         forge(path, edit)
         with pytest.raises(rp.errors.FileFormatError, match=reason):
-            read_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_a_member_that_is_no_plain_json_or_not_the_array_declared_is_refused(path):
@@ -206,7 +209,7 @@ def test_a_member_that_is_no_plain_json_or_not_the_array_declared_is_refused(pat
     for name, content, reason in MEMBERS:
         rewrite(path, members | {name: content})
         with pytest.raises(rp.errors.FileFormatError, match=reason):
-            read_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_brackets_within_text_are_not_nesting():
@@ -218,7 +221,7 @@ def test_compressed_members_are_refused_before_they_are_expanded(path):
     rewrite(path, members | {"bomb.npy": bytes(10**8)}, compression=zipfile.ZIP_DEFLATED)
     start = time.perf_counter()
     with pytest.raises(rp.errors.FileFormatError, match="its members are compressed"):
-        read_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     assert time.perf_counter() - start < 1
 
 
@@ -232,7 +235,7 @@ def test_a_member_that_claims_more_than_the_file_has_is_refused_before_memory_is
     path.write_bytes(content)
     tracemalloc.start()
     with pytest.raises(rp.errors.FileFormatError, match="larger than the file"):
-        read_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 10**7
@@ -243,19 +246,19 @@ def test_what_is_no_archive_of_ours_is_refused(path, tmp_path):
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("flags.npy", b"")
     with pytest.raises(rp.errors.FileFormatError, match="there twice"):
-        read_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     rewrite(path, {"flags.npy": b""})
     with pytest.raises(rp.errors.FileFormatError, match=r"no header\.json"):
-        read_archive(path, **KIND)
+        archive_part.read_archive(path, **KIND)
     for content in (b"", b"{}", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x80\x04K\x01.", "näh".encode(), bytes(9)):
         path.write_bytes(content)
         with pytest.raises(rp.errors.FileFormatError, match=r"file.*not a residualplanner file"):
-            read_archive(path, **KIND)
+            archive_part.read_archive(path, **KIND)
 
 
 def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_archive(tmp_path / "nothing", **KIND)
+        archive_part.read_archive(tmp_path / "nothing", **KIND)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +278,7 @@ def test_a_missing_file_is_the_error_everyone_knows(tmp_path):
 def test_what_cannot_be_stored_is_refused_and_leaves_the_old_file(path, header, arrays, reason):
     before = path.read_bytes()
     with pytest.raises(ValueError, match=reason):
-        write_archive(path, **KIND, header=header, arrays=arrays)
+        archive_part.write_archive(path, **KIND, header=header, arrays=arrays)
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
 

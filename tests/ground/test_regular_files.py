@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import residualplanner as rp
-from inner_parts import open_source
+from inner_parts import opening
 
 DOMAIN = rp.Domain({"a": 3})
 ENDINGS = ["plan", "csv", "csv.gz", "parquet", "json", "whatever"]
@@ -19,9 +19,9 @@ READERS = {
     "load_tables": rp.load_tables,
     "write_report": lambda path: rp.publish.write_report(path, path.with_name("report.html")),
     "Ledger.open": rp.Ledger.open,
-    "records": lambda path: open_source(path, DOMAIN),
-    "a folder of records": lambda path: open_source(path.parent, DOMAIN),
-    "CsvFile": lambda path: open_source(rp.CsvFile(path, newlines_in_values=True), DOMAIN),
+    "records": lambda path: opening.open_source(path, DOMAIN),
+    "a folder of records": lambda path: opening.open_source(path.parent, DOMAIN),
+    "CsvFile": lambda path: opening.open_source(rp.CsvFile(path, newlines_in_values=True), DOMAIN),
 }
 
 
@@ -57,7 +57,7 @@ def test_files_of_statistics_packages_are_told_how_to_be_read(tmp_path):
     for name, package in {"a.dta": "read_stata", "a.SAV": "read_spss", "a.sas7bdat": "read_sas"}.items():
         (tmp_path / name).touch()
         with pytest.raises(rp.errors.DataError, match=rf"save it as CSV, or in Python give pandas\.{package}"):
-            open_source(tmp_path / name, DOMAIN)
+            opening.open_source(tmp_path / name, DOMAIN)
 
 
 @pytest.mark.parametrize("kind", [">i2", ">i8", ">u4", ">f4", ">f8", "longdouble", ">f2"])
@@ -66,16 +66,16 @@ def test_numbers_of_any_byte_order_and_precision_are_read_as_their_native_twins(
     limited = rp.LimitedRecords(frame, person="name", order="a")
     weighted = rp.Domain({}, weight=rp.Weight("a", maximum=9))
     for data in (frame, limited, frame.assign(name=["a", "b", "c", "d"])):
-        assert open_source(data, DOMAIN).count([np.array([[0]])])[0].tolist() == [[1, 1, 2]]
-    assert open_source(frame, weighted).count([np.empty((1, 0), dtype=int)])[0].tolist() == [5]
+        assert opening.open_source(data, DOMAIN).count([np.array([[0]])])[0].tolist() == [[1, 1, 2]]
+    assert opening.open_source(frame, weighted).count([np.empty((1, 0), dtype=int)])[0].tolist() == [5]
 
 
 def test_integers_of_128_bits_are_read():
     frame = pl.DataFrame({"a": pl.Series([0, 2, None, 2**100], dtype=pl.Int128), "name": ["x"] * 4})
     domain = rp.Domain({"a": rp.Attribute("a", 3, unknown="other", missing="none")})
     for data in (frame, frame.lazy()):
-        assert open_source(data, domain).count([np.array([[0]])])[0].tolist() == [[1, 0, 1, 1, 1]]
+        assert opening.open_source(data, domain).count([np.array([[0]])])[0].tolist() == [[1, 0, 1, 1, 1]]
         limited = rp.LimitedRecords(data, person="name", keep=2, order="a")
-        assert open_source(limited, domain, records_per_person=2).count([np.array([[0]])])[0].tolist() == [
+        assert opening.open_source(limited, domain, records_per_person=2).count([np.array([[0]])])[0].tolist() == [
             [1, 0, 1, 0, 0]
         ]

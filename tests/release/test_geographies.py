@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -57,36 +56,6 @@ def test_files_have_the_same_columns_and_are_read_back(release, tmp_path, file_f
         expected = release[query].to_frame()[columns]
         assert saved.numbers.frame(query)[columns].to_numpy().tolist() == expected.to_numpy().tolist()
         assert saved[query].estimate.tolist() == release[query].estimate.tolist()
-
-
-def test_the_labels_of_parts_have_the_same_columns(release, tmp_path):
-    release.save(tmp_path / "out", format="parts")
-    labels = pq.read_table(tmp_path / "out" / "labels.parquet").to_pylist()
-    (baldwin,) = [
-        row for row in labels if row["label"] == "01003" and row["level"] is not None and row["parent"] == "01"
-    ]
-    expected = {"level": "county", "code": "01003", "name": "Baldwin County", "parent": "01"}
-    assert expected.items() <= baldwin.items()
-    assert {row["level"] for row in labels if row["attribute"] == "sex"} == {None}
-
-
-def test_tables_of_some_areas_have_the_same_columns():
-    query = {"county": rp.Selection(["01001", "01003"], COUNTIES), "sex": rp.Identity()}
-    table = any_release(rp.select(rp.Workload(DOMAIN, [query]), budget=rp.pcost(1)))[query]
-    frame = table.to_frame()
-    names = dict(zip(frame["county"], frame["county_name"], strict=True))
-    assert names["01003"] == "Baldwin County"
-    assert "02013" not in names
-    assert table.at(county="Baldwin County, Alabama", sex="F") == table.at(county="01003", sex="F")
-
-
-def test_another_attribute_may_not_have_the_name_of_such_a_column():
-    domain = rp.Domain({"county": COUNTIES, "county_level": 2})
-    release = any_release(
-        rp.select(rp.Workload(domain, [{"county": COUNTIES, "county_level": rp.Identity()}]), budget=rp.pcost(1))
-    )
-    with pytest.raises(rp.errors.WorkloadError, match=r"attribute 'county_level' has the name of a column"):
-        release[{"county": COUNTIES, "county_level": rp.Identity()}].to_frame()
 
 
 @pytest.mark.parametrize("name", ["01003", "Baldwin County", "Baldwin County, Alabama"])

@@ -2,15 +2,12 @@
 
 import itertools
 import json
-from urllib.parse import unquote
 
-import openpyxl
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from made_releases import NoiseRecord, any_release, rows_of_file
-from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
+from inner_parts import noise_record
+from made_releases import any_release, rows_of_file
 
 DOMAIN = rp.Domain(
     {
@@ -86,37 +83,6 @@ def test_metadata_say_what_values_mean_and_what_is_said_about_attributes(saved):
     assert metadata["tables"]["left_out"] == RELEASE.noise.omission
 
 
-def test_metadata_of_csv_files_name_the_columns_that_are_there(tmp_path):
-    RELEASE.save(tmp_path / "release", format="csv")
-    described = json.loads((tmp_path / "release" / "tables" / "csv-metadata.json").read_text())
-    for table in described["tables"]:
-        titles = [column["titles"] for column in table["tableSchema"]["columns"]]
-        assert titles == rows_of_file(tmp_path / "release" / "tables" / unquote(table["url"]))[0]
-    columns = {column["name"]: column for table in described["tables"] for column in table["tableSchema"]["columns"]}
-    assert columns["sex"]["dc:title"] == "Sex"
-    assert columns["income"]["schema:unitText"] == "dollars"
-    assert columns["sex_meaning"]["datatype"] == "string"
-
-
-def test_workbooks_say_what_is_said_about_the_attributes_of_their_table(tmp_path):
-    RELEASE.save(tmp_path / "release", format="xlsx")
-    book = openpyxl.load_workbook(tmp_path / "release" / "tables" / "income.xlsx")
-    rows = list(book["about"].iter_rows(values_only=True))
-    assert ("income", "dollars", "a <b>") in rows
-    assert not [row for row in rows if row[0] == "sex"]
-    assert any(RELEASE.noise.omission in str(row[1]) for row in rows)
-
-
-def test_parts_say_what_labels_mean(tmp_path):
-    RELEASE.save(tmp_path / "release", format="parts")
-    labels = pq.read_table(tmp_path / "release" / "labels.parquet").to_pandas()
-    chosen = labels[(labels["attribute"] == "sex")]
-    assert chosen["label"].tolist() == ["1", "2", "≤ 1", "≤ 2"]
-    assert chosen["meaning"].tolist() == ["female", "male", "≤ female", "≤ male"]
-    assert (labels["label"] == labels["meaning"])[labels["attribute"] == "income"].all()
-    assert rp.load_tables(tmp_path / "release")["sex"].to_frame()["sex_meaning"].tolist() == ["female", "male"]
-
-
 def test_a_column_of_meanings_that_an_attribute_is_called_like_is_refused():
     domain = rp.Domain({"sex": {1: "female", 2: "male"}, "sex_meaning": 2})
     plan = rp.select(rp.marginals(domain, order=2), budget=rp.pcost(1))
@@ -147,15 +113,15 @@ def test_every_guarantee_says_what_is_left_out(saved, tmp_path):
 
 def test_measurements_of_older_versions_are_read_and_say_it_from_then_on(tmp_path):
     noise = RELEASE.noise
-    old = noise_to_json(NoiseRecord(seed=noise.seed), PLAN)
+    old = noise_record.noise_to_json(noise_record.NoiseRecord(seed=noise.seed), PLAN)
     assert SENTENCE not in old["guarantee"]
-    read = noise_from_json(old, PLAN)
-    assert noise_to_json(read, PLAN) == old
+    read = noise_record.noise_from_json(old, PLAN)
+    assert noise_record.noise_to_json(read, PLAN) == old
     assert rp.Measurement(PLAN, RELEASE.measurement.residuals, read).noise.omission == SENTENCE
 
 
 def test_a_guarantee_that_says_that_others_are_left_out_is_refused():
-    told = noise_to_json(RELEASE.noise, PLAN)
+    told = noise_record.noise_to_json(RELEASE.noise, PLAN)
     for forged in (SENTENCE.replace("'month'", "'sex'"), "All records are in every table."):
         with pytest.raises(rp.errors.FileFormatError):
-            noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)
+            noise_record.noise_from_json(told | {"guarantee": told["guarantee"].replace(SENTENCE, forged)}, PLAN)

@@ -86,14 +86,6 @@ def test_graded_tables_are_read_back_with_what_is_left_out(tmp_path, file_format
         assert gone
 
 
-def test_a_large_table_that_is_all_left_out_can_be_read(tmp_path):
-    plan = rp.select(rp.marginals(rp.Domain({"a": 1000, "b": 300}), order=2), budget=rp.zcdp("0.01"))
-    any_release(plan).save(
-        tmp_path / "out", "parquet", quality=rp.publish.Quality(reliable=1e-9, usable=1e-9, suppress=True)
-    )
-    assert np.isnan(rp.load_tables(tmp_path / "out")["a", "b"].estimate).all()
-
-
 def test_an_altered_statement_of_quality_is_refused(tmp_path):
     RELEASE.save(tmp_path / "out", quality=QUALITY)
     path = tmp_path / "out" / "manifest.json"
@@ -167,24 +159,6 @@ def test_one_workbook_has_a_sheet_a_table_an_index_filters_and_number_formats(bo
     assert sheet.freeze_panes == "A2"
     formats = {head: sheet.cell(2, column).number_format for column, head in enumerate(heads, 1)}
     assert (formats["estimate"], formats["cv"], formats["sex"]) == ("#,##0.0", "0.0%", "General")
-
-
-def test_every_sheet_prints_as_wide_as_it_is_with_title_headings_and_page_numbers(book):
-    book, _ = book
-    assert (book.properties.title, book.properties.creator) == ("A & B", "Büro")
-    for sheet in book:
-        assert sheet.sheet_properties.pageSetUpPr.fitToPage
-        assert (sheet.page_setup.fitToWidth or 1, sheet.page_setup.fitToHeight) == (1, 0)
-        assert sheet.oddHeader.left.text == "A && B"
-        assert (sheet.oddFooter.left.text, sheet.oddFooter.right.text) == ("&A", "&P / &N")
-        assert sheet.print_title_rows == (None if sheet.title == "about" else "$1:$1")
-    assert book["4 age.sex"].oddHeader.right.text == "age × sex"
-    sheet = book["about"]  # whose sentences run over lines
-    (row,) = [cell.row for cell in sheet["A"] if cell.value == "variances"]
-    assert len(sheet.cell(row, 2).value) > 96
-    assert sheet.cell(row, 2).alignment.wrap_text
-    assert f"B{row}:C{row}" in {str(merged) for merged in sheet.merged_cells.ranges}
-    assert sheet.row_dimensions[row].height == 30
 
 
 def test_sheets_of_long_names_have_31_letters_and_stay_different(tmp_path):

@@ -21,7 +21,7 @@ from random_plans import (
     random_matrix,
     table_covariance,
 )
-from replayed_measuring import integers_of, noise_frozen, noise_left_out
+from replayed_measuring import integers_of, noise_frozen
 from small_pieces import small_batches
 
 every_plan = planned() | plans() | plans_by_set()
@@ -58,20 +58,6 @@ def test_all_ways_of_asking_give_the_same_bits_in_the_order_of_the_workload(plan
             assert (tables[number].estimate == estimate).all()
 
 
-def test_long_axes_give_the_same_bits_in_every_stack():
-    """The same kinds on 40 values with three bases, in stacks of all sizes, and alone."""
-    bases = [random_matrix(40, 39, 1), random_matrix(40, 39, 2), None]
-    matrices = tuple(bases[i % 3] for i in range(7))
-    kinds = [IDENTITY, rp.Prefix(), rp.Range()]
-    queries = [{name: kind} for name in "abcdefg" for kind in kinds] + [{"a": kinds[1], "g": kinds[2]}]
-    release = any_release(plan_of((40,) * 7, matrices, queries))
-    alone = [release[query].estimate for query in release]
-    for batch in (1, 100, 2**16):
-        with small_batches(batch):
-            for table, expected in zip(release.tables(), alone, strict=True):
-                assert (table.estimate == expected).all()
-
-
 def test_a_table_knows_its_kinds_its_query_and_its_labels():
     kind = rp.Custom([[1, 1, 1, 1], [1, 0, 0, 0]], labels=["all", "first"])
     release = any_release(plan_of((4, 2), (None, None), [{"a": kind, "b": IDENTITY}, {"a": IDENTITY, "b": IDENTITY}]))
@@ -98,19 +84,6 @@ def test_a_kind_that_does_not_follow_from_what_was_measured_is_refused():
         with pytest.raises(rp.errors.WorkloadError, match=r"'a' does not answer \w+; add a query of this kind"):
             release[query]
     assert ("b",) in release
-
-
-@given(plan=plans(most_queries=2))
-@settings(max_examples=50)
-def test_integer_answers_are_divided_by_the_sizes_of_subtraction_axes(plan):
-    """Integers of a measurement without noise give the counts back exactly."""
-    data = np.random.default_rng(1).integers(0, 4, plan.domain.sizes)
-    with pytest.MonkeyPatch.context() as patch:
-        noise_left_out(patch)
-        release = rp.reconstruct(rp.measure(plan, {plan.domain.names: data}))
-    for query in plan.workload:
-        expected = query_rows(plan, query) @ data.ravel()
-        np.testing.assert_allclose(release[query].estimate.ravel(), expected, atol=1e-8)
 
 
 @given(plan=planned(most_cells=30) | plans(most_cells=30, most_queries=2) | plans_by_set())
@@ -173,12 +146,6 @@ def test_batches_are_stacks_of_equal_tables_bounded_in_size():
         assert found.estimates.shape == (len(found.queries), *(3,) * found.attributes.shape[1])
 
 
-def test_estimates_cannot_be_changed():
-    tables = [RELEASE["a", "b"], next(RELEASE.tables()), RELEASE[()]]
-    assert not any(table.estimate.flags.writeable for table in tables)
-    assert not any(found.estimates.flags.writeable for found in RELEASE.batches())
-
-
 def test_two_threads_do_not_disturb_each_other():
     expected = [table.estimate for table in RELEASE.tables()]
     wrong = []
@@ -194,16 +161,6 @@ def test_two_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert not wrong
-
-
-def test_progress_counts_the_tables_of_the_workload_which_are_computed_when_they_are_asked_for():
-    seen = []
-    with small_batches(1, chunk=1):
-        next(RELEASE.tables(lambda done, total: seen.append((done, total))))
-        assert seen == []
-    list(RELEASE.tables(lambda done, total: seen.append((done, total))))
-    assert seen[-1] == (len(PLAN.workload), len(PLAN.workload))
-    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
 
 def test_a_release_is_a_mapping():

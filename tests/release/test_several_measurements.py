@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from made_releases import NoiseRecord, any_release
+from inner_parts import noise_record, precision
+from made_releases import any_release
 from random_plans import plan_by_hand, plan_by_set
-from residualplanner.gate.measurement.precision import measured_cost, precision_of
 from residualplanner.publish.files.manifest import about_plan
 from saved_plans import plan_hash
-from small_pieces import contents, small_parts
 from workloads_by_set import ODD
 
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": 5, "region": 3})
@@ -46,12 +45,12 @@ def forged_folder(folder, **plans):
     for name, plan in plans.items():
         plan.save(folder / f"{name.replace('_', '-')}.plan")
     released, *measured = (rp.load_plan(folder / f"{name}.plan") for name in ("release", "measured-1", "measured-2"))
-    costs = [measured_cost(plan, precision_of(plan.noise_variances)) for plan in measured]
+    costs = [precision.measured_cost(plan, precision.precision_of(plan.noise_variances)) for plan in measured]
     records = [
-        NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
+        noise_record.NoiseRecord("discrete", pcost=cost, neighbors=plan.neighbors.words)
         for cost, plan in zip(costs, measured, strict=True)
     ]
-    noise = NoiseRecord.of_several(measured, records)
+    noise = noise_record.NoiseRecord.of_several(measured, records)
     metadata = json.loads((folder / "metadata.json").read_text())
     metadata["privacy"] = {"guarantee": noise.guarantee, "protected_change": released.neighbors.words}
     (folder / "metadata.json").write_text(json.dumps(metadata | {"plan_sha256": plan_hash(released)}))
@@ -60,14 +59,6 @@ def forged_folder(folder, **plans):
     for name in manifest["files"]:
         manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     (folder / "manifest.json").write_text(json.dumps(manifest))
-
-
-def test_a_tuple_is_as_good_as_a_list_and_one_measurement_is_itself():
-    for query, table in both().items():
-        assert (rp.reconstruct(tuple(MEASURED))[query].estimate == table.estimate).all()
-    alone, again = rp.reconstruct([MEASURED[0]]), rp.reconstruct(MEASURED[0])
-    assert alone.measurement is MEASURED[0]
-    assert (alone["age"].estimate == again["age"].estimate).all()
 
 
 def test_the_folder_has_the_plan_of_each_measurement_and_states_its_noise(folder):
@@ -113,23 +104,6 @@ def test_bases_that_vary_by_set_are_read_back(tmp_path, file_format):
     saved = rp.load_tables(tmp_path / "both")
     for query, table in release.items():
         assert saved[query].estimate.tolist() == table.estimate.tolist()
-
-
-@pytest.mark.parametrize("is_mapped", [True, False])
-def test_parts_of_workers_are_those_of_one_process(tmp_path, is_mapped):
-    import dask
-
-    for number, measurement in enumerate(MEASURED):
-        measurement.save(tmp_path / f"{number}.measurement")
-    release = rp.reconstruct(
-        [rp.load_measurement(tmp_path / f"{number}.measurement", mapped=is_mapped) for number in (0, 1)]
-    )
-    with small_parts(16, 8), dask.config.set(scheduler="threads"):
-        both().save(tmp_path / "one", "parts")
-        release.save(tmp_path / "workers", "parts", workers=rp.scale.DaskWorkers())
-    assert len(list((tmp_path / "one/parts").iterdir())) > 1
-    assert contents(tmp_path / "workers") == contents(tmp_path / "one")
-    assert all((tmp_path / f"{number}.measurement").exists() for number in (0, 1))
 
 
 CHANGES = {
@@ -181,12 +155,6 @@ def test_plans_that_are_not_those_of_the_measurements_are_refused_though_hashes_
         rp.load_tables(folder)
 
 
-@pytest.mark.parametrize("file_format", ["parquet"], indirect=True)
-def test_hashes_that_a_forger_computes_anew_are_those_that_were_there(folder):
-    forged_folder(folder, release=both().plan, measured_1=PILOT, measured_2=SURVEY)
-    assert len(rp.load_tables(folder)) == 6
-
-
 @pytest.mark.parametrize("file_format", ["parts"], indirect=True)
 def test_a_plan_that_is_missing_or_altered_is_named(folder):
     path = folder / "measured-2.plan"
@@ -197,15 +165,6 @@ def test_a_plan_that_is_missing_or_altered_is_named(folder):
     path.unlink()
     with pytest.raises(rp.errors.FileFormatError, match=r"measured-2\.plan is missing"):
         rp.load_tables(folder)
-
-
-def test_non_negative_tables_are_those_of_one_measurement_with_the_noise_of_all():
-    measured = rp.reconstruct(MEASURED).measurement
-    alone = any_release(plan_by_hand(measured.plan.workload, measured.plan.strategy, measured.plan.noise_variances))
-    made = rp.nonnegative(rp.reconstruct(replace(alone.measurement, residuals=measured.residuals)))
-    for query, table in rp.nonnegative(both()).items():
-        np.testing.assert_allclose(table.estimate, made[query].estimate, atol=1e-9)
-        assert (table.estimate >= 0).all()
 
 
 def test_reasons_of_ledgers_without_a_budget_and_what_is_left_out_are_told(tmp_path):

@@ -1,7 +1,6 @@
 """Means and quantiles in the files of a release: the numbers of `means` and `quantiles`, with labels and units."""
 
 import json
-from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
@@ -10,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
-from small_pieces import small_parts
 
 JOBS = rp.Attribute("job", labels={"a": "Clerk", "b": "Nurse", "c": "Nobody"})
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 40, bins=[10, 20]), about=rp.About(unit="dollars"))
@@ -77,18 +75,6 @@ def test_metadata_and_manifest_say_what_the_files_are(release, tmp_path):
     assert field.metadata == {b"unit": b"dollars", b"description": b"unbiased estimate of the sum of the amounts"}
 
 
-def test_what_says_nothing_is_an_empty_cell(tmp_path):
-    seeds = (seed for seed in range(50) if np.isnan(rp.means(of_seed(seed), "pay", ["job"]).estimate).any())
-    of_seed(next(seeds)).save(tmp_path / "out", "csv")
-    lines = (tmp_path / "out" / "statistics" / "pay@mean.job.csv").read_text().splitlines()
-    assert lines[3].startswith('"c","Nobody",,,0,40,-')
-
-
-def of_seed(seed):
-    people = pd.DataFrame({"job": ["a", "b"] * 50, "pay": [10, 30] * 50})
-    return rp.reconstruct(rp.measure(plan_of([MEANS]), people, noise="gaussian", seed=seed))
-
-
 @pytest.fixture(scope="module")
 def sparse():
     """A release of so few records that non-negative tables are others than the unbiased ones."""
@@ -119,16 +105,6 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
     assert meanings["sum_unbiased"].startswith("unbiased estimate of the sum")
 
 
-def test_beside_adjusted_tables_medians_are_those_of_the_unbiased(sparse, tmp_path):
-    rp.nonnegative(sparse).save(tmp_path / "out", "csv")
-    means = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
-    assert not {"sum_unbiased", "count_unbiased"} & set(means)  # which nobody asked for
-    found = frame_of(tmp_path / "out" / "statistics" / "job.pay@quantiles.csv").drop(columns="job_meaning")
-    expected = rp.quantiles(sparse, "pay", (0.25, 0.5), ["job"]).to_frame()
-    expected = expected.rename(columns={name: f"{name}_unbiased" for name in ("quantile", "low", "high")})
-    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx", "workbook", "parts"])
 def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sparse, ending, tmp_path):
     for made in (sparse, rp.nonnegative(sparse)):
@@ -156,35 +132,6 @@ def test_statistics_in_parts_are_numbered_as_their_tables_and_described(release,
     assert (about[0]["columns"][0]["name"], about[0]["columns"][0]["unit"]) == ("mean", "dollars")
 
 
-@pytest.mark.slow
-def test_a_folder_of_some_parts_has_the_statistics_of_these_and_no_others(tmp_path):
-    by = [{name: rp.Identity(), "pay": rp.Mean()} for name in ("job", "sex", "year")]
-    plan = plan_of([*by, ("sex", "year")], rp.Domain({"job": 3, "sex": 2, "year": 2, "pay": PAY}))
-    people = pd.DataFrame({"job": [0, 1], "sex": [0, 1], "year": [1, 0], "pay": [7, 9]})
-    release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
-    folders = ("all", by), ("last", by[1:])
-    with small_parts(12, 12):
-        release.save(tmp_path / "all", "parts")
-        release.save(tmp_path / "last", only=[1])
-        frames = {
-            (name, number): rp.load_tables(tmp_path / name).numbers.statistic(query)
-            for name, queries in folders
-            for number, query in enumerate(queries, len(by) - len(queries))
-        }
-    assert pq.read_table(tmp_path / "all" / "means.parquet")["table_id"].unique().to_pylist() == [0, 2, 3]
-    assert pq.read_table(tmp_path / "last" / "means.parquet")["table_id"].unique().to_pylist() == [2, 3]
-    for (_, number), found in frames.items():
-        expected = rp.means(release, "pay", [next(iter(by[number]))]).to_frame()
-        pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-12)
-    for folder in ("parts", "csv"):
-        rp.nonnegative(release).save(tmp_path / folder, folder)
-    parts, files = (rp.load_tables(tmp_path / folder) for folder in ("parts", "csv"))
-    for query in by:
-        pd.testing.assert_frame_equal(
-            parts.numbers.statistic(query), files.numbers.statistic(query), check_dtype=False, rtol=1e-12
-        )
-
-
 def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(release, tmp_path):
     release.save(tmp_path / "out", "csv")
     saved = rp.load_tables(tmp_path / "out")
@@ -194,30 +141,6 @@ def test_a_statistic_that_is_not_there_and_one_that_was_altered_are_refused(rele
     path.write_text(path.read_text().replace("Clerk", "Nurse"))
     with pytest.raises(rp.errors.FileFormatError, match=r"pay@mean\.job\.csv was altered"):
         saved.numbers.statistic(MEANS)
-
-
-def test_csv_files_of_statistics_have_metadata_for_the_web_beside_them(release, tmp_path):
-    release.save(tmp_path / "out", "csv")
-    folder = tmp_path / "out" / "statistics"
-    group = json.loads((folder / "csv-metadata.json").read_text())
-    for entry in group["tables"]:
-        schema = entry["tableSchema"]
-        frame = pd.read_csv(folder / unquote(entry["url"]))
-        assert [column["titles"] for column in schema["columns"]] == list(frame)
-        assert not frame.duplicated(schema["primaryKey"]).any()
-    by_url = {entry["url"]: entry["tableSchema"] for entry in group["tables"]}
-    assert by_url["job.pay%40quantiles.csv"]["primaryKey"] == ["job", "probability"]
-    columns = {column["name"]: column for column in by_url["pay%40mean.job.csv"]["columns"]}
-    assert (columns["mean"]["schema:unitText"], columns["too_noisy"]["datatype"]) == ("dollars", "boolean")
-    assert columns["job"]["required"]
-    assert "statistics/csv-metadata.json" in json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
-
-
-def test_a_release_without_statistics_has_no_folder_of_them(tmp_path):
-    people = pd.DataFrame({"job": ["a"], "pay": [1]})
-    rp.reconstruct(rp.measure(plan_of([("job",)]), people, noise="gaussian", seed=1)).save(tmp_path / "out", "csv")
-    assert not (tmp_path / "out" / "statistics").exists()
-    assert "statistics" not in json.loads((tmp_path / "out" / "metadata.json").read_text())
 
 
 @pytest.mark.parametrize(("name", "kind"), [("count", rp.Mean()), ("probability", rp.Quantiles(0.5))])
@@ -241,16 +164,3 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     found = rp.means(release, "pay", ["job"], level=0.9)
     assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
     assert f">{found.sum[0]:,.0f}<" in section
-
-
-@pytest.mark.slow
-def test_a_report_on_a_folder_of_adjusted_tables_has_the_statistics_of_its_release_at_any_level(sparse, tmp_path):
-    tables = rp.nonnegative(sparse)
-    tables.save(tmp_path / "out", "csv", level=0.9)
-    for level in (0.9, 0.95):
-        sections = []
-        for source in (tables, tmp_path / "out"):
-            rp.publish.write_report(source, tmp_path / "page.html", level=level, replace=True)
-            sections.append((tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0])
-        assert sections[0] == sections[1]
-        assert "Mean unbiased" in sections[0]

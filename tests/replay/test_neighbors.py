@@ -15,7 +15,8 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from inner_parts import OperatingSystemBits, Width, groups_of_plan, lattice_divisors, precision_of, widths
+from inner_parts import OperatingSystemBits, measurement, noisy_answers
+from inner_parts import precision as precision_part
 from replayed_measuring import refinements
 from watching import Seen, run
 from worlds import CODED, FRAMES, Neighbor, World, contained, neighbors, residual_change, worlds
@@ -118,9 +119,13 @@ def test_worlds_whose_numbers_may_exceed_64_bits_are_among_them():
     plans = [worlds(random.Random(number)).plan for number in range(WORLDS)]
     found = []
     for plan in plans:
-        groups, precision = groups_of_plan(plan), precision_of(plan.noise_variances)
-        found.append(widths(groups, precision, lattice_divisors(groups, precision, plan.neighbors), records=0))
-    assert sum(Width.DOUBLE_WORD in one for one in found) > WORLDS / 30
+        groups, precision = measurement.groups_of_plan(plan), precision_part.precision_of(plan.noise_variances)
+        found.append(
+            noisy_answers.widths(
+                groups, precision, precision_part.lattice_divisors(groups, precision, plan.neighbors), records=0
+            )
+        )
+    assert sum(noisy_answers.Width.DOUBLE_WORD in one for one in found) > WORLDS / 30
 
 
 # Each of these faults was found in some published system, or would be easy to make here.

@@ -2,11 +2,8 @@
 
 import json
 
-from residualplanner.gate.ledger import file as ledger_file
-from residualplanner.gate.measurement.measure import require_measurable
-from residualplanner.gate.spend import warn_without_ledger
-from residualplanner.method.domain.labels import Into
-from residualplanner.method.plan.files import plan_hash
+from inner_parts import Into, plan_hash, require_measurable, spend
+from inner_parts import file as ledger_file
 from residualplanner.shell.cli import app, measuring, output, planning, releasing, steps
 from residualplanner.shell.cli.spec import file, objects, starting
 from residualplanner.shell.questions import comparison
@@ -33,6 +30,7 @@ __all__ = [
     "warn_without_ledger",
     "workload_of",
 ]
+warn_without_ledger = spend.warn_without_ledger
 read_spec, spec_schema, starting_spec = file.read_spec, file.spec_schema, starting.starting_spec
 
 

@@ -4,7 +4,6 @@ Bits are fixed.  With fresh ones a right library would fail each test once in a 
 """
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from dense import marginal_covariance
 from residualplanner import Domain, Identity, Prefix, Workload, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("memory_asked_once")
-RUNS, FEW, FAULTY = 1_200, 600, 400
+RUNS = 1_200
 DOMAIN = Domain({"sex": ["F", "M"], "age": 3})
 PLAN = select(Workload(DOMAIN, [("sex",), ("age",), ("sex", "age")]), budget=zcdp("0.5"))
 RECORDS = [("F", 0), ("F", 2), ("M", 1)]
@@ -82,27 +81,6 @@ def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     assert abs(found.mu - 1) <= 5 * found.mu_error < 0.23
     assert found.epsilon <= gaussian_epsilon(1.0) <= PLAN.budget.epsilon(DELTA)
     assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.28 * gaussian_epsilon(1.0)
-
-
-@pytest.mark.parametrize(
-    ("fault", "records"),
-    [("a record counted twice", [*RECORDS, RECORD, RECORD]), ("a record replaced", [*RECORDS[1:], RECORD])],
-)
-def test_a_larger_change_than_claimed_is_found(fault, records, before):
-    changed = [records.count(record) - RECORDS.count(record) for record in [(s, a) for s in "FM" for a in range(3)]]
-    weights = np.linalg.inv(COVARIANCE) @ changed
-    weights /= math.sqrt(weights @ changed)
-    found = audit((before[:FAULTY] - CENTER) @ weights, (tables(records, FAULTY, 3) - CENTER) @ weights, mu=1.4)
-    assert found.contradicts(1.0)
-
-
-def test_noise_that_is_a_third_too_low_is_found():
-    """The noise of a plan of a larger budget, held against the claim of the smaller one."""
-    low = select(PLAN.workload, budget=zcdp(PLAN.budget.rho * Fraction(9, 4)))
-    before, after = (
-        scores(tables(records, FEW, seed, low), CENTER) for records, seed in ((RECORDS, 4), ([*RECORDS, RECORD], 5))
-    )
-    assert audit(before, after, mu=1.0).contradicts(1.0)
 
 
 def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured():

@@ -1,6 +1,5 @@
 """Mixtures: the loss and its slope, fits that find them and stop at the noise, and exchanges among their records."""
 
-from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -8,13 +7,11 @@ import pytest
 from scipy.optimize import minimize
 
 import residualplanner as rp
+from inner_parts import correct_margins
+from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures import controlling
 from residualplanner.fits.mixtures.fitting import denoised, fit, fit_ensemble, start_at, start_near
 from residualplanner.fits.mixtures.loss import Measured, View, loss_of
-from residualplanner.fits.mixtures.mixture import OneHot, mixture_of, raked
-from residualplanner.fits.mixtures.records import correct_margins
-from residualplanner.fits.nonnegative.facts import Fact
-from residualplanner.fits.nonnegative.fitted_mixture import supports
 
 # The loss, beside definitions written out and finite differences.
 
@@ -64,7 +61,7 @@ ALL_SETS = [members for order in (1, 2, 3) for members in combinations(range(3),
 def test_the_loss_is_the_sum_of_squared_distances_in_units_of_the_noise(sets):
     views, matrices = views_and_matrices()
     tables, (probabilities, weights) = measured_sets(matrices, sets), mixture_arrays(5)
-    loss = loss_of(OneHot(SMALL), views, tables, 50.0)
+    loss = loss_of(mixture_part.OneHot(SMALL), views, tables, 50.0)
     expected = sum(
         each.precision * ((50 * table_of(probabilities, weights, matrices, each.views) - each.values) ** 2).sum()
         for each in tables
@@ -78,7 +75,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
     views, matrices = views_and_matrices()
     tables = measured_sets(matrices, sets)
     scaled = [Measured(t.views, t.values * 2e7, t.precision, t.freedom) for t in tables]
-    loss = loss_of(OneHot(SMALL), views, scaled, 1e9)  # so many records that all is in double precision
+    loss = loss_of(mixture_part.OneHot(SMALL), views, scaled, 1e9)  # so many records that all is in double precision
     assert loss.dtype is np.float64
     probabilities, weights = mixture_arrays(4)
     _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
@@ -86,7 +83,7 @@ def test_the_slope_is_that_of_finite_differences(sets):
         one, other = RNG.normal(size=probabilities.shape), RNG.normal(size=weights.shape)
         step = 1e-6
         # centered views take it for granted that probabilities add up to 1, which a step must keep
-        shift = OneHot(SMALL).repeated(OneHot(SMALL).sums(one) / np.array(SMALL)[:, None])
+        shift = mixture_part.OneHot(SMALL).repeated(mixture_part.OneHot(SMALL).sums(one) / np.array(SMALL)[:, None])
         kept = one - shift
         up, *_ = loss.evaluate(probabilities + step * kept, weights + step * other)
         down, *_ = loss.evaluate(probabilities - step * kept, weights - step * other)
@@ -94,34 +91,17 @@ def test_the_slope_is_that_of_finite_differences(sets):
         assert (up - down) / (2 * step) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.slow
-def test_noise_gives_slopes_the_variances_that_are_stated():
-    views, matrices = views_and_matrices()
-    views[0], matrices[0] = View(0, np.eye(3)), np.eye(3)
-    probabilities, weights = mixture_arrays(4)
-    rng, slopes, sets = np.random.default_rng(1), [], [(0, 1), (0, 1, 2), (1, 2), (2,)]
-    for _ in range(1500):
-        tables = []
-        for members in sets:
-            truth = 100 * table_of(probabilities, weights, matrices, members)
-            tables.append(Measured(members, truth + 2 * rng.normal(size=truth.shape), 1 / 4, truth.size))
-        loss = loss_of(OneHot(SMALL), views, tables, 100.0)
-        slopes.append(loss.evaluate(probabilities.astype(loss.dtype), weights.astype(loss.dtype))[1])
-    stated = loss.slope_variances(probabilities.astype(loss.dtype), weights.astype(loss.dtype))
-    np.testing.assert_allclose(np.var(slopes, axis=0), stated, rtol=0.2)
-
-
 # Fits.
 
 
 SIZES = (4, 3, 5)
-BLOCKS = OneHot(SIZES)
+BLOCKS = mixture_part.OneHot(SIZES)
 
 
 def truth(seed=0):
     rng = np.random.default_rng(seed)
     logits = np.concatenate([2 * rng.normal(size=(size, 3)) for size in SIZES])
-    return mixture_of(BLOCKS, np.array([0.5, 0.3, 0.2]), BLOCKS.softmax(logits))
+    return mixture_part.mixture_of(BLOCKS, np.array([0.5, 0.3, 0.2]), BLOCKS.softmax(logits))
 
 
 def noisy_loss(mixture, records, scale, seed=0):
@@ -155,7 +135,7 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
     whole = truth()
     weights, probabilities = whole.weights, whole.probabilities.copy()
     probabilities[0] *= is_possible
-    mixture = mixture_of(BLOCKS, weights, probabilities)
+    mixture = mixture_part.mixture_of(BLOCKS, weights, probabilities)
 
     def start(classes, generator):
         logits, of_classes = near(whole, classes, generator)
@@ -180,78 +160,6 @@ def test_a_fit_stops_where_it_would_fit_the_noise_and_starts_at_the_mixture_give
     same, *_ = fit(loss, start_at(mixture), rp.fits.Descent(steps=0))
     np.testing.assert_allclose(same.probabilities, mixture.probabilities, atol=1e-6)
     np.testing.assert_allclose(same.weights, mixture.weights, atol=1e-6)
-
-
-def test_where_there_is_nothing_but_noise_a_cautious_fit_stays_near_its_start():
-    rng, away = np.random.default_rng(0), {}
-    flat = mixture_of(BLOCKS, np.ones(1), BLOCKS.softmax(rng.normal(size=(12, 1))))
-    loss = noisy_loss(flat, 10_000.0, 300.0, seed=5)
-    for caution in (0.0, 4.0):
-        start, descent = near(flat, 10, np.random.default_rng(2)), rp.fits.Descent(steps=100, caution=caution)
-        found, *_ = fit(loss, start, descent, enough=0.0)
-        away[caution] = np.abs(found.table((0, 1)) - flat.table((0, 1))).sum() / 2
-    assert away[4.0] < 0.75 * away[0.0]
-
-
-def test_an_ensemble_is_the_mean_of_its_members_the_same_for_the_same_seed_and_nearer_when_fitted_further():
-    mixture, seen = truth(), []
-    loss = noisy_loss(mixture, 10_000.0, 5.0)
-
-    def made(together):
-        small = rp.fits.Ensemble(3, 5, rp.fits.Descent(steps=40), rp.fits.Descent(steps=together, rate=0.1))
-        return fit_ensemble(loss, partial(near, mixture), small, seed=4, report=lambda *now: seen.append(now))
-
-    (one, members), (other, _), (further, _) = made(0), made(0), made(60)
-    assert seen.count((100, 100)) == 3
-    assert len(set(seen)) > 5
-    mean = np.mean([each.table((0, 2)) for each, _, _ in members], axis=0)
-    np.testing.assert_allclose(one.table((0, 2)), mean, atol=1e-14)
-    assert (one.probabilities == other.probabilities).all()
-    arrays = ((each.probabilities.astype(loss.dtype), each.weights.astype(loss.dtype)) for each in (one, further))
-    before, after = (loss.evaluate(*each)[0] for each in arrays)
-    assert after < 0.7 * before
-
-
-def test_raking_gives_the_tables_and_keeps_what_attributes_say_of_one_another():
-    """Raking leaves all odds ratios of two attributes as they are where each is raked by itself."""
-    one = mixture_of(OneHot((2, 2)), np.array([0.5, 0.5]), np.array([[0.9, 0.3], [0.1, 0.7], [0.2, 0.6], [0.8, 0.4]]))
-    known = {0: np.array([0.25, 0.75]), 1: np.array([0.6, 0.4])}
-    found = raked(one, known)
-    for attribute, table in known.items():
-        np.testing.assert_allclose(found.table((attribute,)), table, atol=1e-10)
-    odds = [table[0, 0] * table[1, 1] / table[0, 1] / table[1, 0] for table in (one.table((0, 1)), found.table((0, 1)))]
-    assert odds[0] == pytest.approx(odds[1], rel=1e-9)
-
-
-def test_what_the_values_of_a_class_combine_to_is_possible_and_every_possible_cell_is_in_some_class():
-    possible = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
-    even = [np.full(size, 1 / size) for size in SIZES]
-    found = supports(BLOCKS, even, [Fact("", "", (0, 1), possible)], 60, np.random.default_rng(0))
-    reached = np.zeros((4, 3), dtype=bool)
-    for values in found.T:
-        cells = np.outer(values[:4], values[4:7])
-        assert not (cells & (possible == 0)).any()
-        reached |= cells
-    assert (reached == (possible > 0)).all()
-    assert found[7:].all()
-
-
-def test_tables_of_a_mixture_agree_with_one_another_whatever_values_are_called():
-    mixture, order = truth(), np.array([2, 0, 3, 1])
-    table = mixture.table((2, 0, 1))
-    np.testing.assert_allclose(table.sum(axis=(0, 2)), mixture.table((0,)), atol=1e-15)
-    np.testing.assert_allclose(table.transpose(1, 2, 0), mixture.table((0, 1, 2)), atol=1e-15)
-    same = mixture_of(BLOCKS, mixture.weights, mixture.probabilities[[*order, *range(4, 12)]])
-    np.testing.assert_array_equal(same.table((0, 1)), mixture.table((0, 1))[order])
-
-
-@pytest.mark.parametrize("table", [[5.0, -30.0, 2.0], [0.0, 0.0], [-4.0, -1.0], [7.0]])
-def test_noisy_counts_become_positive_probabilities_and_known_ones_their_own(table):
-    found = denoised(np.array(table), 3.0)
-    assert (found > 0).all()
-    assert found.sum() == pytest.approx(1)
-    for known in ([7.0, 0.0, 0.0], [0.0, 7.0], [3.0, 4.0]):  # that of one value makes the bisection look at 0 first
-        np.testing.assert_allclose(denoised(np.array(known), 0.0) * sum(known), known, atol=1e-7)
 
 
 @pytest.mark.parametrize(("table", "scale"), [([90.0, 13.0, -3.0], 10.0), ([5.0, -30.0, 40.0, 2.0], 3.0)])
@@ -294,7 +202,7 @@ def test_descents_and_ensembles_that_mean_nothing_are_refused(make, match):
 def mixture():
     rng = np.random.default_rng(0)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), 3).T for size in SMALL])
-    return mixture_of(OneHot(SMALL), np.array([0.5, 0.3, 0.2]), probabilities)
+    return mixture_part.mixture_of(mixture_part.OneHot(SMALL), np.array([0.5, 0.3, 0.2]), probabilities)
 
 
 @pytest.fixture
@@ -331,7 +239,9 @@ def test_exchanges_never_raise_the_loss_of_their_attribute_and_keep_its_values_i
 
 def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_takes():
     """Class 0 has the values 0 and 1, class 1 has 2 alone: nobody there can give or get one."""
-    mixture = mixture_of(OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]]))
+    mixture = mixture_part.mixture_of(
+        mixture_part.OneHot((3,)), np.array([0.5, 0.5]), np.array([[0.5, 0.0], [0.5, 0.0], [0.0, 1.0]])
+    )
     codes, classes = np.array([0, 0, 0, 1, 2, 2, 2, 2])[:, None], np.repeat([0, 1], 4)
     old = codes.copy()
     correct_margins(mixture, codes, classes, np.random.default_rng(0))

@@ -109,9 +109,7 @@ def test_facts_hold_where_bases_vary_by_set(seed):
             r"must be finite counts, of at most 9,007,199,254,740,992; leave out a table",
         ),
         ({"known": {(): math.inf}}, r"must be finite counts, of at most"),
-        ({"known": {(): 1e300}}, r"must be finite counts, of at most"),
         ({"known": {(): "40"}}, r"must be an array of counts of shape \(\), got '40'"),
-        ({"known": {"sex": [True, False]}}, r"must be an array of counts of shape \(2,\)"),
         ({"impossible": [{"age": []}]}, r"impossible: no label of 'age' is given; write one, or several"),
         (
             {"impossible": [{"sex": ["F", "M"]}]},
@@ -122,14 +120,12 @@ def test_facts_hold_where_bases_vary_by_set(seed):
             {"known": {(): 40}, "impossible": [{"sex": "F"}, {"sex": "M"}]},
             r"impossible\[\{'sex': 'F'\}\], impossible\[\{'sex': 'M'\}\]: no cell is left",
         ),
-        ({"known": {"sex": "many"}}, r"must be an array of counts of shape \(2,\), got 'many'"),
         (
             {"known": {("age", "marital", "sex"): np.ones((4, 3, 2))}},
             r"no table of the release has the attributes \('age', 'marital', 'sex'\) together; leave it out",
         ),
         ({"impossible": [{"age": 0, "marital": "single", "sex": "F"}]}, "no table of the release has the attributes"),
         ({"impossible": {"age": 0}}, "impossible must be a list of mappings"),
-        ({"impossible": ["age"]}, "cells that cannot occur must be a mapping"),
         ({"known": [1, 2]}, "known must be a mapping from queries to tables"),
     ],
 )

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import facts as facts_part
+from inner_parts import margins
 from made_releases import exact_release
 from random_plans import plan_by_hand
-from residualplanner.fits.nonnegative.facts import origin_of, read_facts
-from residualplanner.ground.margins import margin_factor
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
 QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]
@@ -26,7 +26,7 @@ def one_table(values, noise=(2.0, 8.0)):
 def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
     release = one_table((-9.0, 30.0))
     # each cell has the variance 2 / 4 + 8 / 2
-    margin = margin_factor(0.9) * 4.5**0.5
+    margin = margins.margin_factor(0.9) * 4.5**0.5
     low, high = kind(release)["a"].interval(0.9)
     is_cut = kind is not rp.rounded
     assert low == pytest.approx([0 if is_cut else -9 - margin, 30 - margin])
@@ -35,7 +35,7 @@ def test_intervals_are_those_of_the_unbiased_estimates_cut_at_0(kind):
 
 def test_known_counts_and_cells_that_cannot_occur_have_intervals_of_length_0_and_parts_at_most_the_total():
     low, high = rp.nonnegative(one_table((1.0, 22.0)), known={(): 23})["a"].interval(0.99)
-    margin = margin_factor(0.99) * 4.5**0.5
+    margin = margins.margin_factor(0.99) * 4.5**0.5
     assert low == pytest.approx([0, 22 - margin])
     assert high == pytest.approx([1 + margin, 23])
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp("0.01"))
@@ -63,11 +63,11 @@ def test_no_true_count_is_outside_the_limits(seed, facts):
     }
     impossible = [{"a": [0, 1], "b": 1}] if "cells" in facts else []
     plan = rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
-    found = read_facts(plan, [every[name] for name in facts if name in every], impossible)
+    found = facts_part.read_facts(plan, [every[name] for name in facts if name in every], impossible)
     without_noise = exact_release(plan, truth)
     release = exact_release(plan, truth + chance.normal(0, 5, DOMAIN.sizes))
     for query in plan.workload:
-        origin = origin_of(release[query], found)
+        origin = facts_part.origin_of(release[query], found)
         expected = without_noise[query].estimate
         assert (origin.least <= expected + 1e-9).all()
         assert (expected <= origin.most + 1e-9).all()
@@ -76,7 +76,7 @@ def test_no_true_count_is_outside_the_limits(seed, facts):
 def test_queries_with_negative_entries_are_not_cut_at_0():
     plan = rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
     table = exact_release(plan, np.ones(DOMAIN.sizes))[QUERIES[3]]
-    origin = origin_of(table, read_facts(plan, {(): 12}, []))
+    origin = facts_part.origin_of(table, facts_part.read_facts(plan, {(): 12}, []))
     assert origin.least.tolist() == [0, -np.inf, 0]
     assert origin.most.tolist() == [12, np.inf, 36]
 

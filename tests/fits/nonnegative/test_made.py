@@ -2,12 +2,10 @@
 
 import json
 import os
-import pickle
 
 import numpy as np
 import pandas as pd
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 import residualplanner as rp
@@ -131,20 +129,6 @@ def test_a_report_shows_the_mark_and_intervals_cut_at_what_is_possible(tmp_path,
         assert figure(tmp_path / "again-figures").equals(data)
 
 
-def test_pictures_show_the_intervals_of_files():
-    table = MADE["non-negative rounded"](release())["sex", "age"]
-    shown, frame = table.shown(), table.to_frame()
-    low, high = shown.ends
-    assert low == pytest.approx(frame["ci_low_unbiased"].to_numpy())
-    assert high == pytest.approx(frame["ci_high_unbiased"].to_numpy())
-    drawn = [path.vertices[:, 0] for path in table.plot().figure().axes[0].collections[1].get_paths()]
-    assert np.array(drawn) == pytest.approx(np.stack([low, high], axis=1))
-    joint_low, joint_high = shown.joint_ends
-    assert (joint_low <= low).all()
-    assert (joint_high >= high).all()
-    assert (joint_high > high).any()
-
-
 @pytest.mark.parametrize("name", MADE)
 def test_parts_are_read_back_as_what_they_are_with_the_unbiased_bit_for_bit(small_parts, tmp_path, name):
     made, ending = MADE[name](release()), MADE[name](release()).product.ending
@@ -187,33 +171,6 @@ def test_processes_write_the_same_bytes_of_one_measurement_or_several(small_part
     assert sorted(os.listdir(tmp_path)) == ["one", "two"]
 
 
-class Called:
-    """What runs a function of its choice where it is unpickled."""
-
-    def __init__(self, file):
-        self.file = file
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.file),)
-
-
-def test_numbers_for_workers_are_those_of_the_release_and_run_nothing(tmp_path):
-    """What a worker does, without one: everything but the measurement is read from the folder."""
-    made = MADE["non-negative rounded"](release())
-    numbers = made.numbers.sent(tmp_path)
-    assert hash(numbers) == hash(made.numbers.sent(tmp_path))
-    ((batch,),) = numbers.of(made.measurement).chunks(1, 2)
-    assert batch.estimates[0].tolist() == made[list(made)[1]].estimate.tolist()
-    (file,) = tmp_path.iterdir()
-    file.write_bytes(file.read_bytes()[:-1] + b"\x3f")
-    with pytest.raises(rp.errors.FileFormatError, match="was altered while parts were written"):
-        numbers.of(made.measurement)
-    file.write_bytes(pickle.dumps(Called(tmp_path / "ran")))
-    with pytest.raises(ValueError, match="allow_pickle"):
-        numbers.of(made.measurement)
-    assert not (tmp_path / "ran").exists()
-
-
 def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(small_parts, tmp_path):
     made, steps = MADE["non-negative"](release()), []
 
@@ -236,13 +193,3 @@ def test_an_interrupted_run_goes_on_and_is_not_mixed_with_other_numbers(small_pa
     made.save(tmp_path / "whole", "parts")
     assert content(tmp_path / "out") == content(tmp_path / "whole")
     assert sorted(os.listdir(tmp_path)) == ["both", "out", "rounded", "whole"]
-
-
-def test_some_parts_and_the_errors_of_published_numbers_can_be_written(small_parts, tmp_path):
-    made = MADE["non-negative"](release())
-    errors = rp.fits.published_errors(made, simulations=10)
-    made.save(tmp_path / "out", errors=errors, only=[1])
-    saved = rp.load_tables(tmp_path / "out")
-    assert list(saved.numbers.files) == [1]
-    assert saved.numbers.published_errors["rmse"].tolist() == errors.to_frame()["rmse"].tolist()
-    assert "std_err" in pq.read_schema(tmp_path / "out/tables.parquet").names

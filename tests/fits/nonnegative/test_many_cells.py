@@ -5,11 +5,6 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release
-from nearest_tables import matrix_of, problem_for
-from residualplanner.fits.nonnegative.ascent import LimitedMemory, PotentialAscent
-from residualplanner.fits.nonnegative.nonnegative import nearly_nearest
-from residualplanner.fits.nonnegative.potentials import facets_of
-from residualplanner.fits.nonnegative.problem import covering, records_for
 
 SHAPE = (4, 3, 5, 2)
 DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
@@ -35,57 +30,6 @@ def release_for(name):
     data = np.random.default_rng(1).normal(1, 3, SHAPE)
     data[3] -= 2
     return exact_release(rp.select(WORKLOADS[name], budget=rp.zcdp("0.1")), data)
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-@pytest.mark.parametrize("cells", [1, 1 << 16], ids=["table by table", "all at once"])
-def test_potentials_of_followed_cells_end_at_the_solution(name, cells):
-    problem = problem_for(release_for(name))
-    ascent, M = PotentialAscent(problem, facets_of(problem, at_once=cells)), matrix_of(problem)
-    before = M @ (problem.start + problem.freedom * (M.T @ ascent.multipliers))
-    ascent.advance(200)
-    multipliers = ascent.multipliers
-    cells = M @ (problem.start + problem.freedom * (M.T @ multipliers))
-    if name != "tables of one attribute":  # whose potentials at the start are those of the solution
-        assert before.min() < -1e-2
-    assert multipliers.min() >= 0
-    assert cells.min() >= -1e-5
-    assert abs(multipliers @ cells) <= 1e-5 * problem.distance(problem.components(multipliers))
-
-
-def test_directions_are_those_of_the_formula_with_explicit_matrices():
-    chance = np.random.default_rng(0)
-    root = chance.normal(size=(6, 6))
-    curvature, diagonal, gradient = root @ root.T, chance.random(6) + 1, chance.normal(size=6)
-    memory, steps = LimitedMemory(), chance.normal(size=(7, 6))
-    assert memory.direction(gradient, diagonal) == pytest.approx(gradient / diagonal)
-    for step in steps:
-        memory.keep(step, curvature @ step)
-        memory.keep(step, -curvature @ step)  # not concave: rounding, and not kept
-    last = curvature @ steps[-1]
-    inverse = np.diag(1 / diagonal) * (steps[-1] @ last) / (last @ (last / diagonal))
-    for step in steps[-5:]:
-        lowered = curvature @ step
-        part = np.eye(6) - np.outer(step, lowered) / (step @ lowered)
-        inverse = part @ inverse @ part.T + np.outer(step, step) / (step @ lowered)
-    assert memory.direction(gradient, diagonal) == pytest.approx(inverse @ gradient)
-
-
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_records_cover_every_shortage_and_have_the_cells_and_the_total_that_are_told(name):
-    problem = problem_for(release_for(name))
-    shortages = np.maximum(np.random.default_rng(2).normal(-1, 1, problem.tables.size), 0)
-    values, weights = records_for(problem, shortages.copy())
-    for stack in problem.tables.stacks:
-        needed = shortages[stack.cells].reshape(stack.shape)
-        for attributes, short in zip(stack.attributes, needed, strict=True):
-            table = np.zeros(short.shape)
-            np.add.at(table, tuple(values[:, attributes].T), weights)
-            assert (table >= short - 1e-9).all()
-    components, cells = covering(problem, problem.cells(problem.start, np.empty(problem.tables.size)))
-    assert matrix_of(problem) @ components == pytest.approx(cells)
-    assert (cells > 0).all()
-    assert components[0] == pytest.approx(problem.total)
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -127,22 +71,3 @@ def test_errors_of_very_many_cells_are_those_of_few(many, modules):
     assert found.bias == pytest.approx(exact.bias, rel=0.05, abs=0.01)
     assert found.rmse_simulation_error == pytest.approx(exact.rmse_simulation_error, rel=0.2)
     assert (found.rmse != exact.rmse).all()
-
-
-@pytest.mark.parametrize("modules", [["ascent"], []], ids=["very many cells", "few"])
-def test_a_simulation_whose_tables_are_not_found_is_an_error(many, modules):
-    problem = problem_for(release_for("triples"))
-    for module in modules:
-        many(module)
-    with pytest.raises(rp.errors.SolverError, match="no tables were found for a simulation in 160 steps"):
-        nearly_nearest(problem, 0.1, gap=-1.0, most=160)
-
-
-def test_an_attribute_of_very_many_values_needs_no_matrix_of_them():
-    domain = rp.Domain({"block": 300_000, "sex": 2})  # a matrix of these would be 720 GB
-    plan = rp.select(rp.marginals(domain, up_to=1), budget=rp.zcdp(1))
-    release = rp.reconstruct(rp.measure(plan, np.zeros((1_000, 2), dtype=int), noise="gaussian", seed=1))
-    for source in (release, rp.nonnegative(release, known={(): 1_000})):
-        tables = rp.rounded(source)
-        assert tables["block"].estimate.sum() == tables["sex"].estimate.sum() == np.rint(source[()].estimate)
-    assert (tables["block"].estimate >= 0).all()

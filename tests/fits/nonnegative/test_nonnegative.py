@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
-from nearest_tables import EXACT, marginals_of, nearest, problem_for
+from nearest_tables import EXACT, marginals_of, nearest
 from random_plans import (
     noise_of,
     plan_by_hand,
@@ -24,7 +24,6 @@ from random_plans import (
     sample_workload,
 )
 from residualplanner import Identity, Prefix
-from residualplanner.fits.nonnegative.newton import _by_factors, _by_gradients
 from strategies import names_of
 
 FEW = settings(max_examples=25, deadline=None)
@@ -46,15 +45,6 @@ def freedoms_of(plan, weights, *, total="free"):
     if total == "estimate":
         found[()] = 0.0
     return found
-
-
-def _by_table(problem, plan, largest):
-    """The steps of all cells, table after table in the order of ``largest``."""
-    sets, found = list(plan.closure), {}
-    for stack in problem.tables.stacks:
-        for number, own in zip(stack.sets.tolist(), stack.per_table(problem.steps), strict=True):
-            found[sets[number]] = own
-    return np.concatenate([found[members] for members in largest])
 
 
 def unlike(release, scale=1.0, seed=0):
@@ -170,51 +160,6 @@ def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, step
         if freedom:
             reached += float(off @ np.linalg.solve(covariance * freedom, off)) / 2
     assert reached <= least + made.numbers.gap * (1 + least) + 1e-6
-
-
-def test_equations_of_newtons_method_are_solved_by_gradients_as_by_factors():
-    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
-    problem, chance = problem_for(any_release(plan), weights="variance"), np.random.default_rng(0)
-    size = problem.tables.size
-    active = chance.random(size) < 0.5
-    wanted = problem.curvature(np.where(active, chance.normal(size=size), 0), np.empty(size))[active]
-    residual = np.zeros(size)
-    residual[active] = wanted
-    for change in (_by_factors(problem, active, residual), _by_gradients(problem, active, residual.copy(), 1_000)):
-        assert not change[~active].any()
-        assert problem.curvature(change, np.empty(size))[active] == pytest.approx(wanted, abs=1e-6 * wanted.max())
-
-
-def test_progress_is_told_in_steps():
-    told = []
-    plan = rp.select(rp.marginals(rp.Domain({"a": 6, "b": 7, "c": 5}), order=2), budget=rp.zcdp("0.1"))
-    made = rp.nonnegative(unlike(any_release(plan), 3.0), progress=lambda done, most: told.append((done, most)))
-    done = [each for each, _ in told]
-    assert len(done) > 2
-    assert (done[0], made.numbers.steps) == (0, 0)  # potentials are the solution already
-    assert done == sorted(done)
-    assert done[-1] >= made.numbers.steps
-    assert {most for _, most in told} == {5000}
-
-
-@FEW
-@given(plan=planned(most_cells=48, smallest=2), weights=st.sampled_from(["protect-margins", "variance", "order"]))
-def test_the_least_step_is_one_over_the_largest_eigenvalue_by_explicit_matrices(plan, weights):
-    problem = problem_for(any_release(plan), weights=weights, fixes_total=False)
-    freedoms = freedoms_of(plan, weights)
-    largest = [members for members in plan.closure if not any(set(members) < set(other) for other in plan.closure)]
-    tables = np.vstack([dense.marginal(plan.domain.sizes, members) for members in largest])
-    total = np.zeros((len(tables), len(tables)))
-    for members, freedom in freedoms.items():
-        spread = dense.product(
-            np.eye(n) - 1 / n if i in members else np.full((n, n), 1 / n) for i, n in enumerate(plan.domain.sizes)
-        )
-        cells = np.prod([n for i, n in enumerate(plan.domain.sizes) if i not in members])
-        total += freedom / cells * tables @ spread @ tables.T
-    whole = np.linalg.eigvalsh(total)[-1]
-    assert 1 / problem.steps.min() == pytest.approx(whole, rel=1e-9)
-    roots = np.sqrt(_by_table(problem, plan, largest))
-    assert np.linalg.eigvalsh(total * np.outer(roots, roots))[-1] <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import residualplanner as rp
 from made_releases import exact_release, forge_hash
-from random_plans import plan_by_hand, plan_by_set, sample_workload
+from random_plans import plan_by_hand
 from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.table_map import reference_map
 
@@ -70,22 +70,6 @@ def test_what_is_known_has_no_error():
     assert frame["rmse"][~is_known].item() > 0.1
 
 
-@pytest.mark.slow
-def test_bases_that_vary_between_sets_are_drawn_as_they_are_measured():
-    plan = plan_by_set(sample_workload(), 2)
-    made = rp.nonnegative(exact_release(plan, np.full(plan.domain.sizes, 1e4)))
-    errors = rp.fits.published_errors(made, simulations=400)
-    exact = plan.errors()["std_err"].to_numpy()
-    assert (np.abs(errors.rmse - exact) <= 4 * errors.rmse_simulation_error).all()
-
-
-def test_no_records_are_simulated_as_such():
-    made = rp.nonnegative(two_cells((-50.0, 10.0)))
-    errors = rp.fits.published_errors(made, simulations=40)
-    # a total of variance 2 around 0, cut at 0, and all of it in one of the cells or split
-    assert 0 < errors.rmse[0] < math.sqrt(2)
-
-
 def test_equal_seeds_give_equal_errors_and_others_others():
     made, told = rp.nonnegative(release()), []
     one, again, other = (rp.fits.published_errors(made, simulations=10, seed=seed) for seed in (1, 1, 2))
@@ -110,16 +94,6 @@ def test_simulations_of_pairs_agree_with_fits_made_one_by_one():
     for batch in chain.from_iterable(drawn.chunks(0, len(made))):
         for number, estimate in zip(batch.queries.tolist(), batch.estimates, strict=True):
             assert estimate == pytest.approx(again[queries[number]].estimate, abs=near)
-
-
-def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
-    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
-    made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
-    rmse = {
-        base: float(rp.fits.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)
-    }
-    assert rmse[1] < 0.1
-    assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10
 
 
 @pytest.mark.parametrize(
@@ -176,3 +150,13 @@ def test_a_file_of_errors_that_does_not_fit_is_refused(tmp_path, change, message
     forge_hash(tmp_path / "tables", "published-errors.csv")
     with pytest.raises(rp.errors.FileFormatError, match=message):
         _ = rp.load_tables(tmp_path / "tables").numbers.published_errors
+
+
+def test_errors_of_multiples_are_those_of_rounding_to_the_same_base():
+    plan = rp.select(rp.Workload(rp.Domain({"a": 4}), ["a"]), budget=rp.zcdp(10**8))
+    made = exact_release(plan, np.array([1.0, 2.0, 8.0, 9.0]))
+    rmse = {
+        base: float(rp.fits.published_errors(rp.rounded(made, base=base), simulations=10).rmse[0]) for base in (1, 5)
+    }
+    assert rmse[1] < 0.1
+    assert rmse[5] == pytest.approx(np.sqrt((1 + 4 + 4 + 1) / 4), rel=1e-3)  # 0, 0, 10, 10

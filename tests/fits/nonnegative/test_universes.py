@@ -34,13 +34,6 @@ def test_non_negative_tables_of_the_employed_and_of_others_are_everybody(release
     np.testing.assert_allclose(table.sum(axis=0), alone[women].estimate, atol=1e-6)
 
 
-def test_rounded_tables_of_one_attribute_and_of_others_are_everybody(release):
-    for tables in (rp.rounded(release), rp.rounded(rp.nonnegative(release), base=5)):
-        parts = [tables[rp.Among(("sex",), where=where)].estimate for where in (EMPLOYED, OTHERS)]
-        np.testing.assert_array_equal(sum(parts), tables[("sex",)].estimate)
-        np.testing.assert_array_equal(parts[0], np.rint(parts[0]))
-
-
 def test_known_tables_of_everybody_bound_those_of_some():
     data = np.zeros(DOMAIN.sizes)
     np.add.at(data, tuple(RECORDS.T), 1)
@@ -62,16 +55,3 @@ def test_a_known_table_of_some_records_is_refused_with_what_to_give_instead(rele
         match=r"it is about some of the records; give the table of all .* \['sex', 'employed'\]",
     ):
         rp.nonnegative(release, known=[(rp.Among(("sex",), where=EMPLOYED), [10, 10])])
-
-
-@pytest.mark.slow
-def test_synthetic_records_have_the_tables_of_the_employed():
-    domain, chance = rp.Domain({"age": 4, "sex": 2, "employed": ["yes", "no"]}), np.random.default_rng(0)
-    age, sex = chance.integers(0, 4, 20_000), chance.integers(0, 2, 20_000)
-    records = np.column_stack([age, sex, chance.random(20_000) < 0.2 * age + 0.1 * sex])
-    among = rp.Among(("age", "sex"), where={"employed": "no"})
-    plan = rp.select(rp.Workload(domain, [("age", "sex"), among]), budget=rp.zcdp(1))
-    made = rp.synthesize(rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1)))
-    codes = np.column_stack([made.codes[:, 0], made.codes[:, 1], made.codes[:, 2]])
-    truth, found = (np.histogramdd(each[each[:, 2] == 1][:, :2], bins=(4, 2))[0] for each in (records, codes))
-    assert np.abs(truth - found).max() < 0.03 * truth.max()

@@ -8,16 +8,9 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.auditing import STANDARD_ERRORS
-from benchmarks.auditing_rap import (
-    RapExperiment,
-    audit_rap,
-    choice_scores,
-    contradicts,
-    difference_scores,
-    likelihood_scores,
-)
+from benchmarks.auditing_rap import RapExperiment, audit_rap, contradicts, difference_scores, likelihood_scores
+from inner_parts import InsecureTestBits
 from residualplanner.fits.rap import mechanism
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 pytestmark = pytest.mark.slow
 COST = Fraction(1)
@@ -64,25 +57,3 @@ def test_choices_that_are_not_charged_are_seen_and_an_account_refuses_to_overspe
         audited(experiment, likelihood_scores, 1)
     charge_only(monkeypatch, "answers")
     assert contradicts(audited(experiment, likelihood_scores), COST)
-
-
-def test_a_score_sensitivity_that_is_off_by_two_is_seen(monkeypatch):
-    root = mechanism.root_down
-    monkeypatch.setattr(mechanism, "root_down", lambda cost: 2 * root(cost))
-    charge_only(monkeypatch, "nothing")
-    assert contradicts(audited(ONE_ROUND, choice_scores), ONE_ROUND.plan.choice_cost)
-
-
-def test_a_key_that_is_used_in_every_round_is_seen(monkeypatch):
-    noise, seeds = mechanism.Run._noise, [0]
-
-    def same_every_round(run, variance, sizes):
-        if run.account.entries[-1][0] == "answers of round 1":
-            seeds.append(seeds[-1] + 1)
-        run.source, source = InsecureTestBits(seeds[-1]), run.source
-        drawn = noise(run, variance, sizes)
-        run.source = source
-        return drawn
-
-    monkeypatch.setattr(mechanism.Run, "_noise", same_every_round)
-    assert contradicts(audited(TWO_ROUNDS, difference_scores, 150), COST)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import residualplanner as rp
-from residualplanner.gate.discrete_gaussian import InsecureTestBits, NoiseError, exponential_choices
+from inner_parts import InsecureTestBits, NoiseError, exponential_choices
 from residualplanner.gate.discrete_gaussian.drawing import _Groups
 
 

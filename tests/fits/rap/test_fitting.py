@@ -1,7 +1,6 @@
 """Relaxed records, how they are fitted, and the tiles of their tables, against definitions in double precision."""
 
 import tracemalloc
-from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner.fits.mixtures.mixture import OneHot
+from inner_parts import mixture
 from residualplanner.fits.rap.projection import (
     ADDED,
     FITS,
@@ -21,14 +20,11 @@ from residualplanner.fits.rap.projection import (
     relaxed_projection,
 )
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
-from residualplanner.fits.rap.selection import UNITS, CandidateSelection, ExactCounts
 from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
-from residualplanner.gate.sources.opening import open_source
 
 ProjectionSettings, RelaxedRecords = rp.fits.rap.ProjectionSettings, rp.fits.rap.RelaxedRecords
 SIZES = (3, 2, 4, 5)
-BLOCKS = OneHot(SIZES)
+BLOCKS = mixture.OneHot(SIZES)
 
 
 def by_definition(columns, r):
@@ -98,7 +94,7 @@ def test_a_whole_table_is_all_of_its_cells(threshold):
 
 @given(st.lists(st.floats(-3, 3, width=32), min_size=9, max_size=9), st.floats(-2, 2, width=32))
 def test_sparsemax_is_the_nearest_point_of_every_simplex(numbers, shift):
-    points, blocks = np.array(numbers, dtype=np.float32)[:, None], OneHot((4, 5))
+    points, blocks = np.array(numbers, dtype=np.float32)[:, None], mixture.OneHot((4, 5))
     found = sparsemax(points, blocks)
     for rows in (slice(0, 4), slice(4, 9)):
         p, z = found[rows, 0].astype(float), points[rows, 0].astype(float)
@@ -172,14 +168,6 @@ def test_a_threshold_that_is_measured_whole_is_fitted_as_it_is_answered_under_cl
     assert np.allclose(RelaxedRecords(BLOCKS, parameters).fractions(threshold).ravel(), target, atol=0.01)
 
 
-def test_relaxed_records_of_clip_are_no_distribution():
-    values = np.full((BLOCKS.count, 4), 0.3, dtype=np.float32)
-    with pytest.raises(rp.errors.WorkloadError, match="no distribution"):
-        _ = RelaxedRecords(BLOCKS, values).mixture
-    mixture = RelaxedRecords(BLOCKS, BLOCKS.softmax(values).astype(np.float32)).mixture
-    assert np.allclose(mixture.table((0, 1)), 1 / 6)
-
-
 @pytest.mark.parametrize("measured", [[np.array([1, 4]), np.array([0, 3])], [np.arange(6), np.arange(8)]])
 def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured):
     # marginals and thresholds are listed apart, each in its order
@@ -202,7 +190,7 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
 
 @pytest.mark.parametrize("room", [2**29, 20_000], ids=["all at once", "in tiles"])
 def test_the_most_surprising_cells_of_a_large_table_are_fitted_however_little_it_weighs(room):
-    table, blocks = ThresholdTable((0, 1), (60, 50), 2), OneHot((60, 50))
+    table, blocks = ThresholdTable((0, 1), (60, 50), 2), mixture.OneHot((60, 50))
     noisy = np.random.default_rng(2).random(table.cells)
     answered = Answered(blocks, ProjectionSettings(steps=1), [1e-6], room)
     answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)
@@ -220,7 +208,6 @@ def test_the_most_surprising_cells_of_a_large_table_are_fitted_however_little_it
 
 
 SHAPE = (3, 4, 5, 2)
-DOMAIN = rp.Domain(dict(zip("abcd", SHAPE, strict=True)))
 RECORDS = np.random.default_rng(0).integers(0, SHAPE, (200, 4))
 TABLES = [
     ThresholdTable(positions, tuple(SHAPE[i] for i in positions), r)
@@ -230,36 +217,6 @@ TABLES = [
 SMALL = 3_000
 
 
-def answers_by_definition(table):
-    """How many records match each cell in at least r attributes, one cell after another."""
-    cells = np.indices(table.shape).reshape(len(table.shape), table.cells).T
-    matches = (RECORDS[:, None, list(table.positions)] == cells[None]).sum(axis=2)
-    return (matches >= table.at_least).sum(axis=0)
-
-
-@given(room=st.integers(2_500, 12_000))
-def test_tiles_follow_one_another_and_hold_every_cell_once(room):
-    tiles = tiles_of(TABLES, relaxed_records=1, room=room)
-    for number, table in enumerate(TABLES):
-        cells = np.arange(table.cells).reshape(table.shape)
-        parts = [tile for tile in tiles if tile.table == number]
-        assert [cell for tile in parts for cell in tile.numbers] == cells.ravel().tolist()
-        for tile in parts:
-            assert list(tile.numbers) == cells[np.ix_(*tile.values)].ravel().tolist()
-            assert np.flatnonzero(tile.holds(cells.ravel())).tolist() == list(tile.numbers)
-
-
-def test_a_tile_is_as_large_as_has_room():
-    [table] = [ThresholdTable((0, 1), (100, 50), 2)]
-    for relaxed, room in ((10, 200_000), (1, 100_000), (100, 400_000)):
-        width = len(tiles_of([table], relaxed_records=relaxed, room=room)[0].values[0])
-
-        def needed(values, relaxed=relaxed):
-            return 64 * (values + 1) * 50 + 12 * (values + 1 + 50) * relaxed
-
-        assert needed(width) <= room < needed(width + 1)
-
-
 def test_less_memory_than_one_cell_needs_and_more_tiles_than_records_should_be_read_for_are_refused():
     with pytest.raises(rp.errors.ResourceError, match="less than one cell"):
         tiles_of(TABLES, relaxed_records=1, room=100)
@@ -267,37 +224,6 @@ def test_less_memory_than_one_cell_needs_and_more_tiles_than_records_should_be_r
     assert len(tiles_of([next(most)], relaxed_records=1, room=room)) == 100_000
     with pytest.raises(rp.errors.ResourceError, match="more than 100,000 tiles"):
         tiles_of([next(most)], relaxed_records=1, room=room)
-
-
-@pytest.mark.parametrize("cells", [None, 30], ids=["kept", "counted anew"])
-def test_counts_of_tiles_are_those_of_the_definition(cells):
-    tiles = tiles_of(TABLES, relaxed_records=1, room=SMALL)
-    assert len(tiles) > 2 * len(TABLES)
-    found = list(ExactCounts(open_source(RECORDS, DOMAIN), tiles, cells).answers(tiles))
-    for number, table in enumerate(TABLES):
-        parts = [each for tile, each in zip(tiles, found, strict=True) if tile.table == number]
-        assert np.concatenate(parts).tolist() == answers_by_definition(table).tolist()
-
-
-@pytest.mark.parametrize("is_distribution", [True, False])
-def test_answers_of_relaxed_records_are_the_same_in_tiles(is_distribution):
-    blocks = OneHot(SHAPE)
-    values = np.random.default_rng(1).random((blocks.count, 30)).astype(np.float32)
-    records = RelaxedRecords(blocks, blocks.softmax(values) if is_distribution else values)
-    for tile in tiles_of(TABLES, relaxed_records=30, room=16_000):
-        whole = records.fractions(tile.threshold).ravel()
-        assert np.allclose(records.of_tile(tile), whole[tile.numbers.start : tile.numbers.stop], rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("unit", ["cell", "table"])
-def test_the_same_candidates_are_drawn_whatever_the_tiles_are(unit):
-    drawn = []
-    for room in (SMALL, 10**6):
-        counts = ExactCounts(open_source(RECORDS, DOMAIN), tiles_of(TABLES, relaxed_records=1, room=room))
-        selection, bits = CandidateSelection(counts, UNITS[unit], [set() for _ in TABLES]), InsecureTestBits(3)
-        model = lambda tile: np.zeros(len(tile.numbers), np.int64)  # noqa: E731
-        drawn.append([selection.choose(model, Fraction(1, 50), 4, bits) for _ in range(2)])
-    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize("changes", [{}, {"unit": "table", "choices": 1}, {"rounds": 1, "choices": None}])

@@ -174,14 +174,6 @@ def test_plans_that_cannot_be_are_refused(changes, error):
         plan_of(**changes)
 
 
-def test_neighbors_are_those_of_other_plans_unless_named():
-    """Costs add up in one ledger with those of `select`, whose default it is."""
-    plan, ledger = rp.fits.rap.RapPlan(PAIRS, budget=rp.zcdp(1), rounds=1), Ledger(rp.zcdp(2))
-    assert plan.protected == rp.select(PAIRS, budget=rp.zcdp(1)).neighbors == rp.privacy.Neighbors("add-remove")
-    rp.fits.rap.rap(plan, RECORDS, ledger=ledger)
-    assert ledger.spent == plan.cost
-
-
 @pytest.mark.parametrize("charge", ["counted", "first"])
 @pytest.mark.parametrize("memory", [2**30, 2**12])
 def test_a_run_is_charged_once_and_records_that_do_not_fit_cost_nothing_unless_the_charge_comes_first(charge, memory):

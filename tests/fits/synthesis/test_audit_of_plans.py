@@ -3,19 +3,16 @@
 import inspect
 import math
 from dataclasses import replace
-from importlib import import_module
 
-import numpy as np
 import pytest
 
 import residualplanner as rp
 from benchmarks.auditing import audit
 from benchmarks.auditing_synthesis import SynthesisExperiment
-from residualplanner.gate.discrete_gaussian import InsecureTestBits
+from inner_parts import InsecureTestBits
 
 RUNS, MORE = 4_000, 20_000
 SINGLES, TRIPLES = SynthesisExperiment.of("0.1"), SynthesisExperiment.of("1")
-DISCRETE = import_module("residualplanner.gate.measurement.discrete")
 
 
 def audited(scores_of, cost, runs=RUNS):
@@ -33,17 +30,6 @@ def test_all_answers_reveal_what_they_cost_and_no_more(experiment):
 def test_two_tables_of_one_shape_reveal_what_their_noise_allows_and_no_more():
     found = audited(TRIPLES.difference_scores, TRIPLES.difference_cost)
     assert abs(found.mu - math.sqrt(TRIPLES.difference_cost)) <= 5 * found.mu_error
-
-
-def test_noise_that_comes_in_two_tables_is_seen(monkeypatch):
-    drawn = DISCRETE._noise
-
-    def the_same_for_both(*given, **options):
-        noise = drawn(*given, **options)
-        return [np.concatenate([part[: len(part) // 2]] * 2) if len(part) == 2 * RUNS else part for part in noise]
-
-    monkeypatch.setattr(DISCRETE, "_noise", the_same_for_both)
-    assert audited(TRIPLES.difference_scores, TRIPLES.difference_cost).contradicts(math.sqrt(TRIPLES.cost))
 
 
 @pytest.mark.parametrize(

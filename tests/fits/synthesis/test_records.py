@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from inner_parts import even_records, independent_records
+from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import OneHot, mixture_of
-from residualplanner.fits.mixtures.records import even_records, independent_records
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
 METHODS = ["controlled", "sobol", "weighted", "independent"]
@@ -56,7 +56,7 @@ SIZES = (3, 2, 4)
 def some_mixture(classes=5):
     rng = np.random.default_rng(0)
     probabilities = np.concatenate([rng.dirichlet(np.ones(size), classes).T for size in SIZES])
-    return mixture_of(OneHot(SIZES), rng.dirichlet(np.ones(classes)), probabilities)
+    return mixture_part.mixture_of(mixture_part.OneHot(SIZES), rng.dirichlet(np.ones(classes)), probabilities)
 
 
 def table_of(codes, sizes, weights=1):
@@ -67,7 +67,11 @@ def table_of(codes, sizes, weights=1):
 
 def test_of_three_even_records_all_combinations_of_values_are_equally_probable():
     """Points of a sequence alone, without their rotation, are not independent of one another's order."""
-    mixture, rng, draws = mixture_of(OneHot((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)), np.random.default_rng(0), 600
+    mixture, rng, draws = (
+        mixture_part.mixture_of(mixture_part.OneHot((3, 3)), np.ones(1), np.full((6, 1), 1 / 3)),
+        np.random.default_rng(0),
+        600,
+    )
     mean = sum(table_of(even_records(mixture, 3, rng), (3, 3)) for _ in range(draws)) / draws
     assert np.abs(mean - 1 / 3).max() < 4 * np.sqrt(1 / 3 / draws)
 
@@ -108,21 +112,6 @@ def test_even_records_are_nearer_to_their_mixture_and_controlled_ones_nearer_in_
             table = table_of(codes[:, members], [SIZES[attribute] for attribute in members])
             away[draw] += np.abs(table - 1000 * mixture.table(members)).sum()
     assert away[near] < 0.5 * away[far]
-
-
-def test_records_of_one_attribute_or_too_few_have_nothing_to_exchange():
-    alone = mixture_of(OneHot((3,)), np.ones(1), np.array([[0.5], [0.3], [0.2]]))
-    assert np.bincount(controlled_records(alone, 10, np.random.default_rng(0))[:, 0]).tolist() == [5, 3, 2]
-    for records in (0, 1):
-        assert controlled_records(some_mixture(4), records, np.random.default_rng(3)).shape == (records, 3)
-
-
-def test_values_of_probability_0_are_never_drawn():
-    probabilities = np.array([[0.0, 0.5], [1, 0.5], [0, 0], [0.3, 0], [0, 0], [0.7, 1]])
-    mixture = mixture_of(OneHot((3, 3)), np.array([0.4, 0.6]), probabilities)
-    for draw in (controlled_records, even_records, independent_records):
-        table = table_of(draw(mixture, 5000, np.random.default_rng(0)), (3, 3))
-        assert (table[mixture.table((0, 1)) == 0] == 0).all()
 
 
 # Synthesis.
@@ -190,14 +179,6 @@ def test_of_a_release_of_the_total_alone_all_is_uniform_and_said_to_be(records):
     assert made.unmeasured == ("a", "b", "c")
     np.testing.assert_allclose(made.expected(["a"]), made.expected([]) / 4)
     assert abs(len(made) - {None: 400}.get(records, records)) < 5
-
-
-def test_an_attribute_of_many_values_fits_as_well_as_noise_explains():
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 7, 20_000)
-    codes = np.stack([np.clip(rng.gamma(2, 40, 20_000) + 20 * y, 0, 500).astype(int), y], axis=1)
-    made = rp.synthesize(release_of(rp.Domain({"x": 501, "y": 7}), codes, rho=0.01), ensemble=rp.fits.Ensemble(2, 30))
-    assert made.quality.worse == made.quality_of_records.worse == []
 
 
 @pytest.mark.parametrize(
@@ -463,21 +444,6 @@ def test_what_cannot_be_made_is_refused_before_the_fit(release, arguments, error
     assert not fitted
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("records", [0, 1, 3000])
-def test_progress_rises_from_the_fit_to_the_last_record(release, method, records):
-    said, again = [], []
-    made = rp.synthesize(release, records, method=method, progress=lambda *now: said.append(now), ensemble=SMALL)
-    assert len(made) == len(made.codes) == records * (4 if method == "weighted" else 1)
-    assert said == sorted(said)
-    assert {total for _, total in said} == {100}
-    assert said[-1] == (100, 100) or not records
-    assert sum(done > 50 for done, _ in said) > 1 or records < 2 or method in ("sobol", "weighted")
-    made.redrawn(max(records, 1), method=method, progress=lambda *now: again.append(now))
-    assert again == sorted(again)
-    assert again[-1][0] == again[-1][1] > 0
-
-
 # What to measure.
 
 
@@ -491,16 +457,6 @@ def test_all_pairs_are_measured_and_single_attributes_and_small_triples_by_budge
     assert list(high.workload)[:10] == pairs
     assert {len(query) for query in list(high.workload)[10:]} == {3}
     assert high.loss.weights == "equal"
-
-
-def test_the_smaller_the_budget_the_more_exact_are_single_attributes_beside_pairs():
-    domain = rp.Domain({"a": 50, "b": 3, "c": 2})
-    ratios = []
-    for epsilon in (0.1, 1, 3):
-        plan = rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9))
-        noise = dict(zip(plan.closure, plan.noise_variances, strict=True))
-        ratios.append(noise[(0, 1)] / noise[(0,)])
-    assert ratios[0] > 1.5 * ratios[1] > 1.5 * ratios[2]
 
 
 def test_the_smallest_triples_are_measured_and_large_pairs_left_out_but_not_their_attributes():

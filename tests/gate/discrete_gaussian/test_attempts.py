@@ -49,7 +49,7 @@ def hostile_words(gamma2, scale, extra_bits, count, random):
     the test.  Gives words, their extensions, the further bits that a slow attempt used, and what it came to.
     """
     table, m = scale
-    one = envelope(table)
+    one = envelope.envelope(table)
     for _ in range(count):
         extra = random.getrandbits(extra_bits) if extra_bits else 0
         head = hostile_head(one, random)
@@ -134,7 +134,7 @@ def check_agreement(script, hostile, values, bytes_per_word):
 
 
 def filler_of(table):
-    return envelope(table).reach << 53  # block 0, place 0, U = 0
+    return envelope.envelope(table).reach << 53  # block 0, place 0, U = 0
 
 
 def check_words(gamma2, words_of):
@@ -189,7 +189,7 @@ def test_boundary_words_of_large_scales_are_decided_as_slow_arithmetic_decides_t
 
 
 def test_trying_again_gives_nothing_even_where_u_is_zero():
-    one = envelope(40)
+    one = envelope.envelope(40)
     pick = int(np.flatnonzero(one.cells == one.right_tail + 2)[0])
     assert attempts.decide(one, (100, 1, 0), (pick, 0), 0, Script(b"", [], 0)) is None
 

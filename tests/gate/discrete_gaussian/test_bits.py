@@ -10,7 +10,7 @@ import pytest
 from sampler_oracles import drawn_by_the_system
 
 import residualplanner as rp
-from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, Scales, draw_flat, envelopes
+from inner_parts import CheckedBits, InsecureTestBits, NoiseError, OperatingSystemBits, Scales, draw_flat, envelope
 
 
 def raising(count):
@@ -94,8 +94,8 @@ def test_threads_that_draw_at_once_do_not_disturb_each_other():
     scales = Scales.of_fractions([Fraction(3, 7), Fraction(10**7), Fraction(10**20, 3)])
     sizes = [20_000, 20_000, 20_000]
     alone = [draw_flat(scales, sizes, InsecureTestBits(seed)) for seed in range(8)]
-    envelopes.envelope.cache_clear()
-    envelopes.shelf.cache_clear()
+    envelope.envelope.cache_clear()
+    envelope.shelf.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda seed: draw_flat(scales, sizes, InsecureTestBits(seed)), range(8)))
     np.testing.assert_array_equal(alone, together)

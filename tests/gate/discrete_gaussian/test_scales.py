@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sampler_oracles import drawn_by_the_system, sized
 
 import residualplanner as rp
-from inner_parts import OperatingSystemBits, Scales, batches, draw_flat, drawing, envelope, radius_of_table
+from inner_parts import OperatingSystemBits, Scales, batches, draw_flat, drawing, envelope
 
 #: All squares of radius * 2**m that a scale can be rounded up to, in ascending order.
 LADDER = [Fraction(1, 16)]
@@ -22,7 +22,7 @@ LADDER += [(Fraction(2) ** power * (8 + eighth) / 8) ** 2 for power in range(-2,
 def rounded_up(scales: Scales) -> list[Fraction]:
     """The squares of radius times block length that the scales were given."""
     levels = zip(scales.tables.tolist(), scales.block_bits.tolist(), strict=True)
-    return [(radius_of_table(table) * 2**m) ** 2 for table, m in levels]
+    return [(envelope.radius_of_table(table) * 2**m) ** 2 for table, m in levels]
 
 
 def next_on_the_ladder(gamma2: Fraction) -> Fraction:
@@ -70,7 +70,7 @@ def test_the_exponent_is_within_two_roundings_of_the_exact_one():
 def test_blocks_of_the_largest_int64_scales_fit_into_the_bits_there_are():
     scales = Scales.of_fractions([Fraction(2**110) - Fraction(1, 7), Fraction(2**46), Fraction(2**46 + 1)])
     assert scales.block_bits.tolist() == [49, 17, 18]
-    assert envelope(64).reach << 49 < 2**62
+    assert envelope.envelope(64).reach << 49 < 2**62
 
 
 def test_exactly_the_scales_of_64_gamma_below_2_61_are_int64():
@@ -92,7 +92,7 @@ def test_scales_around_the_limits_of_machine_numbers_have_the_right_spread(expon
 
 def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
     """Such a draw takes about 2**57 coins of one side in a row; here one tail is hit, and the decision forged."""
-    far, one = 2**63 + 5, envelope(int(Scales.of_ratios([1], [1]).tables[0]))
+    far, one = 2**63 + 5, envelope.envelope(int(Scales.of_ratios([1], [1]).tables[0]))
 
     class Forged:
         is_secure, mark, calls = False, "forged", 0

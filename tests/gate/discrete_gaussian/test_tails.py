@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from sampler_oracles import assert_follows, checked, drawn, exp_interval, floats_decide_nothing, name_of, sized
 
-from inner_parts import attempts, drawing, envelopes
+from inner_parts import attempts, drawing, envelope
 
 
 @pytest.fixture
 def short_tables(monkeypatch):
     """Tables that reach one radius only; the tails do the rest."""
     drawing.require_sound_platform()  # with the tables as they are
-    monkeypatch.setattr(envelopes, "_WIDTHS", 1)
-    envelopes.envelope.cache_clear()
-    envelopes.shelf.cache_clear()
+    monkeypatch.setattr(envelope, "_WIDTHS", 1)
+    envelope.envelope.cache_clear()
+    envelope.shelf.cache_clear()
     yield
-    envelopes.envelope.cache_clear()
-    envelopes.shelf.cache_clear()
+    envelope.envelope.cache_clear()
+    envelope.shelf.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -72,18 +72,18 @@ def test_the_chunk_is_the_number_of_tails_before_the_first_heads():
 @pytest.mark.parametrize("digits", [25, 50, 200])
 def test_bounds_of_the_exponential_hold_and_are_close(digits):
     for x in (Fraction(1, 3), Fraction(22, 7), Fraction(1, 10**30), Fraction(99, 2), Fraction(7**900, 7**899 * 2)):
-        low, high = envelopes.exp_bounds(x.numerator, x.denominator, digits)
+        low, high = envelope.exp_bounds(x.numerator, x.denominator, digits)
         inner_low, inner_high = exp_interval(x, 4 * digits + 300)
         assert low <= inner_low
         assert inner_high <= high
         assert high - low < high / 10 ** (digits - 3)
-    assert envelopes.exp_bounds(0, 5, digits) == (1, 1)
+    assert envelope.exp_bounds(0, 5, digits) == (1, 1)
 
 
 def test_bounds_of_the_exponential_do_not_depend_on_the_context_of_the_caller():
-    expected = envelopes.exp_bounds(22, 7, 60)
+    expected = envelope.exp_bounds(22, 7, 60)
     with localcontext(Context(prec=5, rounding=ROUND_UP)):
-        assert envelopes.exp_bounds(22, 7, 60) == expected
+        assert envelope.exp_bounds(22, 7, 60) == expected
 
 
 def test_a_probability_on_an_end_of_the_interval_is_decided_without_further_bits():

@@ -7,7 +7,6 @@ import os
 import pickle
 import threading
 import time
-import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,18 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import require_measurable
-from residualplanner import (
-    Domain,
-    Ledger,
-    load_measurement,
-    marginals,
-    measure,
-    pcost,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, load_measurement, marginals, measure, pcost, reconstruct, select, zcdp
 
 pytestmark = pytest.mark.usefixtures("quick_disk")
 PLAN = select(marginals(Domain({"a": 2, "b": 3}), up_to=2), budget=pcost("1/3"))
@@ -181,16 +169,6 @@ def test_a_charge_is_exact_and_positive_for_a_plan_in_one_line_and_for_the_neigh
         with pytest.raises(rp.errors.BudgetError, match=match):
             ledger.charge(**sound | change)
     assert ledger.entries == ()
-
-
-def test_a_ledger_for_another_notion_takes_its_charges_only(path):
-    ledger = Ledger.create(path, budget=pcost(1), data_set="d", neighbors="replace", records_per_person=3)
-    ledger.charge(Fraction(1, 9), HASH, neighbors="replace", records_per_person=3)
-    assert (Ledger.open(path).neighbors, Ledger.open(path).records_per_person) == ("replace", 3)
-    with pytest.raises(rp.errors.BudgetError, match="do not add up"):
-        ledger.charge(Fraction(1, 9), HASH, **ADD_REMOVE)
-    with pytest.raises(rp.errors.BudgetError, match="do not add up"):
-        measure(PLAN, CODES, ledger=ledger)
 
 
 @pytest.mark.parametrize(
@@ -468,33 +446,3 @@ def test_what_the_ledger_refuses_is_refused_before_a_record_is_read(make):
             measure(PLAN, UNREADABLE, ledger=bad)
     with pytest.raises(rp.errors.DataError, match="data of type object are not understood"):
         measure(PLAN, UNREADABLE, ledger=Ledger(pcost(1)))
-
-
-def test_a_torn_or_damaged_ledger_stops_a_measurement_before_a_record_is_read(path):
-    ledger = Ledger.create(path, budget=pcost(1), data_set="census")
-    for tail in (b"{", b"{\n"):
-        path.write_bytes(path.read_bytes() + tail)
-        with pytest.raises(rp.errors.FileFormatError, match="line"):
-            measure(PLAN, UNREADABLE, ledger=ledger)
-
-
-def test_what_is_found_measurable_costs_what_is_charged(path):
-    ledger = Ledger.create(path, budget=pcost("1/2"), data_set="census")
-    cost = require_measurable(PLAN, ledger=ledger)
-    assert ledger.spent == 0
-    measure(PLAN, CODES, ledger=ledger)
-    assert ledger.spent == cost
-    with pytest.raises(rp.errors.BudgetError, match="the ledger has pcost"):
-        require_measurable(PLAN, ledger=ledger, again=True)
-    assert require_measurable(PLAN) == cost
-
-
-def test_a_ledger_of_very_many_empty_lines_is_refused_at_the_first(path):
-    Ledger.create(path, budget=zcdp(1), data_set="people")
-    path.write_bytes(path.read_bytes() + b"\n" * 2**24)
-    tracemalloc.start()
-    with pytest.raises(rp.errors.FileFormatError, match="line 2 is not a line of a ledger"):
-        Ledger.open(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**26

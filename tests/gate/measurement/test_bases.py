@@ -10,22 +10,10 @@ from hypothesis import strategies as st
 
 import dense
 from forms_of_records import opened
-from inner_parts import (
-    InsecureTestBits,
-    Width,
-    blocks_held,
-    continuous_noise,
-    count_tables,
-    exact_noise,
-    fits_int64_path,
-    gamma2_ratio,
-    gaussian_mechanism,
-    groups_of_plan,
-    measured_cost,
-    noisy_answers,
-    precision_of,
-)
+from inner_parts import InsecureTestBits, blocks, gaussian, measured_counting, noisy_answers
 from inner_parts import discrete as mechanism
+from inner_parts import measurement as measurement_part
+from inner_parts import precision as precision_part
 from random_plans import (
     IDENTITY,
     base_mechanism,
@@ -58,7 +46,7 @@ def data_of(plan, records, seed=7):
 def expected_integers(plan, data):
     """The answers of eq. (36) of every set with the squares of 1, 2, 3, .. as noise, in the order of the work."""
     drawn, found = 0, {}
-    for number in np.concatenate(groups_of_plan(plan).members).tolist():
+    for number in np.concatenate(measurement_part.groups_of_plan(plan).members).tolist():
         members = plan.closure[number]
         bases = bases_in(plan, members)
         others = tuple(i for i in range(data.ndim) if i not in members)
@@ -69,7 +57,7 @@ def expected_integers(plan, data):
     return found
 
 
-@given(plan=every_plan, records=st.integers(0, 20), width=st.sampled_from([None, *Width]))
+@given(plan=every_plan, records=st.integers(0, 20), width=st.sampled_from([None, *noisy_answers.Width]))
 @settings(max_examples=60)
 def test_answers_are_those_of_eqs_36_and_44_exactly_in_every_width(plan, records, width):
     codes, data = data_of(plan, records)
@@ -115,11 +103,11 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
     bases = [basis_of(*axis) for axis in axes]
     divisor = f * math.prod(size for size, B in axes if B is None)
-    if not fits_int64_path(bases, precision, divisor, records):
+    if not noisy_answers.fits_int64_path(bases, precision, divisor, records):
         return
     shape = tuple(size for size, _ in axes)
     noise_shape = [size if B is None else len(B) for size, B in axes]
-    numerator, denominator = gamma2_ratio(divisor, precision)
+    numerator, denominator = precision_part.gamma2_ratio(divisor, precision)
     bound = math.isqrt(4096 * numerator // denominator)
     signs = np.ones(noise_shape, dtype=np.int64)
     for axis, (_, B) in enumerate(axes):
@@ -131,8 +119,8 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
         counts.reshape(-1)[corner] = records
         for sign in (1, -1):
             z = (sign * bound * signs)[None]
-            narrow = noisy_answers(counts, z, bases=bases, divisor=divisor, records=records)
-            wide = noisy_answers(counts, z.astype(object), bases=bases, divisor=divisor, records=records)
+            narrow = noisy_answers.noisy_answers(counts, z, bases=bases, divisor=divisor, records=records)
+            wide = noisy_answers.noisy_answers(counts, z.astype(object), bases=bases, divisor=divisor, records=records)
             assert (narrow.dtype, wide.dtype) == (np.int64, object)
             assert (narrow == wide).all()
             assert max(map(abs, wide.ravel().tolist())) < 2**62
@@ -142,8 +130,8 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
 @settings(max_examples=40)
 def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
     """Gamma squared is the noise variance times the squared sizes of the subtraction axes, and of no others, and f."""
-    expected, precision, f = [], precision_of(plan.noise_variances).tolist(), refinements(plan)
-    for number in np.concatenate(groups_of_plan(plan).members).tolist():
+    expected, precision, f = [], precision_part.precision_of(plan.noise_variances).tolist(), refinements(plan)
+    for number in np.concatenate(measurement_part.groups_of_plan(plan).members).tolist():
         bases = bases_in(plan, plan.closure[number])
         sizes = [basis.size for basis in bases if basis.matrix is None]
         draws = math.prod(basis.size if basis.matrix is None else basis.answers for basis in bases)
@@ -156,9 +144,9 @@ def test_every_set_is_drawn_noise_of_the_scale_that_its_cost_is_for(plan):
 @settings(max_examples=40)
 def test_the_exact_cost_is_between_that_of_the_worst_record_and_the_plans(plan):
     """Of the worst record by enumeration; with one basis for each attribute it is that, and that of eq. (28)."""
-    precision = precision_of(plan.noise_variances)
+    precision = precision_part.precision_of(plan.noise_variances)
     cost = measure(plan, np.zeros((3, len(plan.domain)), dtype=np.int64)).noise.pcost
-    assert cost == measured_cost(plan, precision)
+    assert cost == precision_part.measured_cost(plan, precision)
     assert Fraction(plan.pcost) * (1 - Fraction(1, 2**40)) <= cost <= Fraction(plan.pcost) <= plan.budget.pcost_exact
     information, exact = 0.0, Fraction(0)
     for members, w in zip(plan.closure, precision.tolist(), strict=True):
@@ -188,8 +176,10 @@ def test_before_the_noise_neighbors_differ_by_a_column_that_costs_at_most_what_i
         one, two = replay(plan, less, seed, patch), replay(plan, more, seed, patch)
     moved = [after - before for stack, other in zip(one.centered, two.centered, strict=True)
              for before, after in zip(stack, other, strict=True)]  # fmt: skip
-    precision, spent, f = precision_of(plan.noise_variances).tolist(), Fraction(0), refinements(plan)
-    for number, change in zip(np.concatenate(groups_of_plan(plan).members).tolist(), moved, strict=True):
+    precision, spent, f = precision_part.precision_of(plan.noise_variances).tolist(), Fraction(0), refinements(plan)
+    for number, change in zip(
+        np.concatenate(measurement_part.groups_of_plan(plan).members).tolist(), moved, strict=True
+    ):
         bases = bases_in(plan, plan.closure[number])
         record = np.zeros((1, *(basis.size for basis in bases)), dtype=np.int64)
         record[(0, *(extra[i] for i in plan.closure[number]))] = 1
@@ -216,9 +206,13 @@ BY_SET = plan_by_set(sample_workload(), 6)
 
 def answers_of(plan, codes, noise, repeats):
     """Of each measurement of the same records by the same plan, which are counted and made ready once."""
-    job = exact_noise(plan, InsecureTestBits(2024)) if noise == "discrete" else continuous_noise(plan, 2024)
-    (block,) = blocks_held(job.groups, job.family)
-    tables = count_tables(opened(codes, plan.domain), plan.closure, block.groups, job.family)
+    job = (
+        mechanism.exact_noise(plan, InsecureTestBits(2024))
+        if noise == "discrete"
+        else gaussian.continuous_noise(plan, 2024)
+    )
+    (block,) = blocks.blocks_held(job.groups, job.family)
+    tables = measured_counting.count_tables(opened(codes, plan.domain), plan.closure, block.groups, job.family)
     for _ in range(repeats):
         yield job.answers(block, [table.copy() for table in tables])
 
@@ -226,9 +220,7 @@ def answers_of(plan, codes, noise, repeats):
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["discrete", "gaussian"])
 @pytest.mark.parametrize(
-    ("plan", "answers"),
-    [(PAIRS, 32), (SMALL, 27), (BY_SET, 36)],
-    ids=["subtraction", "one basis", "by set"],
+    ("plan", "answers"), [(PAIRS, 32), (SMALL, 27), (BY_SET, 36)], ids=["subtraction", "one basis", "by set"]
 )
 def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise, plan, answers):
     """1,000 measurements of fixed bits, all sets at once.
@@ -250,17 +242,3 @@ def test_answers_spread_around_the_truth_with_the_covariance_of_eq_26(noise, pla
     assert np.abs(white.var(axis=0) - 1).max() < 6 * math.sqrt(2 / repeats)
     off_diagonal = (white.T @ white / repeats)[~np.eye(white.shape[1], dtype=bool)]
     assert np.abs(off_diagonal).max() < 6.5 / math.sqrt(repeats)
-
-
-@given(plan=every_plan, records=st.integers(0, 20))
-@settings(max_examples=100)
-def test_without_noise_continuous_answers_are_those_of_the_dense_mechanism(plan, records):
-    _, data = data_of(plan, records)
-    groups = groups_of_plan(plan)
-    others = [tuple(i for i in range(data.ndim) if i not in members) for members in plan.closure]
-    counts = [np.array([data.sum(axis=others[number]) for number in members]) for members in groups.members]
-    zero = np.zeros(len(plan.closure))
-    values = gaussian_mechanism(np.random.default_rng(1), counts, groups, zero)
-    rows = [rows for rows, _ in base_mechanisms(plan)]
-    expected = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
-    np.testing.assert_allclose(values, expected, atol=1e-9)

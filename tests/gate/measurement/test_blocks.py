@@ -10,30 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from forms_of_records import Unread, opened
-from inner_parts import (
-    AnswerLayout,
-    AnswersOnDisk,
-    Residuals,
-    blocks,
-    blocks_held,
-    blocks_within,
-    count_tables,
-    counts_and_answers_bytes,
-    groups_of_plan,
-    parents,
-    working_bytes,
-)
+from forms_of_records import Unread
+from inner_parts import answers as answers_part
+from inner_parts import blocks, measured_counting
+from inner_parts import measurement as measurement_part
 from residualplanner import Ledger, measure
 from strategies import cases
 
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 3, "d": 2, "e": 5})
 WORKLOAD = rp.marginals(DOMAIN, up_to=3)
 PLAN = rp.select(WORKLOAD, budget=rp.zcdp(1))
-GROUPS, FAMILY = groups_of_plan(PLAN), parents(PLAN.closure)
+GROUPS, FAMILY = measurement_part.groups_of_plan(PLAN), measured_counting.parents(PLAN.closure)
 RECORDS = np.random.default_rng(0).integers(0, DOMAIN.sizes, (500, len(DOMAIN)))
 #: Enough for the largest table and what is summed down from it, and not for all.
-LITTLE = working_bytes(GROUPS) + 2500
+LITTLE = blocks.working_bytes(GROUPS) + 2500
 
 
 def sets_of(block):
@@ -43,10 +33,10 @@ def sets_of(block):
 @given(cases(weighted=False), st.floats(0, 1))
 def test_each_set_is_in_one_block_with_what_it_is_summed_from_and_blocks_fit(case, fraction):
     plan = rp.select(case.workload, budget=rp.pcost(1))
-    groups, family = groups_of_plan(plan), parents(plan.closure)
-    least = next(memory for memory in range(working_bytes(groups), 10**6, 16) if fits(groups, family, memory))
+    groups, family = measurement_part.groups_of_plan(plan), measured_counting.parents(plan.closure)
+    least = next(memory for memory in range(blocks.working_bytes(groups), 10**6, 16) if fits(groups, family, memory))
     memory = int(least + fraction * held_bytes(groups))
-    found = blocks_within(groups, family, memory)
+    found = blocks.blocks_within(groups, family, memory)
     assert sorted(np.concatenate([sets_of(block) for block in found])) == list(range(len(plan.closure)))
     for block in found:
         mine = set(sets_of(block).tolist())
@@ -61,26 +51,15 @@ def test_each_set_is_in_one_block_with_what_it_is_summed_from_and_blocks_fit(cas
 
 
 def held_bytes(groups):
-    return counts_and_answers_bytes(groups) + working_bytes(groups)
+    return blocks.counts_and_answers_bytes(groups) + blocks.working_bytes(groups)
 
 
 def fits(groups, family, memory):
     try:
-        blocks_within(groups, family, memory)
+        blocks.blocks_within(groups, family, memory)
     except rp.errors.ResourceError:
         return False
     return True
-
-
-def test_the_counts_of_blocks_are_those_of_all_sets_at_once():
-    source = opened(RECORDS, DOMAIN)
-    whole = count_tables(source, PLAN.closure, GROUPS, FAMILY)
-    found = blocks_within(GROUPS, FAMILY, LITTLE)
-    assert len(found) > 2
-    for block in found:
-        tables = count_tables(source, PLAN.closure, block.groups, FAMILY)
-        for table, number, rows in zip(tables, block.numbers, block.rows, strict=True):
-            assert np.array_equal(table, whole[number][rows])
 
 
 def test_progress_counts_each_table_once_and_all_blocks_are_one_charge(tmp_path):
@@ -94,10 +73,10 @@ def test_progress_counts_each_table_once_and_all_blocks_are_one_charge(tmp_path)
 
 
 def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
-    found = blocks_within(GROUPS, FAMILY, LITTLE)
+    found = blocks.blocks_within(GROUPS, FAMILY, LITTLE)
     rng = np.random.default_rng(1)
-    whole = rng.integers(-(2**40), 2**40, AnswerLayout(GROUPS).count).astype(object)
-    starts = AnswerLayout(GROUPS).starts
+    whole = rng.integers(-(2**40), 2**40, answers_part.AnswerLayout(GROUPS).count).astype(object)
+    starts = answers_part.AnswerLayout(GROUPS).starts
     wide = int(np.argmax([len(members) for members in GROUPS.members]))
     whole[starts[wide] + 1] = 2**70
     groups_of = [
@@ -105,7 +84,7 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
         for a, b, m, s in zip(starts[:-1], starts[1:], GROUPS.members, GROUPS.answer_shapes, strict=True)
     ]
     divisors = (1,) * len(GROUPS.members)
-    collector = AnswersOnDisk(GROUPS, divisors, tmp_path)
+    collector = blocks.AnswersOnDisk(GROUPS, divisors, tmp_path)
     for block in found:
         parts = [groups_of[number][rows] for number, rows in zip(block.numbers, block.rows, strict=True)]
         large = {n: part for n, part in enumerate(parts) if any(abs(x) >= 2**63 for x in part.ravel())}
@@ -115,7 +94,7 @@ def test_answers_that_int64_cannot_hold_keep_their_places(tmp_path):
                 for n, part in enumerate(parts)
             ]
         )
-        collector.put(block, Residuals(block.groups, flat, (1,) * len(parts), large))
+        collector.put(block, answers_part.Residuals(block.groups, flat, (1,) * len(parts), large))
     answers = collector.answers()
     assert list(answers.wide) == [wide]
     for number, expected in enumerate(groups_of):
@@ -136,7 +115,10 @@ def test_a_disk_that_is_full_is_refused_before_the_charge(tmp_path, monkeypatch)
     [
         *(({"memory": memory}, "memory must be a number of bytes") for memory in (0, -1, 1.5, True, "4 GiB")),
         ({"memory": LITTLE, "scratch": "nowhere"}, "scratch must be a folder that exists"),
-        ({"memory": working_bytes(GROUPS)}, r"the largest tables take .* and memory= .* allows .*nothing was charged"),
+        (
+            {"memory": blocks.working_bytes(GROUPS)},
+            r"the largest tables take .* and memory= .* allows .*nothing was charged",
+        ),
     ],
 )
 def test_room_that_is_none_is_refused_before_the_charge_and_before_records_are_looked_at(options, message):
@@ -144,12 +126,6 @@ def test_room_that_is_none_is_refused_before_the_charge_and_before_records_are_l
     with pytest.raises(rp.errors.ResourceError, match=message):
         measure(PLAN, Unread(), ledger=ledger, **options)
     assert ledger.spent == 0
-
-
-def test_what_holds_all_at_once_has_one_block():
-    (block,) = blocks_held(GROUPS, FAMILY, 10**9)
-    assert np.array_equal(sets_of(block), np.concatenate(GROUPS.members))
-    assert measure(PLAN, RECORDS, noise="gaussian", memory=10**9).residuals.divisors is None
 
 
 def test_records_that_can_be_read_once_are_refused_before_the_charge_where_there_are_several_blocks():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from inner_parts import combine, combined_plan
+from inner_parts import averages
 from made_releases import answers_of, any_release
 from random_plans import base_mechanisms, parts_of, plan_by_hand, planned, plans, plans_by_set, query_rows
 from residualplanner import Release
@@ -46,7 +46,7 @@ def test_tables_are_those_of_least_squares_on_all_answers(two):
     releases = [any_release(plan, seed) for seed, plan in enumerate(two)]
     answers = np.concatenate([flat for release in releases for flat in answers_of(release).values()])
     rows, covariance = dense.stacked(part for plan in two for part in base_mechanisms(plan))
-    combined = combine([release.measurement for release in releases])
+    combined = averages.combine([release.measurement for release in releases])
     release = Release(combined)
     for query in parts_of(combined.plan.workload):
         wanted = query_rows(combined.plan, query)
@@ -59,7 +59,7 @@ def test_tables_are_those_of_least_squares_on_all_answers(two):
 @given(two=pairs())
 @settings(max_examples=30)
 def test_the_cost_is_no_more_than_the_costs_added_up(two):
-    plan = combined_plan(two)
+    plan = averages.combined_plan(two)
     assert plan.pcost <= sum(each.pcost for each in two) * (1 + 1e-12)
     if not any(each.strategy.varying.any() for each in two):
         assert plan.pcost == pytest.approx(sum(each.pcost for each in two), rel=1e-12)
@@ -67,23 +67,15 @@ def test_the_cost_is_no_more_than_the_costs_added_up(two):
 
 def test_the_sentence_covers_all_measurements_at_their_exact_cost_unless_one_is_for_research():
     first, second = rp.measure(ONE, CODES), rp.measure(TWO, CODES)
-    noise = combine([first, second]).noise
+    noise = averages.combine([first, second]).noise
     assert noise.pcost == first.noise.pcost + second.noise.pcost <= Fraction(3, 2)
     assert noise.has_guarantee
     assert "(<= 0.75)" in noise.sentence
     assert "2 measurements" in noise.sentence
-    noise = combine([first, rp.measure(TWO, CODES, noise="gaussian", seed=3)]).noise
+    noise = averages.combine([first, rp.measure(TWO, CODES, noise="gaussian", seed=3)]).noise
     assert (noise.has_guarantee, noise.is_private, noise.pcost) == (False, False, None)
     assert noise.guarantee.startswith("none: whoever knows the seed")
     assert noise.randomness == "operating system, seeded, not private"
-
-
-def test_what_only_one_measured_is_its_own_answer_to_the_bit():
-    first, second = rp.measure(ONE, CODES), rp.measure(TWO, CODES)
-    both, alone = Release(combine([first, second])), answers_of(Release(second))
-    for members, answers in answers_of(both).items():
-        if len(members) == 2:
-            assert (answers == alone[members]).all()
 
 
 @pytest.mark.parametrize(
@@ -104,7 +96,7 @@ def test_what_only_one_measured_is_its_own_answer_to_the_bit():
 )
 def test_plans_that_do_not_fit_are_refused(other, error, words):
     with pytest.raises(error, match=words):
-        combined_plan([ONE, other])
+        averages.combined_plan([ONE, other])
 
 
 @pytest.mark.parametrize(
@@ -114,19 +106,13 @@ def test_plans_that_do_not_fit_are_refused(other, error, words):
 def test_noise_beyond_all_numbers_is_refused_without_a_warning(noise, words):
     plan = plan_by_hand(ONE.workload, ONE.strategy, np.full(len(ONE.closure), noise), budget=rp.pcost("1.5e308"))
     with pytest.raises(rp.errors.BudgetError, match=words):
-        combined_plan([plan, plan])
-
-
-def test_a_second_plan_with_the_bases_of_the_first_fits():
-    first = rp.select(rp.Workload(DOMAIN, [{"age": rp.Prefix()}]), budget=rp.pcost(1))
-    second = rp.select(rp.marginals(DOMAIN, order=2), budget=rp.pcost(1), bases=first.bases)
-    assert len(combined_plan([first, second]).workload) == 4
+        averages.combined_plan([plan, plan])
 
 
 @pytest.mark.parametrize("measurements", [[], [rp.measure(ONE, CODES)], [ONE, TWO]])
 def test_fewer_than_two_measurements_and_one_that_is_there_twice_are_refused(measurements):
     with pytest.raises(rp.errors.ArgumentError, match="two or more measurements"):
-        combine(measurements)
+        averages.combine(measurements)
     if len(measurements) == 1:
         with pytest.raises(rp.errors.BudgetError, match="there twice"):
-            combine([*measurements, replace(measurements[0])])
+            averages.combine([*measurements, replace(measurements[0])])

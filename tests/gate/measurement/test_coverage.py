@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import residualplanner as rp
-from benchmarks.coverage import EXCESS, LEVELS, coverages, total_plan
+from benchmarks.coverage import EXCESS, LEVELS, total_plan
 from benchmarks.covering import Error, total_error
 from dense import exact_inverse
-from inner_parts import NOISE_SCALE, lattice_divisors, margin_factor, measured_cost, precision_of, refinement
+from inner_parts import margins
+from inner_parts import precision as precision_part
 from replayed_measuring import drawn_scales, groups_of
 from residualplanner import Domain, Prefix, Release, load_measurement, marginals, measure, reconstruct, select, zcdp
 from slowness import slow
@@ -38,22 +39,6 @@ def test_no_sum_is_beyond_its_margin_more_often_than_a_normal_variable(coefficie
     for z in np.linspace(0, min(6, scale / 2 - 1), 40):
         margin = Fraction((z + 16 / scale) * math.sqrt(error.variance))
         assert error.beyond(margin) <= 2 * norm.sf(z) + 1e-13
-
-
-def test_without_the_step_the_normal_quantile_is_not_enough():
-    """So that what stands above could fail."""
-    error = Error((Fraction(1),), (Fraction(64),))
-    assert any(error.beyond(Fraction(z * 8)) > 2 * norm.sf(z) * 1.05 for z in np.linspace(0.5, 3, 40))
-
-
-def test_the_two_ways_to_add_up_probabilities_agree():
-    """Convolved, and as integrals to half steps, where both can be had."""
-    for steps, scale in (((1,), 8000), ((3, 1), 2600), ((4, 3, 1), 1500)):
-        error = Error(tuple(map(Fraction, steps)), (Fraction(scale**2),) * len(steps))
-        deviation = math.sqrt(error.variance)
-        for margin in (1, deviation // 2, 2 * deviation, 4 * deviation):
-            expected = math.erfc((math.floor(margin) + 0.5) / (deviation * math.sqrt(2)))
-            assert error.beyond(Fraction(margin)) == pytest.approx(expected, abs=1e-9)
 
 
 # The noise of this library.
@@ -77,19 +62,9 @@ def test_a_total_is_covered_as_often_as_its_interval_says(rho):
     plan = total_plan(rho)
     release = reconstruct(measure(plan, np.zeros((3, 1), dtype=np.int64)))
     error = Error((Fraction(1, *divisors(release)),), tuple(drawn_scales(plan)))
-    assert error.gamma2[0] >= NOISE_SCALE**2
+    assert error.gamma2[0] >= margins.NOISE_SCALE**2
     assert error == total_error(plan)
     assert_covers(error, float(release[()].variance), release[()].moe)
-
-
-@pytest.mark.parametrize(("level", "said"), [(0.95, 0.8828837), (0.9, 0.8828837)])
-def test_on_the_integers_it_was_covered_less_often(level, said):
-    """The published finding: 88.3% at rho 0.5, 78.7% at rho 2, and 77.3% at worst."""
-    (row,) = (row for row in coverages("0.5") if row["level"] == level)
-    assert row["integers"] == pytest.approx(said, abs=1e-7)
-    (row,) = (row for row in coverages("2") if row["level"] == level)
-    assert row["integers"] == pytest.approx(0.7865707, abs=1e-7)
-    assert row["right"]
 
 
 @pytest.mark.parametrize("rho", ["0.1", "0.5", "2", "20", "100"])
@@ -130,16 +105,10 @@ def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
 @given(divisor=st.integers(1, 10**9), exponent=st.floats(-900, 60))
 def test_the_refinement_is_the_least_power_of_two_that_makes_the_noise_wide(divisor, exponent):
     precision = 2.0**exponent
-    f, least = refinement(divisor, precision), 2**44 * Fraction(precision)
+    f, least = precision_part.refinement(divisor, precision), 2**44 * Fraction(precision)
     assert f.bit_count() == 1
     assert (f * divisor) ** 2 >= least
     assert f == 1 or (f * divisor) ** 2 < 4 * least
-
-
-def test_one_refinement_serves_all_sets_with_the_same_bases():
-    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
-    found = lattice_divisors(groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1))
-    assert found == (2**27, 4 * 2**30)
 
 
 def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
@@ -155,8 +124,8 @@ def test_a_public_total_is_published_as_it_is_and_its_margin_covers_it():
 def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
     groups = groups_of(marginals(Domain({"a": 3}), up_to=1))
     replaced = rp.privacy.Neighbors("replace", 1)
-    assert lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == NOISE_SCALE
-    assert lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
+    assert precision_part.lattice_divisors(groups, np.array([1.0, 1.0]), replaced)[0] == margins.NOISE_SCALE
+    assert precision_part.lattice_divisors(groups, np.array([2.0**10, 1.0]), replaced)[0] == 1
 
 
 # The factor.
@@ -164,14 +133,24 @@ def test_a_total_that_is_public_and_has_noise_all_the_same_has_fine_noise():
 
 @pytest.mark.parametrize("level", [1e-300, 1e-9, 0.5, 0.95, 1 - 2.0**-40, 1 - 2.0**-53])
 def test_the_factor_is_the_quantile_of_the_tail_and_16_steps(level):
-    assert margin_factor(level) == pytest.approx(norm.isf((1 - level) / 2) + 2**-18, rel=1e-12)
+    assert margins.margin_factor(level) == pytest.approx(norm.isf((1 - level) / 2) + 2**-18, rel=1e-12)
 
 
 def test_a_file_with_noise_too_small_to_be_any_is_refused(tmp_path):
     """What is read is divided as what is measured is: exactly, by less than 2**53."""
     plan = total_plan("1e19")
     measured = measure(total_plan("1e8"), np.zeros((3, 1), dtype=np.int64))
-    noise = replace(measured.noise, pcost=measured_cost(plan, precision_of(plan.noise_variances)))
+    noise = replace(
+        measured.noise, pcost=precision_part.measured_cost(plan, precision_part.precision_of(plan.noise_variances))
+    )
     replace(measured, plan=plan, noise=noise).save(tmp_path / "file")
     with pytest.raises(rp.errors.BudgetError, match="noise of standard deviation below 1e-9"):
         load_measurement(tmp_path / "file")
+
+
+def test_one_refinement_serves_all_sets_with_the_same_bases():
+    groups = groups_of(marginals(Domain(dict.fromkeys("abc", 4)), up_to=1))
+    found = precision_part.lattice_divisors(
+        groups, np.array([2.0**10, 1.0, 2.0**20, 2.0**-60]), rp.privacy.Neighbors("add-remove", 1)
+    )
+    assert found == (2**27, 4 * 2**30)

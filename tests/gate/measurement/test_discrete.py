@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import Width, widths
+from inner_parts import noisy_answers
 from random_plans import plan_by_hand
 from replayed_measuring import divisors_of, groups_of, integers_of, measured_with, noise_left_out, refinements
 from residualplanner import Domain, Workload, load_measurement, marginals, measure, pcost, reconstruct, select
@@ -40,8 +40,8 @@ LARGE = groups_of(marginals(Domain({"a": 2**15, "b": 2**14}), up_to=2))
 @pytest.mark.parametrize("records", [0, 1, 2**33 - 1, 2**33, 2**48])
 def test_only_above_two_to_the_33_records_their_number_decides(records):
     wide = 1 if records <= 2**33 else 3
-    found = widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records)
-    assert found == [*[Width.INT64] * (4 - wide), *[Width.DOUBLE_WORD] * wide]
+    found = noisy_answers.widths(LARGE, np.ones(4), divisors_of(LARGE.bases), records=records)
+    assert found == [*[noisy_answers.Width.INT64] * (4 - wide), *[noisy_answers.Width.DOUBLE_WORD] * wide]
 
 
 def test_the_largest_noise_of_a_group_decides_for_all_of_it():
@@ -49,7 +49,10 @@ def test_the_largest_noise_of_a_group_decides_for_all_of_it():
     for place in range(3):
         precision = np.ones(4)
         precision[1 + place] = 1e-60
-        assert widths(groups, precision, divisors_of(groups.bases), records=0) == [Width.INT64, Width.PYTHON]
+        assert noisy_answers.widths(groups, precision, divisors_of(groups.bases), records=0) == [
+            noisy_answers.Width.INT64,
+            noisy_answers.Width.PYTHON,
+        ]
 
 
 def plan_with_noise(workload, variance):

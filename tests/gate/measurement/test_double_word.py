@@ -4,11 +4,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inner_parts import combine_words, dense_integers, float_identifies, integer_products, products_modulo
+from inner_parts import dense_integers, double_word, integer_products
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
@@ -34,20 +33,10 @@ def nearby(draw: st.DrawFn) -> tuple[int, float]:
 @settings(max_examples=200)
 def test_modulo_and_nearly_together_are_the_number_however_near_is_wrong(pairs):
     low = np.array([modulo(number) for number, _ in pairs])
-    found = combine_words(low, np.array([near for _, near in pairs]))
+    found = double_word.combine_words(low, np.array([near for _, near in pairs]))
     assert found.tolist() == [number for number, _ in pairs]
     # The type is a function of the numbers, not of what is near them.
     assert (found.dtype == np.int64) == all(-(2**63) <= number < 2**63 for number, _ in pairs)
-
-
-def test_no_numbers_are_joined_as_int64():
-    found = combine_words(np.zeros((0, 2), dtype=np.int64), np.zeros((0, 2)))
-    assert (found.dtype, found.shape) == (np.int64, (0, 2))
-
-
-def test_what_is_too_far_away_is_taken_for_another_number():
-    """So the bound on the error is needed."""
-    assert combine_words(np.array([5]), np.array([1.5 * 2**63])).tolist() == [5 + 2**64]
 
 
 @given(
@@ -74,7 +63,7 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     }
     exact = integer_products(tables.astype(object), matrices, total=2**total)
     before = tables.copy()
-    low, near = products_modulo(tables, matrices, total=2**total)
+    low, near = double_word.products_modulo(tables, matrices, total=2**total)
     assert (tables == before).all()
     assert (low.dtype, near.dtype) == (np.int64, np.float64)
     assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
@@ -82,46 +71,14 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     bound = 2**total * math.prod(each.largest for each in matrices.values())
     errors = [abs(Fraction(a) - b) for a, b in zip(near.ravel().tolist(), exact.ravel().tolist(), strict=True)]
     assert max(errors) * 2**52 <= roundings * bound
-    if float_identifies(bound, roundings):
-        assert (combine_words(low, near) == exact).all()
-
-
-@pytest.mark.parametrize("bits", [9, 13, 16, 20])
-@pytest.mark.parametrize("total", [2**33, 2**43, 2**60])
-def test_long_axes_are_multiplied_in_limbs_whatever_is_in_the_first_word(bits, total):
-    """From the second axis on the first word is any number of int64, the largest ones among them."""
-    chance = np.random.default_rng(bits)
-    shape = (3, 100, 70)
-    tables = chance.integers(-total // 21_000, total // 21_000, (2, *shape))
-    tables[1] = 0
-    tables[1, 0, 50, 50] = total
-    matrices = {
-        axis: chance.integers(-(2**bits), 2**bits, (m, n), endpoint=True)
-        for axis, m, n in zip((1, 2, 3), (2, 4, 5), shape, strict=True)
-    }
-    matrices[1][0, 0], matrices[2][:, 50] = 2**bits, [2**bits, -(2**bits), 1 - 2**bits, 2**bits - 1]
-    maps = {axis: dense_integers(matrix) for axis, matrix in matrices.items()}
-    exact = integer_products(tables.astype(object), maps, total=total)
-    low, near = products_modulo(tables, maps, total=total)
-    assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
-    assert not float_identifies(total << 3 * bits, 174) or (combine_words(low, near) == exact).all()
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("total", [2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1])
-def test_totals_that_int64_only_just_holds(total, sign):
-    tables = np.zeros((1, 9, 9), dtype=np.int64)
-    tables[0, 5, 4] = sign * total
-    for entry in (1, 2, 3):
-        matrices = np.full((2, 9), entry), np.array([[entry, -entry, 0] * 3])
-        low, near = products_modulo(tables, dict(enumerate(map(dense_integers, matrices), start=1)), total=total)
-        assert combine_words(low, near).ravel().tolist() == [-sign * total * entry**2] * 2
+    if double_word.float_identifies(bound, roundings):
+        assert (double_word.combine_words(low, near) == exact).all()
 
 
 def test_near_enough_is_within_two_to_the_62():
     for roundings in (1, 7, 300, 2**20):
         for bits in range(80, 113):
             unit = Fraction(roundings, 2**53)
-            assert float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
-            assert not float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
-    assert not float_identifies(2**112 + 1, 1)
+            assert double_word.float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
+            assert not double_word.float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
+    assert not double_word.float_identifies(2**112 + 1, 1)

@@ -11,7 +11,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import CHARGED, MARKED, PLAN
-from inner_parts import ANSWERS, RELEASE, Folder, OperatingSystemBits, Source
+from inner_parts import Folder, OperatingSystemBits, release, source
 from leaks import leaks_of_error
 from slowness import slow
 
@@ -88,7 +88,7 @@ class Watch:
 
     def __init__(self, patch, ledger, failing):
         self.steps, self.ledger, self.failing = [], ledger, failing
-        for owner, name in ((Source, "count"), (OperatingSystemBits, "read")):
+        for owner, name in ((source.Source, "count"), (OperatingSystemBits, "read")):
             patch.setattr(owner, name, self.told(name, getattr(owner, name)))
 
     def told(self, name, function):
@@ -132,8 +132,8 @@ def check(path, folder, line, failure):
     is_told = CHARGED in notes or "its cost stays charged to the ledger" in notes
     assert is_told == bool(ledger.entries), (line, notes)
     store = Folder(folder / "store")
-    if (folder / "store").exists() and store.names(RELEASE):
-        answers = {name: store.read(name) for name in store.names(ANSWERS)}
+    if (folder / "store").exists() and store.names(release.RELEASE):
+        answers = {name: store.read(name) for name in store.names(release.ANSWERS)}
         resumed = rp.scale.resume_measuring(store, data, ledger=ledger)
         assert [entry.cost for entry in ledger.entries] == [resumed.noise.pcost]
         assert {name: store.read(name) for name in answers} == answers

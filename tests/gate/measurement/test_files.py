@@ -9,20 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given
-from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import (
-    PRECISION_RULE_VARYING,
-    content_hash,
-    read_archive,
-    wide_from_words,
-    wide_to_words,
-    write_archive,
-)
+from inner_parts import archive, array_hashes
+from inner_parts import precision as precision_part
 from random_plans import plan_by_set, sample_workload
-from replayed_measuring import groups_of, measured_with
+from replayed_measuring import measured_with
 from residualplanner import Domain, load_measurement, marginals, measure, select, zcdp
 from saved_plans import changes, placed, plan_hash, plan_to_archive, read, write
 
@@ -89,24 +81,8 @@ def test_a_measurement_comes_back_as_it_was(tmp_path, make):
     assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
 
 
-@given(
-    lists=st.lists(st.lists(st.integers(-(2**200), 2**200), min_size=4, max_size=4), max_size=3),
-    extra=st.integers(2**63, 2**300),
-)
-def test_words_hold_whole_numbers_of_every_size(lists, extra):
-    groups = groups_of(marginals(Domain({"a": 5, "b": 5, "c": 3}), up_to=2))
-    numbers = [number for number, shape in enumerate(groups.shapes) if sorted(shape) == [3, 5]]
-    wide = {}
-    for number, values in zip([*numbers, 1], lists, strict=False):
-        shape = (len(groups.members[number]), *groups.answer_shapes[number])
-        wide[number] = np.resize(np.array([*values, extra], dtype=object), shape)
-    back = wide_from_words(groups, *wide_to_words(wide))
-    assert back.keys() == wide.keys()
-    assert all((back[number] == wide[number]).all() for number in wide)
-
-
 def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
-    noise = read_archive(path, **KIND)[0]["noise"]
+    noise = archive.read_archive(path, **KIND)[0]["noise"]
     exact = sum(
         Fraction(math.nextafter(1 / variance, 0))
         * math.prod(Fraction(DOMAIN[n].size - 1, DOMAIN[n].size) for n in names)
@@ -130,7 +106,7 @@ def test_a_file_states_the_exact_cost_and_everything_else_about_the_noise(path):
 @pytest.mark.parametrize(("seed", "origin"), [(None, "os.urandom"), (3, "the caller")])
 def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_from(tmp_path, seed, origin):
     measure(PLAN, CODES, noise="gaussian", seed=seed).save(tmp_path / "file")
-    assert read_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
+    assert archive.read_archive(tmp_path / "file", **KIND)[0]["noise"]["source"] == (
         f"numpy.random.SFC64 with a seed from {origin}"
     )
     assert load_measurement(tmp_path / "file").noise.seed == seed
@@ -138,13 +114,13 @@ def test_a_file_names_the_generator_of_continuous_noise_and_where_its_seed_came_
 
 def rewrite(path, edit, *, plan_too=False):
     """Change the header and arrays of a file, all its checksums made to fit, perhaps that of the plan too."""
-    header, arrays = read_archive(path, **KIND)
+    header, arrays = archive.read_archive(path, **KIND)
     arrays = {name: array.copy() for name, array in arrays.items()}
     edit(header, arrays)
     if plan_too:
         plan_arrays = {name.removeprefix("plan/"): array for name, array in arrays.items() if name.startswith("plan/")}
-        header["plan_sha256"] = content_hash(header["plan"], plan_arrays)
-    write_archive(path, **KIND, header=header, arrays=arrays)
+        header["plan_sha256"] = array_hashes.content_hash(header["plan"], plan_arrays)
+    archive.write_archive(path, **KIND, header=header, arrays=arrays)
 
 
 def other_plan(plan):
@@ -180,16 +156,12 @@ ANY_KIND = [
     (lambda h, a: h["plan"].update(gap=0.5), "not the one that was measured"),
     (lambda h, a: a["plan/noise_variance"].__setitem__(0, 1e9), "not the one that was measured"),
     (lambda h, a: h.update(plan_sha256="0" * 64), "not the one that was measured"),
-    (lambda h, a: h.update(plan_sha256=None), "not the one that was measured"),
     (lambda h, a: h.update(more=1), "must have the fields"),
     (lambda h, a: h.pop("noise"), "must have the fields"),
-    (lambda h, a: h.update(plan=None), "must have the fields"),
     (lambda h, a: a.update(more=np.zeros(1)), "must have its answers and the arrays of its plan, and no others"),
-    (lambda h, a: h.update(noise="gaussian"), "must say which kind of noise it has"),
     (lambda h, a: h["noise"].pop("guarantee"), "must say which kind of noise it has"),
     (edit_noise(more=1), "must say which kind of noise it has"),
     (edit_noise(seed=-1), "a seed must be an integer"),
-    (edit_noise(seed=True), "a seed must be an integer"),
     *(
         (edit_noise(**told), "contradicts itself")
         for told in (
@@ -208,13 +180,8 @@ ANY_KIND = [
         )
     ),
     (edit_noise(package_versions={}), "must give the versions"),
-    (edit_noise(unlimited_because=None), "must be a short printable string"),
-    (edit_noise(unlimited_because="a" * 201), "must be a short printable string"),
     (edit_noise(unlimited_because="two\nlines"), "must be a short printable string"),
-    (edit_noise(package_versions=None), "must give the versions"),
     (lambda h, a: h["noise"]["package_versions"].update(numpy="1.0\nsafe"), "must give the versions"),
-    (lambda h, a: h["noise"]["package_versions"].update(numpy="1." + "1" * 60), "must give the versions"),
-    (lambda h, a: h["noise"]["package_versions"].update(numpy=2), "must give the versions"),
 ]
 
 
@@ -231,8 +198,6 @@ def test_an_edited_measurement_is_refused(request, kind, edit, reason):
     ("edit", "reason"),
     [
         (lambda h, a: a.pop("residuals"), "must have its answers and the arrays of its plan, and no others"),
-        (lambda h, a: a.update(residuals=a["residuals"][:-1]), "the plan needs 18 residual answers"),
-        (lambda h, a: a.update(residuals=np.append(a["residuals"], 0.0)), "the plan needs 18 residual answers"),
         (lambda h, a: a.update(residuals=a["residuals"].reshape(2, -1)), "the plan needs 18 residual answers"),
         (lambda h, a: a.update(residuals=a["residuals"].astype("<f4")), "the plan needs 18 residual answers"),
         (spoil(np.nan), "must be finite"),
@@ -257,20 +222,13 @@ OTHERS = "must have its answers and the arrays of its plan, and no others"
         *((lambda h, a, name=name: a.pop(name), OTHERS) for name in ("integers", "wide_groups", "wide_integers")),
         (lambda h, a: a.update(integers=a["integers"][:-1]), FIT),
         (lambda h, a: a.update(integers=np.append(a["integers"], 0)), FIT),
-        (lambda h, a: a.update(integers=a["integers"].reshape(2, -1)), FIT),
         (lambda h, a: a.update(integers=a["integers"].astype("<i4")), FIT),
-        (lambda h, a: a.update(integers=a["integers"].astype("<f8")), FIT),
         (lambda h, a: a["integers"].__setitem__(-1, 1), "exactly where int64 cannot hold them"),
         (lambda h, a: a["wide_integers"].__setitem__(slice(None), 0), "not have more words than they need"),
         (lambda h, a: a.update(wide_integers=a["wide_integers"][:-1]), "more or fewer wide integers"),
-        (lambda h, a: a.update(wide_integers=a["wide_integers"][:, :1]), "more or fewer wide integers"),
-        (lambda h, a: a.update(wide_integers=a["wide_integers"].astype("<i4")), WORDS),
         (lambda h, a: a.update(wide_integers=a["wide_integers"].ravel()), WORDS),
         (lambda h, a: a.update(wide_groups=a["wide_groups"].astype("<f8")), WORDS),
-        (lambda h, a: a.update(wide_groups=a["wide_groups"][None]), WORDS),
         (lambda h, a: a.update(wide_groups=a["wide_groups"][::-1]), "must be ascending, and groups of the plan"),
-        (lambda h, a: a.update(wide_groups=a["wide_groups"] + 99), "must be ascending, and groups of the plan"),
-        (lambda h, a: a.update(wide_groups=a["wide_groups"][:-1]), "more or fewer wide integers"),
     ],
 )
 def test_edited_answers_with_huge_noise_are_refused(huge, edit, reason):
@@ -315,8 +273,8 @@ def test_an_edited_measurement_with_bases_by_set_is_refused(tmp_path, edit, erro
 def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(tmp_path):
     """As somebody would who has the file and the rule, and nothing of this library."""
     measure(BY_SET, BY_SET_CODES).save(tmp_path / "file")
-    (header, arrays), sizes = read_archive(tmp_path / "file", **KIND), BY_SET.domain.sizes
-    assert header["noise"]["precision"] == PRECISION_RULE_VARYING
+    (header, arrays), sizes = archive.read_archive(tmp_path / "file", **KIND), BY_SET.domain.sizes
+    assert header["noise"]["precision"] == precision_part.PRECISION_RULE_VARYING
     w = [Fraction(math.nextafter(1 / variance, 0)) for variance in arrays["plan/noise_variance"].tolist()]
     sets = [members for k in range(4) for members in itertools.combinations(range(3), k) if members in BY_SET.closure]
     of_attribute, varying = (arrays[f"plan/bases/{name}"].tolist() for name in ("of_attribute", "varying"))
@@ -342,19 +300,6 @@ def test_the_cost_can_be_computed_from_the_file_by_the_rule_that_it_states(tmp_p
             values[i] = [value + message for value, message in zip(values[i], axis, strict=True)]
     bound += sum(map(max, values.values()))
     assert header["noise"]["pcost"] == f"{bound.numerator}/{bound.denominator}"
-
-
-@pytest.mark.slow
-def test_a_cost_of_thousands_of_digits_is_written_and_read(tmp_path):
-    """Denominators multiply: sizes that are different primes have no common one."""
-    primes = [p for p in range(1000, 12_000) if all(p % q for q in range(2, 110))]
-    domain = Domain({f"a{number}": p for number, p in enumerate(primes)})
-    plan = select(marginals(domain, order=1), budget=zcdp(0.5))
-    saved = measure(plan, np.zeros((1, len(primes)), dtype=np.int64))
-    assert math.log10(saved.noise.pcost.denominator) > 4300
-    saved.save(tmp_path / "file")
-    assert load_measurement(tmp_path / "file").noise == saved.noise
-    assert "rho = 0x" in saved.noise.guarantee
 
 
 @pytest.mark.slow

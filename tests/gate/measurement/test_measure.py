@@ -7,12 +7,7 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import Unread
-from inner_parts import (
-    InsecureTestBits,
-    NoiseError,
-    generator_of_entropy,
-    measure_with_bits,
-)
+from inner_parts import InsecureTestBits, NoiseError, gaussian, measure_with_bits
 from replayed_measuring import measured_with
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, select
 
@@ -37,9 +32,9 @@ def seeded(seed):
 
 
 def test_every_bit_of_the_seed_matters():
-    first = generator_of_entropy(0).standard_normal(4)
+    first = gaussian.generator_of_entropy(0).standard_normal(4)
     for bit in range(256):
-        assert (generator_of_entropy(1 << bit).standard_normal(4) != first).all()
+        assert (gaussian.generator_of_entropy(1 << bit).standard_normal(4) != first).all()
 
 
 def test_a_seeded_measurement_can_be_repeated_and_says_so():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inner_parts import RECORDS, Width, integer_products, noisy_answers, width_of
+from inner_parts import discrete, integer_products, noisy_answers
 from random_plans import basis_of, random_matrix
 from replayed_measuring import after_noise, before_noise, divisors_of
 
@@ -42,14 +42,14 @@ def exact_answers(bases, divisor, counts, noise):
 def test_two_words_are_exact_and_int64_exactly_where_all_answers_fit(stack):
     bases, divisor, counts, noise = stack
     records = int(counts.sum(axis=tuple(range(1, counts.ndim)), dtype=object).max())
-    if width_of(bases, 2.0**-50, divisor, records) is Width.PYTHON:
+    if noisy_answers.width_of(bases, 2.0**-50, divisor, records) is noisy_answers.Width.PYTHON:
         return
     expected = exact_answers(bases, divisor, counts, noise)
     fits = all(-(2**63) <= number < 2**63 for number in expected.ravel().tolist())
     place = np.empty(expected.shape, dtype=np.int64)
     for out in (None, place):
-        found = noisy_answers(
-            counts, noise, bases=bases, divisor=divisor, records=records, width=Width.DOUBLE_WORD, out=out
+        found = noisy_answers.noisy_answers(
+            counts, noise, bases=bases, divisor=divisor, records=records, width=noisy_answers.Width.DOUBLE_WORD, out=out
         )
         assert found.ravel().tolist() == expected.ravel().tolist()
         assert (found.dtype == np.int64) == fits
@@ -70,7 +70,9 @@ def test_answers_at_the_ends_of_int64_from_either_side(target, side):
     counts[2, 0, 0, 0] = records
     noise = np.zeros((3, 1, 1, 1), dtype=np.int64)
     noise[2] = target - sign * records * 2**60
-    found = noisy_answers(counts, noise, bases=bases, divisor=1, records=RECORDS, width=Width.DOUBLE_WORD)
+    found = noisy_answers.noisy_answers(
+        counts, noise, bases=bases, divisor=1, records=discrete.RECORDS, width=noisy_answers.Width.DOUBLE_WORD
+    )
     assert found.ravel().tolist() == [0, 0, target]
     assert found.dtype == (np.int64 if -(2**63) <= target < 2**63 else object)
 
@@ -99,7 +101,7 @@ def lines_run(function):
 def test_what_is_done_is_a_function_of_the_answers(stack, data):
     """Other counts, and noise that makes up for them, give the same answers: the same type, line after line."""
     bases, divisor, counts, noise = stack
-    if width_of(bases, 2.0**-50, divisor, 2**56) is Width.PYTHON:
+    if noisy_answers.width_of(bases, 2.0**-50, divisor, 2**56) is noisy_answers.Width.PYTHON:
         return
     other = counts.copy()
     cell = tuple(data.draw(st.integers(0, size - 1)) for size in counts.shape)
@@ -109,9 +111,9 @@ def test_what_is_done_is_a_function_of_the_answers(stack, data):
     if max(map(abs, moved.ravel().tolist())) >= 2**63:
         return
     moved = moved.astype(np.int64)
-    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": Width.DOUBLE_WORD}
-    seen, found = lines_run(lambda: noisy_answers(counts, noise, **options))
-    seen_too, found_too = lines_run(lambda: noisy_answers(other, moved, **options))
+    options = {"bases": bases, "divisor": divisor, "records": 2**56, "width": noisy_answers.Width.DOUBLE_WORD}
+    seen, found = lines_run(lambda: noisy_answers.noisy_answers(counts, noise, **options))
+    seen_too, found_too = lines_run(lambda: noisy_answers.noisy_answers(other, moved, **options))
     assert found.tolist() == found_too.tolist()
     assert found.dtype == found_too.dtype
     assert seen == seen_too
@@ -121,35 +123,35 @@ def test_what_is_done_is_a_function_of_the_answers(stack, data):
     ("axes", "precision", "records", "width"),
     [
         # Three prefix attributes of 100 values: nine binary digits fit int64, 13 need two words, up to 2**60 records.
-        ([(100, 2**9)] * 3, 2.0**-70, 2**33, Width.INT64),
-        ([(100, 2**13)] * 3, 2.0**-70, 2**33, Width.DOUBLE_WORD),
-        ([(100, 2**13)] * 5, 2.0**-70, 2**33, Width.DOUBLE_WORD),
-        ([(100, 2**13)] * 6, 2.0**-70, 2**33, Width.PYTHON),
+        ([(100, 2**9)] * 3, 2.0**-70, 2**33, noisy_answers.Width.INT64),
+        ([(100, 2**13)] * 3, 2.0**-70, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 5, 2.0**-70, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 6, 2.0**-70, 2**33, noisy_answers.Width.PYTHON),
         # The noise must fit int64 whatever the counts.
-        ([(100, 2**13)] * 3, 2.0**-109, 2**33, Width.DOUBLE_WORD),
-        ([(100, 2**13)] * 3, 2.0**-110, 2**33, Width.PYTHON),
-        ([(2**14, None)] * 2, 1.0, 2**33, Width.INT64),
-        ([(2**15, None), (2**14, None)], 1.0, 2**33, Width.DOUBLE_WORD),
-        ([(3, 2**20), (3, 2**8)], 1.0, 2**33, Width.INT64),
-        ([(3, 2**20), (3, 2**9)], 1.0, 2**33, Width.DOUBLE_WORD),
-        ([(3, 2**20)], 1.0, 2**41, Width.INT64),
-        ([(3, 2**20)], 1.0, 2**42, Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 3, 2.0**-109, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(100, 2**13)] * 3, 2.0**-110, 2**33, noisy_answers.Width.PYTHON),
+        ([(2**14, None)] * 2, 1.0, 2**33, noisy_answers.Width.INT64),
+        ([(2**15, None), (2**14, None)], 1.0, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(3, 2**20), (3, 2**8)], 1.0, 2**33, noisy_answers.Width.INT64),
+        ([(3, 2**20), (3, 2**9)], 1.0, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(3, 2**20)], 1.0, 2**41, noisy_answers.Width.INT64),
+        ([(3, 2**20)], 1.0, 2**42, noisy_answers.Width.DOUBLE_WORD),
         # The noise is that of the answers, whatever the basis: 64 / sqrt(w); no axis doubles it but subtraction.
-        ([], 2.0**-108, 2**33, Width.INT64),
-        ([], 2.0**-111, 2**33, Width.PYTHON),
-        ([(2, None)] * 5, 2.0**-90, 2**33, Width.INT64),
-        ([(2, None)] * 5, 2.0**-92, 2**33, Width.DOUBLE_WORD),
-        ([(3, 1)] * 5 + [(2, None)], 2.0**-106, 2**33, Width.INT64),
-        ([(3, 1)] * 5 + [(2, None)], 2.0**-109, 2**33, Width.PYTHON),
-        ([(3, 1)] + [(2, None)] * 5, 2.0**-90, 2**33, Width.INT64),
-        ([(3, 1)] + [(2, None)] * 5, 2.0**-96, 2**33, Width.DOUBLE_WORD),
-        ([(100, None)] * 8, 1.0, 2**33, Width.DOUBLE_WORD),
-        ([(100, None)] * 9, 1.0, 2**33, Width.PYTHON),
+        ([], 2.0**-108, 2**33, noisy_answers.Width.INT64),
+        ([], 2.0**-111, 2**33, noisy_answers.Width.PYTHON),
+        ([(2, None)] * 5, 2.0**-90, 2**33, noisy_answers.Width.INT64),
+        ([(2, None)] * 5, 2.0**-92, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(3, 1)] * 5 + [(2, None)], 2.0**-106, 2**33, noisy_answers.Width.INT64),
+        ([(3, 1)] * 5 + [(2, None)], 2.0**-109, 2**33, noisy_answers.Width.PYTHON),
+        ([(3, 1)] + [(2, None)] * 5, 2.0**-90, 2**33, noisy_answers.Width.INT64),
+        ([(3, 1)] + [(2, None)] * 5, 2.0**-96, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(100, None)] * 8, 1.0, 2**33, noisy_answers.Width.DOUBLE_WORD),
+        ([(100, None)] * 9, 1.0, 2**33, noisy_answers.Width.PYTHON),
     ],
 )
 def test_sizes_entries_and_scales_decide_the_width(axes, precision, records, width):
     bases = [basis_of(n, None if entry is None else spiked(n, entry)) for n, entry in axes]
-    assert width_of(bases, precision, divisors_of([bases])[0], records) is width
+    assert noisy_answers.width_of(bases, precision, divisors_of([bases])[0], records) is width
 
 
 def spiked(size, entry):

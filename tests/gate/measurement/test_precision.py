@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import Unread
-from inner_parts import (
-    discrete,
-    exact_sums,
-    measured_cost,
-    precision_of,
-    require_affordable,
-    require_drawable,
-    require_measurable,
-)
+from inner_parts import costs, discrete, require_measurable
+from inner_parts import precision as precision_part
 from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
 
 floats = st.floats(min_value=5e-324, max_value=1.7976931348623157e308, allow_nan=False, allow_infinity=False)
@@ -29,7 +22,7 @@ normal = st.floats(min_value=2.0**-1021, max_value=2.0**1021)
 @given(variances=st.lists(floats, min_size=1, max_size=40))
 @settings(max_examples=300)
 def test_no_precision_is_above_the_exact_reciprocal(variances):
-    for variance, precision in zip(variances, precision_of(np.array(variances)).tolist(), strict=True):
+    for variance, precision in zip(variances, precision_part.precision_of(np.array(variances)).tolist(), strict=True):
         assert 0 < precision < math.inf
         assert Fraction(precision) * Fraction(variance) <= 1
 
@@ -37,7 +30,7 @@ def test_no_precision_is_above_the_exact_reciprocal(variances):
 @given(variances=st.lists(normal, min_size=1, max_size=40))
 @settings(max_examples=300)
 def test_the_exact_variance_is_larger_by_less_than_two_to_the_minus_51(variances):
-    for variance, precision in zip(variances, precision_of(np.array(variances)).tolist(), strict=True):
+    for variance, precision in zip(variances, precision_part.precision_of(np.array(variances)).tolist(), strict=True):
         assert 1 / Fraction(precision) - Fraction(variance) < Fraction(variance) / 2**51
 
 
@@ -45,7 +38,7 @@ def test_the_exact_variance_is_larger_by_less_than_two_to_the_minus_51(variances
 def test_both_hold_next_to_powers_of_two(exponent):
     power = 2.0**exponent
     for variance in (power, math.nextafter(power, 0), math.nextafter(power, math.inf)):
-        precision = Fraction(float(precision_of(np.array([variance]))[0]))
+        precision = Fraction(float(precision_part.precision_of(np.array([variance]))[0]))
         assert 0 <= 1 - precision * Fraction(variance) < Fraction(1, 2**51)
 
 
@@ -54,7 +47,7 @@ def test_both_hold_next_to_powers_of_two(exponent):
 def test_sums_within_groups_are_exact(pairs):
     groups = np.unique([group for _, group in pairs], return_inverse=True)[1]
     values = [value for value, _ in pairs]
-    wholes, exponent = exact_sums(np.array(values), groups)
+    wholes, exponent = costs.exact_sums(np.array(values), groups)
     for number, whole in enumerate(wholes):
         expected = sum(Fraction(value) for value, group in zip(values, groups, strict=True) if group == number)
         assert whole * Fraction(2) ** exponent == expected
@@ -69,8 +62,16 @@ TABLES = marginals(Domain(dict(zip("abc", SIZES, strict=True))), up_to=2)
 def test_the_cost_charged_for_replaced_records_covers_and_nearly_meets_the_dense_one(loss, people):
     plan = select(TABLES, budget=zcdp("0.7"), loss=loss, neighbors="replace", records_per_person=people)
     ledger = Ledger(zcdp(1), neighbors="replace", records_per_person=people)
-    measurement, precision = measure(plan, np.zeros((2, 3), int), ledger=ledger), precision_of(plan.noise_variances)
-    assert measurement.noise.pcost == ledger.spent == measured_cost(plan, precision) <= plan.budget.pcost_exact
+    measurement, precision = (
+        measure(plan, np.zeros((2, 3), int), ledger=ledger),
+        precision_part.precision_of(plan.noise_variances),
+    )
+    assert (
+        measurement.noise.pcost
+        == ledger.spent
+        == precision_part.measured_cost(plan, precision)
+        <= plan.budget.pcost_exact
+    )
     explicit = sum(
         dense.replacement_costs(SIZES, members) * weight
         for members, weight in zip(plan.closure, precision.tolist(), strict=True)
@@ -81,25 +82,25 @@ def test_the_cost_charged_for_replaced_records_covers_and_nearly_meets_the_dense
 
 def test_several_records_of_a_person_cost_the_square_of_their_number():
     one, three = (select(TABLES, budget=zcdp(people**2), records_per_person=people) for people in (1, 3))
-    precision = precision_of(one.noise_variances)
-    assert measured_cost(three, precision) == 9 * measured_cost(one, precision)
+    precision = precision_part.precision_of(one.noise_variances)
+    assert precision_part.measured_cost(three, precision) == 9 * precision_part.measured_cost(one, precision)
     assert "up to 3 records" in measure(three, np.zeros((1, 3), dtype=int)).noise.guarantee
 
 
 def test_a_cost_above_the_budget_is_refused_before_records_are_looked_at(monkeypatch):
     plan = select(TABLES, budget=pcost(1))
-    require_affordable(plan, Fraction(1))
+    precision_part.require_affordable(plan, Fraction(1))
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
-        require_affordable(plan, 1 + Fraction(1, 10**30))
+        precision_part.require_affordable(plan, 1 + Fraction(1, 10**30))
     monkeypatch.setattr(discrete, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
         measure(plan, Unread())
 
 
 def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
-    require_drawable(np.array([2.0**60]))
+    precision_part.require_drawable(np.array([2.0**60]))
     with pytest.raises(rp.errors.BudgetError, match="below 1e-9"):
-        require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))
+        precision_part.require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))
 
 
 REFUSAL = "for continuous noise does not hold for discrete noise; write "

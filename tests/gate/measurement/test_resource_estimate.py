@@ -7,15 +7,13 @@ import cvxpy
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import MOST_FILES
+from inner_parts import style
 from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
 from strategies import cases
 
 estimate_of = rp.questions.resource_estimate
-AMOUNTS = [name for name in rp.questions.ResourceEstimate.__slots__ if name.endswith(("seconds", "bytes"))]
 
 
 @settings(max_examples=50)
@@ -36,28 +34,6 @@ def test_what_is_counted_is_what_there_is(case):
     assert estimate.residual_answers == sum(math.prod(case.sizes[i] - 1 for i in members) for members in closed)
 
 
-@settings(max_examples=25)
-@given(case=cases(most_queries=4), records=st.integers(0, 10**9))
-def test_more_queries_and_more_records_never_take_less(case, records):
-    less = estimate_of(case.workload, records=records)
-    for more in (
-        estimate_of(marginals(case.domain, up_to=len(case.sizes)), records=records),
-        estimate_of(case.workload, records=2 * records),
-    ):
-        assert all(getattr(more, name) >= getattr(less, name) for name in AMOUNTS)
-
-
-def test_counting_is_for_each_record_and_each_table_that_is_part_of_no_other():
-    domain = Domain({"a": 3, "b": 2, "c": 4, "k": 1})
-    workload = Workload(domain, [("a", "b"), ("a",), ("c", "k"), ()])
-    without, once, twice = (estimate_of(workload, records=number) for number in (0, 10**9, 2 * 10**9))
-    counting = once.measuring_seconds - without.measuring_seconds
-    assert twice.measuring_seconds - once.measuring_seconds == pytest.approx(counting)
-    single = estimate_of(Workload(domain, [("a", "b")]), records=10**9).measuring_seconds
-    assert counting / single == pytest.approx(2, rel=1e-3)
-    assert estimate_of(workload).measuring_seconds == without.measuring_seconds
-
-
 @pytest.mark.parametrize("kinds", [{}, {"a": Range(), "b": Prefix()}])
 def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
     workload = marginals(Domain({"a": 60, "b": 50, "c": 20, "d": 8}), up_to=2, kinds=kinds)
@@ -75,26 +51,14 @@ def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
 def test_the_size_of_very_many_tables_is_that_of_parts(tmp_path):
     workload = marginals(Domain({f"q{number}": 4 for number in range(33)}), up_to=3)
     plan = select(workload, budget=zcdp(1))
-    fewer, estimate = estimate_of(workload.take(np.arange(MOST_FILES))), plan.resource_estimate()
+    fewer, estimate = estimate_of(workload.take(np.arange(style.MOST_FILES))), plan.resource_estimate()
     reconstruct(measure(plan, np.zeros((10, 33), dtype=np.int64))).save(tmp_path / "tables")
     assert (tmp_path / "tables" / "parts").is_dir()
-    assert len(workload) > MOST_FILES
+    assert len(workload) > style.MOST_FILES
     disk = sum(file.stat().st_size for file in (tmp_path / "tables").rglob("*") if file.is_file())
     assert 0.5 <= estimate.disk_bytes / disk <= 2
     assert estimate.disk_bytes < fewer.disk_bytes / 2
     assert estimate.writing_seconds < fewer.writing_seconds / 2
-
-
-@pytest.mark.slow
-def test_a_plan_estimates_for_its_workload_and_loss():
-    workload = marginals(Domain({"a": 300, "b": 2}), up_to=2, kinds={"a": Prefix()})
-    by_sum, by_max = (estimate_of(workload, loss=loss) for loss in ("sum", "max"))
-    assert by_max.planning_seconds > 2 * by_sum.planning_seconds
-    assert estimate_of(workload, loss=rp.losses.Targets(5)) == by_max
-    for loss, estimate in (("sum", by_sum), ("max", by_max), (rp.losses.Targets(5), by_max)):
-        plan = select(workload, budget=zcdp(1), loss=loss, bases="orthogonal", gap=0.1)
-        assert plan.resource_estimate() == estimate
-        assert plan.resource_estimate(records=10**9).measuring_seconds > estimate.measuring_seconds + 1
 
 
 def test_what_is_not_known_or_too_large_is_said_all_the_same():

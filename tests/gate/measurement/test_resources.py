@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import blocks, groups_of_plan, measuring_bytes, require_result_room
+from inner_parts import blocks, engines, measurement
 from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, reconstruct, select
 
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
-GROUPS = groups_of_plan(PLAN)
-NEEDED = measuring_bytes(GROUPS)
+GROUPS = measurement.groups_of_plan(PLAN)
+NEEDED = blocks.measuring_bytes(GROUPS)
 
 
 def system_of(folder, files):
@@ -70,9 +70,9 @@ def test_a_plan_is_refused_where_a_limit_leaves_too_little_and_only_there(tmp_pa
 
 def test_memory_that_is_allowed_must_be_there_and_more_than_needed_may_be(tmp_path):
     """With memory= no more is asked for than that, nor than what all counts and answers take."""
-    assert measuring_bytes(GROUPS, 2**40) == NEEDED
+    assert blocks.measuring_bytes(GROUPS, 2**40) == NEEDED
     allowed = 2**25
-    needed = measuring_bytes(GROUPS, allowed)
+    needed = blocks.measuring_bytes(GROUPS, allowed)
     assert allowed < needed < allowed + 10 * 2**20
     system = system_of(tmp_path, meminfo(needed + 1024))
     blocks.require_memory(GROUPS, allowed, system=system)
@@ -128,12 +128,12 @@ def spark_frame(setting):
 )
 def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused):
     if not is_refused:
-        require_result_room(spark_frame(setting), cells)
+        engines.require_result_room(spark_frame(setting), cells)
         return
     with pytest.raises(
         rp.errors.ResourceError, match=r"Start the session with spark.driver.maxResultSize=\d+m or more"
     ) as caught:
-        require_result_room(spark_frame(setting), cells)
+        engines.require_result_room(spark_frame(setting), cells)
     assert f"may have to send {cells:,} counts" in str(caught.value)
 
 

@@ -3,17 +3,17 @@
 import hashlib
 import json
 import os
-import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import Residuals, map_measurement, map_measurements
+from inner_parts import answers as answers_part
 from inner_parts import archive as _archive
 from inner_parts import array_hashes as _array_hashes
+from inner_parts import combined
+from inner_parts import measurement as measurement_part
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
 RECORDS = np.zeros((10, 3), dtype=int)
@@ -79,7 +79,7 @@ def test_the_hash_is_that_of_the_answers_wherever_they_come_from(path, mapped):
     assert loaded.answers_sha256 == hash_by_hand(loaded)
     measured = rp.measure(PLAN, RECORDS)
     assert measured.answers_sha256 == hash_by_hand(measured) != loaded.answers_sha256
-    other = measured.with_residuals(Residuals(loaded.residuals.groups, loaded.residuals.values))
+    other = measured.with_residuals(answers_part.Residuals(loaded.residuals.groups, loaded.residuals.values))
     assert other.answers_sha256 == hash_by_hand(other)
 
 
@@ -88,7 +88,7 @@ def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
     many = answers.residuals.integers.size
     assert hashed.count(many) == 1
     _ = answers.answers_sha256, answers.answers_sha256
-    again = map_measurements([answers.mapped_from])
+    again = combined.map_measurements([answers.mapped_from])
     assert again.answers_sha256 == answers.answers_sha256
     assert np.array_equal(again.residuals.integers, answers.residuals.integers)
     assert hashed.count(many) == 1
@@ -101,7 +101,7 @@ def test_a_file_that_was_altered_in_place_is_not_believed(path, keeps_times):
     flip(path, keeps_times)
     assert not file.is_unchanged()
     with pytest.raises(rp.errors.FileFormatError, match=r"array 'integers' was altered"):
-        map_measurement(file)
+        measurement_part.map_measurement(file)
     with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
         _ = loaded.answers_sha256
 
@@ -111,21 +111,8 @@ def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, 
     file = rp.load_measurement(path, mapped=True).mapped_from
     assert file.state is None
     before = len(hashed)
-    map_measurement(file)
+    measurement_part.map_measurement(file)
     assert len(hashed) > before + 1
-
-
-def test_a_large_file_that_was_only_just_written_is_waited_for(path, time_step):
-    waited = []
-    time_step(2 * 10**9, time=SimpleNamespace(sleep=waited.append, time_ns=time.time_ns))
-    os.utime(path)
-    rp.load_measurement(path, mapped=True)
-    assert not waited
-    time_step(2 * 10**9, _WORTH_WAITING_FOR=1)
-    rp.load_measurement(path, mapped=True)
-    assert 0 < waited[0] <= 2
-    rp.load_measurement(path)
-    assert len(waited) == 1
 
 
 @pytest.mark.parametrize("field", ["device", "inode", "size", "modified_ns", "changed_ns"])
@@ -134,7 +121,7 @@ def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed
     file = loaded.mapped_from
     other = replace(file, state=replace(file.state, **{field: getattr(file.state, field) + 1}))
     before = len(hashed)
-    map_measurement(other)
+    measurement_part.map_measurement(other)
     assert len(hashed) > before + 1
     assert not other.is_unchanged()
 
@@ -142,4 +129,4 @@ def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed
 def test_a_hash_that_is_believed_is_still_compared_with_the_header(path):
     file = rp.load_measurement(path, mapped=True).mapped_from
     with pytest.raises(rp.errors.FileFormatError, match="'integers' was altered"):
-        map_measurement(replace(file, hashes=file.hashes | {"integers": "0" * 64}))
+        measurement_part.map_measurement(replace(file, hashes=file.hashes | {"integers": "0" * 64}))

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import dask_of
-from replayed_measuring import measured_with
 
 few = settings(derandomize=True, deadline=None, max_examples=25)
 SIZES = (3, 2)
@@ -49,15 +48,6 @@ def test_the_cost_is_that_of_a_record_of_the_largest_weight_and_no_other_record_
     assert cost <= plan.pcost * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("loss", ["sum", "max"])
-def test_errors_are_those_of_counts_times_the_largest_weight(loss):
-    weighted, counted = plan_of(HOURS, loss=loss), plan_of(None, loss=loss)
-    assert weighted.rmse == pytest.approx(60 * counted.rmse, rel=1e-6)
-    expected = dense.marginal_covariance(SIZES, (0, 1), noise_of(weighted))
-    assert weighted.covariance(("job", "sex")) == pytest.approx(expected, rel=1e-9)
-    assert weighted.suboptimality == pytest.approx(counted.suboptimality, abs=1e-5)
-
-
 @pytest.mark.parametrize("maximum", [60, 1, 0.5])
 def test_replaced_records_with_weights_are_refused_whatever_their_maximum(maximum):
     """The total is not public where a record of weight 1/2 may be replaced by one of weight 1, or of weight 0."""
@@ -66,19 +56,6 @@ def test_replaced_records_with_weights_are_refused_whatever_their_maximum(maximu
         plan_of(weight, neighbors="replace")
     with pytest.raises(rp.errors.BudgetError, match='write neighbors="add-remove" for weighted records'):
         replace(plan_of(weight), neighbors=rp.privacy.Neighbors("replace"))
-
-
-def test_the_spread_of_released_totals_is_the_one_that_the_plan_states():
-    plan = plan_of(rp.Weight("hours", maximum=8, unit=0.25))
-    frame = pd.DataFrame({"job": [0, 1, 2], "sex": [0, 1, 0], "hours": [8, 0.25, 0]})
-    draws = [
-        rp.reconstruct(measurement)["job", "sex"].estimate
-        for measurement in (measured_with(plan, frame, seed) for seed in range(100))
-    ]
-    variances = np.var(draws, axis=0, ddof=1) / plan.variance(("job", "sex"))
-    assert abs(float(variances.mean()) - 1) < 5 * np.sqrt(2 / 99 / 3)  # not all cells are independent
-    centered = (np.mean(draws, axis=0) - [[8, 0], [0, 0.25], [0, 0]]) / np.sqrt(plan.variance(("job", "sex")) / 100)
-    assert np.abs(centered).max() < 5
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,7 @@ CONTRADICTING = {("sex",): np.array([1, 2]), ("age",): np.array([1, 1, 2])}
 #: Schema and records, and what the refusal says.
 ON_ALL_ROADS = {
     "dates against integers": (Domain({"year": YEARS}), csv_of("year\n1984\n1988\n"), "'year' has values outside"),
-    "a file in latin-1": (
-        Domain({"town": ["Zürich", "Genf"]}),
-        csv_of("town\nZürich\n", "latin-1"),
-        "as UTF-8",
-    ),
+    "a file in latin-1": (Domain({"town": ["Zürich", "Genf"]}), csv_of("town\nZürich\n", "latin-1"), "as UTF-8"),
     "a value outside the schema": (PEOPLE, csv_of("sex\nX\n"), "outside its schema"),
     "a record without a person": (
         PEOPLE,

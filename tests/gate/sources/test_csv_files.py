@@ -88,22 +88,6 @@ def test_each_line_is_read_like_one_record_by_itself(size, text, columns, data, 
         assert counts(file, Domain({"v": attribute()})) == expected_counts(text, columns, place)
 
 
-@given(lines=st.lists(texts.map(lambda text: text.replace(b"\n", b"")), min_size=1, max_size=8), data=st.data())
-@reproducible
-def test_one_line_moves_the_counts_by_one_record(lines, data, tmp_path_factory):
-    folder, domain = tmp_path_factory.mktemp("csv"), Domain({"v": attribute()})
-    place = data.draw(st.integers(0, len(lines) - 1))
-    for column in ("v", "v,w", "w,v"):
-        other = data.draw(st.one_of(st.none(), texts.map(lambda text: text.replace(b"\n", b""))))
-        replaced = [*lines[:place], *([] if other is None else [other]), *lines[place + 1 :]]
-        before, after = (
-            counts(written(folder, b"\n".join([column.encode(), *them]) + b"\n"), domain) for them in (lines, replaced)
-        )
-        assert sum(before) == len(lines)
-        assert sum(after) == len(replaced)
-        assert sum(abs(x - y) for x, y in zip(before, after, strict=True)) <= (1 if other is None else 2)
-
-
 def test_a_stray_quote_takes_no_other_record(tmp_path):
     domain = Domain({"sex": Attribute("sex", labels=["F", "M", "?"], unknown="?", missing="?")})
     lines = [b'F,"y', b'F,y"', b'F,"y"z', b'"F,y', b'F,5" tall', b'F,"', b"F", b"F,y,z", b"", b"F,y\rM,y", b",,"]
@@ -121,27 +105,6 @@ def test_lines_that_are_no_records_are_dropped_where_the_rule_is_drop(tmp_path):
     file = written(tmp_path, b'v,w\nx,x\nx\nx,x,x\n"x,x\n\ny,y\n')
     assert counts(file, domain)[:2] == [1, 1]
     assert counts(file, domain, ()) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (b"v\na\n\na", 3),
-        (b"v\n\n\n\n", 3),
-        (b'v\r\na\r\n\r\n""\r\n', 3),
-        (b"v\n", 0),
-        (b"v", 0),
-        (b"\xef\xbb\xbfv\r\n", 0),
-        (b'"v"\r\na', 1),
-    ],
-)
-def test_in_a_file_of_one_column_an_empty_line_is_a_record_without_a_value(text, expected, tmp_path):
-    domain = Domain({"v": Attribute("v", labels=["a", "b"], unknown="b", missing="b")})
-    found = counts(written(tmp_path, text), domain)
-    assert sum(found) == expected
-    assert found[0] == text.count(b"a")
-    zipped = written(tmp_path, gzip.compress(text), "records.csv.gz")
-    assert counts(zipped, domain) == found
 
 
 @small(64, longest=1000)
@@ -231,18 +194,7 @@ def test_a_file_that_cannot_be_unpacked_to_its_end_is_said_to_be_damaged(unknown
             counts(written(tmp_path, content, "r.csv.gz"), domain)
 
 
-def test_other_columns_may_share_a_name_and_names_may_be_quoted(tmp_path):
-    file = written(tmp_path, b'\xef\xbb\xbfw,"a ""b"", c",w\n1,x,2\n3,y,4\n')
-    domain = Domain({'a "b", c': attribute('a "b", c')})
-    assert counts(file, domain) == [1, 1, 0, 0, 0, 0, 0]
-
-
 def test_where_no_line_is_a_record_the_empty_text_may_be_a_label_all_the_same(tmp_path):
     domain = Domain({"v": Attribute("v", labels=["x", ""], unknown="x")})
     assert counts(written(tmp_path, b"v,w\ny\n"), domain) == [1, 0]
     assert counts(written(tmp_path, b"v,w\ny\n,z\n"), domain) == [1, 1]
-
-
-def test_a_domain_without_attributes_counts_the_lines(tmp_path):
-    for text, expected in ((b"v\n\n\n", 2), (b'v,w\nx\n\n"\nx,y', 4), (b"v,w", 0)):
-        assert counts(written(tmp_path, text), Domain({}), ()) == expected

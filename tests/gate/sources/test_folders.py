@@ -81,12 +81,6 @@ def test_files_may_differ_in_the_order_and_the_types_of_their_columns(tmp_path):
     assert counts(tmp_path, Domain({"b": ["x", "y"], "a": 2}), (0, 1)) == [[0, 2], [1, 0]]
 
 
-def test_a_domain_without_attributes_counts_the_records_of_all_files(tmp_path):
-    write(tmp_path, ("k=1", {"a": [0, 1]}), ("k=2", {"a": [1]}))
-    assert counts(tmp_path, Domain({}), ()) == 3
-    assert counts(tmp_path, Domain({"k": [1, 2]})) == [2, 1]
-
-
 def test_hidden_names_are_passed_over(tmp_path):
     write(tmp_path, ("", {"a": [0]}), (".hidden", {"a": [1]}), ("_temporary", {"a": [1]}))
     for name in ("_SUCCESS", "._SUCCESS.crc", "_metadata"):
@@ -130,12 +124,6 @@ def test_a_folder_that_may_hold_something_else_is_refused(make, message, tmp_pat
     with pytest.raises(rp.errors.DataError, match=message) as caught:
         counts(tmp_path, Domain({"a": 2}))
     assert "secret" not in str(caught.value)
-
-
-def test_names_of_columns_that_are_paths_in_others_are_told_apart(tmp_path):
-    write(tmp_path, ("", {"a.b": [1, 1], "a": [{"b": 0}, {"b": 0}], "b": [0, 1]}))
-    domain = Domain({"a.b": 2, "b": 2})
-    assert [counts(tmp_path, domain), counts(tmp_path, domain, (1,))] == [[0, 2], [1, 1]]
 
 
 MEASURED = """

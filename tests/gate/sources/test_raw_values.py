@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from column_codes import codes_of_numbers
-from inner_parts import MISSING, UNKNOWN, codes_of_values
+from inner_parts import MISSING, UNKNOWN, columns
 from residualplanner import Attribute, Bins
 
 reproducible = settings(derandomize=True, deadline=None)
@@ -98,7 +98,7 @@ def naive_code(attribute, value):
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=str)
 def test_each_odd_value_has_its_documented_code(attribute):
     for value in ODD:
-        found = codes_of_values(attribute, [value]).tolist()
+        found = columns.codes_of_values(attribute, [value]).tolist()
         assert found == [naive_code(attribute, value)], f"{type(value).__name__} {ascii(value)[:12]}"
 
 
@@ -119,11 +119,11 @@ numbers = st.sampled_from([*ELEMENTS]).flatmap(
 @given(column=numbers, attribute=st.sampled_from([a for a in ATTRIBUTES if a.matching not in ("text", "truth")]))
 @reproducible
 def test_a_whole_column_of_numbers_gets_the_codes_of_its_values(column, attribute):
-    assert codes_of_numbers(attribute, column).tolist() == codes_of_values(attribute, list(column)).tolist()
+    assert codes_of_numbers(attribute, column).tolist() == columns.codes_of_values(attribute, list(column)).tolist()
 
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=str)
 def test_a_decimal_of_a_million_digits_is_unknown_at_once_and_no_values_have_no_codes(attribute):
-    assert codes_of_values(attribute, [Decimal("1e999999"), Decimal("-1e999999")]).tolist() == [UNKNOWN] * 2
-    none = codes_of_values(attribute, [])
+    assert columns.codes_of_values(attribute, [Decimal("1e999999"), Decimal("-1e999999")]).tolist() == [UNKNOWN] * 2
+    none = columns.codes_of_values(attribute, [])
     assert (none.shape, none.dtype) == ((0,), np.int64)

@@ -7,7 +7,8 @@ import pytest
 
 import residualplanner as rp
 from forms_of_records import opened
-from inner_parts import Source, cluster, groups_of_plan, measuring, working_bytes
+from inner_parts import blocks, cluster, measurement, measuring
+from inner_parts import source as source_part
 
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": rp.Numeric(0, 20, bins=[10]), "d": 5, "e": 5})
 PLAN = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1))
@@ -44,7 +45,7 @@ def changing(tmp_path, monkeypatch):
 
 def change_after_the_first_reading(records, path, monkeypatch):
     RECORDS.to_csv(path, index=False)
-    count, readings = Source.count, []
+    count, readings = source_part.Source.count, []
 
     def counted(self, *args, **options):
         readings.append(1)
@@ -52,13 +53,13 @@ def change_after_the_first_reading(records, path, monkeypatch):
             records.to_csv(path, index=False)
         return count(self, *args, **options)
 
-    for owner, name, value in ((Source, "count", counted), (cluster, "PASS_CELLS", 1)):
+    for owner, name, value in ((source_part.Source, "count", counted), (cluster, "PASS_CELLS", 1)):
         monkeypatch.setattr(owner, name, value)
     return path
 
 
 def in_blocks(path, ledger):
-    rp.measure(PLAN, path, memory=working_bytes(groups_of_plan(PLAN)) + 1500, ledger=ledger)
+    rp.measure(PLAN, path, memory=blocks.working_bytes(measurement.groups_of_plan(PLAN)) + 1500, ledger=ledger)
 
 
 def into_a_store(path, ledger):

@@ -9,7 +9,7 @@ import pytest
 
 import residualplanner as rp
 from column_codes import MISSING, UNKNOWN, Into, codes_of_entries
-from residualplanner import About, Attribute, Bins
+from residualplanner import Attribute, Bins
 
 #: Each family, its values in words, an entry that is one of them, and the code of it.
 FAMILIES = [
@@ -164,11 +164,3 @@ def test_meanings_stand_beside_values_and_match_no_entry():
     assert codes_of_entries(sex, [2, "1", "female", None]).tolist() == [1, 0, UNKNOWN, MISSING]
     assert Attribute("sex", labels={"a": "", "b": ""}) == Attribute("sex", labels=["a", "b"])
     assert Attribute("sex", labels={"a": "same", "b": "same"}).value_meanings == ("same", "same")
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: About(title=1), lambda: About(note="\ud800"), lambda: Attribute("a", 2, about="Income")]
-)
-def test_words_that_no_file_can_hold_are_refused(make):
-    with pytest.raises(rp.errors.DomainError, match=r"must be|write About"):
-        make()

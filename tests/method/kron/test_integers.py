@@ -1,18 +1,13 @@
 """Integer maps are the explicit matrices, to the last digit, in int64 and in Python integers."""
 
-import ast
-import inspect
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner.method.kron import Scratch, dense_integers, differences_of_tables, integer_products
-from residualplanner.method.kron.exact_products import EXACT, exact_product
+from inner_parts import Scratch, differences_of_tables
+from residualplanner.method.kron.exact_products import exact_product
 
-SHAPES = [(), (2,), (100,), (3, 4), (4, 1, 2), (2, 2, 2, 2), (35, 2, 3)]
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
 
 
@@ -50,36 +45,6 @@ def test_differences_are_the_product_with_sub_of_eq_35_along_all_axes_or_some(sh
         assert found.shape == expected.shape
         assert (found == expected).all()
         assert not wide or all(type(number) is int for number in found.ravel().tolist())
-
-
-@given(shape=st.lists(st.integers(1, 12), max_size=3).map(tuple), seed=st.integers(0, 99), data=st.data())
-def test_integer_products_apply_a_matrix_along_some_axes(shape, seed, data):
-    tables = whole_tables(seed, 2, *shape)
-    matrices = {
-        axis: whole_tables(seed + axis, data.draw(st.integers(1, 4)), size, most=9)
-        for axis, size in enumerate(shape, start=1)
-        if data.draw(st.booleans())
-    }
-    each = [matrices.get(axis, np.eye(size, dtype=int)).tolist() for axis, size in enumerate(shape, start=1)]
-    expected = applied(each, tables)
-    total = int(abs(tables).sum())
-    maps = {axis: dense_integers(matrix) for axis, matrix in matrices.items()}
-    found = integer_products(tables, maps, total=total)
-    assert found.dtype == np.int64
-    assert (found == expected).all()
-    assert (integer_products(tables.astype(object), maps, total=total) == expected).all()
-
-
-def test_products_become_python_integers_once_they_could_be_too_large():
-    """All of a total of ``2**40`` in one cell, and entries of ``2**30``: int64 for one axis, not for two."""
-    tables, matrix = np.zeros((1, 9, 10), dtype=np.int64), np.full((2, 10), -(2**30))
-    tables[0, 4, 7] = 2**32
-    one = integer_products(tables, {2: dense_integers(matrix)}, total=2**32)
-    assert (one.dtype, one.min()) == (np.int64, -(2**62))
-    maps = {axis: dense_integers(each) for axis, each in ((1, np.full((2, 9), 2**30)), (2, matrix))}
-    both = integer_products(tables, maps, total=2**32)
-    assert both.dtype == object
-    assert both.ravel().tolist() == [-(2**92)] * 4
 
 
 def python_product(matrix, tables):
@@ -130,65 +95,3 @@ def test_the_largest_sums_there_can_be_are_exact(n, bits, sign):
         tables[0, n // 2] = sign * total
         tables[1] = sign * (total // n)
         assert (exact_product(matrix, tables, total) == python_product(matrix, tables)).all()
-
-
-class Watched(np.ndarray):
-    """Tables of which every matrix product says whether it was in floating point, where none may exceed `EXACT`."""
-
-    made: ClassVar[list[str]] = []
-
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **how):
-        plain = [np.asarray(each) for each in inputs]
-        how |= {} if out is None else {"out": tuple(map(np.asarray, out))}
-        if ufunc is np.matmul:
-            self.made.append(plain[0].dtype.name)
-            largest = np.abs(plain[0]).astype(object) @ np.abs(plain[1]).astype(object)
-            assert plain[0].dtype == np.int64 or largest.max() <= EXACT
-        found = getattr(ufunc, method)(*plain, **how)
-        return found.view(Watched) if isinstance(found, np.ndarray) else found
-
-
-@pytest.mark.parametrize(
-    ("n", "entry", "total", "expected"),
-    [
-        (7, 5, 2**33, ["int64"]),
-        (8, 2**20, 2**33, ["float64"]),
-        (100, 2**20, 2**33, ["float64"]),
-        (100, 2**20, 2**33 + 1, ["float64"] * 2),
-        (100, 2**12, 2**50, ["float64"] * 2),
-        (16, 2**12, 2**50, ["int64"]),
-        (100, 2**36, 2**26, ["float64"] * 3),
-        (100, 2**45, 2**17, ["int64"]),
-        (100, 2**50, 2**12, ["int64"]),
-    ],
-)
-def test_the_bounds_decide_how_many_limbs_there_are_and_none_exceeds_double_precision(n, entry, total, expected):
-    """Empty tables go the same way as full ones: the time tells nothing about the counts."""
-    matrix = np.full((2, n), entry)
-    matrix[1, ::2] *= -1
-    full = largest_tables(np.random.default_rng(1), (2, n, 3), total)
-    for tables in (full, np.zeros_like(full), -np.abs(full)):
-        Watched.made.clear()
-        found = exact_product(matrix, tables.view(Watched), total)
-        assert Watched.made == expected
-        assert (np.asarray(found) == python_product(matrix, tables)).all()
-
-
-def test_floats_stand_for_whole_numbers_in_one_function_only():
-    tree = ast.parse(inspect.getsource(inspect.getmodule(exact_product)))
-    # Maps have a product in floats, too.
-    tree.body = [node for node in tree.body if getattr(node, "name", "") != "dense_integers"]
-    for node in ast.walk(tree):
-        assert not isinstance(node, ast.Div)
-        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
-    into = [
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "astype"
-    ]
-    assert sorted(into) == [
-        "matrix.astype(np.float64)",
-        "matrix.astype(np.float64)",
-        "products.astype(np.int64)",
-        "tables.astype(np.float64)",
-    ]

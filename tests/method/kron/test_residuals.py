@@ -6,11 +6,9 @@ import math
 import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import dense
-from residualplanner.method.kron import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
+from inner_parts import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
 
 LIBRARIES = [np, array_api_strict]
 #: Short axes, axes that are merged, and axes beyond the limit of matrix products.
@@ -82,20 +80,6 @@ def test_a_table_is_the_same_to_the_last_bit_whatever_it_is_stacked_with(shape):
     for size in (1, 3):
         parts = [tables_of_tensors(tensors[start : start + size]) for start in range(0, 67, size)]
         assert (np.concatenate(parts) == together).all()
-
-
-@given(order=st.permutations(SHAPES), batch=st.integers(0, 5))
-def test_memory_used_before_changes_nothing(order, batch):
-    scratch = Scratch()
-    for shape in order:
-        tables = random_tables(batch, *shape)
-        before = tables.copy()
-        found = tables_of_tensors(tables, scratch=scratch)
-        out = np.empty((batch, *(size - 1 for size in shape)))
-        residuals_of_tables(tables, scratch=scratch, out=out)
-        assert (tables == before).all()
-        assert (found == tables_of_tensors(before)).all()
-        assert (out == residuals_of_tables(before)).all()
 
 
 def test_results_do_not_lie_in_memory_that_is_used_again():

@@ -42,12 +42,6 @@ def test_rows_are_those_of_the_whole_table(plan):
             pd.testing.assert_frame_equal(part, whole.iloc[first:last].reset_index(drop=True))
 
 
-@pytest.mark.parametrize("name", ["errors", "errors.xlsx", "parquet"])
-def test_names_say_the_format(name, tmp_path):
-    with pytest.raises(rp.errors.FileFormatError, match=r"end it in .csv or .parquet"):
-        PLAN.save_errors(tmp_path / name)
-
-
 def test_a_level_that_is_none_leaves_no_file(tmp_path):
     with pytest.raises(rp.errors.BudgetError, match="level"):
         PLAN.save_errors(tmp_path / "e.csv", 2)

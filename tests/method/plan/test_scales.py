@@ -11,7 +11,6 @@ import pytest
 import residualplanner as rp
 from random_plans import basis_of
 from residualplanner import Plan
-from residualplanner.more.searches.eigen import eigen
 from slowness import slow
 
 ONE = rp.pcost(1)
@@ -159,22 +158,3 @@ def test_bases_by_set_with_a_column_of_zeros_warn_of_nothing(rows):
         for weights in ([1, 1, 1], [1e-12, 1, 1]):
             plan = rp.select(rp.Workload(domain, queries, weights=weights), budget=ONE, bases="optimal_by_set")
             assert np.isfinite(plan.rmse)
-
-
-def test_many_equal_eigenvalues_are_found(monkeypatch):
-    """SciPy's own choice of algorithm gives up on some matrices: here it always does."""
-    from scipy import linalg
-
-    whole = linalg.eigh
-
-    def eigh(matrix, *, driver, check_finite):
-        if driver in ("evd", "evr"):
-            raise linalg.LinAlgError("Internal Error.")
-        return whole(matrix, driver=driver, check_finite=check_finite)
-
-    monkeypatch.setattr(linalg, "eigh", eigh)
-    values, vectors = eigen(np.kron(np.eye(3), np.ones((2, 2))))
-    np.testing.assert_allclose(values, [0, 0, 0, 2, 2, 2], atol=1e-12)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-12)
-    with pytest.raises(rp.errors.SolverError, match="left floating point"):
-        eigen(np.array([[np.nan]]))

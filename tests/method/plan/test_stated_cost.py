@@ -76,14 +76,6 @@ def test_noise_that_is_not_a_positive_number_for_each_set_is_refused(noise, mess
         plan_with(Workload(Domain({"a": 3}), ["a"]), np.array(noise), pcost(10))
 
 
-def test_noise_given_as_an_array_is_copied_and_cannot_be_changed():
-    noise = np.array([1.0, 2.0])
-    plan = plan_with(Workload(Domain({"a": 3}), ["a"]), noise, pcost(10))
-    noise[0] = 1e-9
-    assert plan.noise_variances.tolist() == [1.0, 2.0]
-    assert not plan.noise_variances.flags.writeable
-
-
 PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
 
 

@@ -121,8 +121,7 @@ def test_approx_dp_is_the_known_budget():
 
 
 @pytest.mark.parametrize(
-    ("make", "name"),
-    [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")],
+    ("make", "name"), [(zcdp, "rho"), (gdp, "mu"), (pcost, "pcost"), (lambda bad: approx_dp(bad, 1e-6), "epsilon")]
 )
 @pytest.mark.parametrize(
     "bad",
@@ -219,14 +218,6 @@ def test_what_is_no_object_or_lacks_a_key_is_refused():
     for bad in (None, [], "zcdp(0.5)", 1, {}, *less):
         with pytest.raises(rp.errors.FileFormatError, match="must be an object with the keys"):
             Budget.from_json(bad)
-
-
-@pytest.mark.parametrize("noise", ["discrete", "gaussian"])
-def test_an_approximate_budget_raised_in_its_file_is_refused(noise):
-    obj = approx_dp(1, 1e-6, noise=noise).to_json()
-    raised = Fraction(obj["pcost"]) * Fraction(10**12 + 1, 10**12)
-    with pytest.raises(rp.errors.FileFormatError, match="not what its statement"):
-        Budget.from_json(obj | {"pcost": f"{raised.numerator}/{raised.denominator}"})
 
 
 def test_an_epsilon_of_zero_may_be_written_as_text_too():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import residualplanner as rp
-from more.limits import limited
 from residualplanner import Attribute, Custom
 
 STATES = Attribute("state", labels=["CA", "OR", "TX", "WA"])
@@ -29,11 +28,6 @@ def test_matrices_may_be_given_in_every_way_and_are_copied(make):
     assert hash(kind) == hash(Custom(matrix))
     with pytest.raises(ValueError, match="read-only"):
         kind.weights.data[0] = 7
-
-
-def test_entries_that_are_stored_twice_or_as_zeros_are_what_they_sum_to():
-    twice = sparse.coo_array(([1.0, 2.0, 0.0, 1.0], ([0, 0, 0, 0], [0, 0, 1, 2])), shape=(1, 3))
-    assert Custom(twice) == Custom([[3, 0, 1]])
 
 
 def test_labels_are_those_given_or_numbers_and_the_words_are_short():
@@ -104,11 +98,7 @@ TOTAL_ONLY, NO_NUMBERS = "the matrix gives nothing but the total of 'state'", "a
             np.eye(3, 4),
             "every value of 'state' the weight 1: the closest one gives 'WA' the weight 0; add rows",
         ),
-        (
-            STATES,
-            [[1, 1, 0, 0], [0, 0, 1, 3]],
-            "gives 'TX' the weight 0.4; add rows that hold the rest, or",
-        ),
+        (STATES, [[1, 1, 0, 0], [0, 0, 1, 3]], "gives 'TX' the weight 0.4; add rows that hold the rest, or"),
         (STATES, [[1, 1, 1, 1]], f"{TOTAL_ONLY}; leave the attribute out of the query"),
         (STATES, [[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], TOTAL_ONLY),
         (STATES, [[1, 1, 1]], "the matrix for 'state' must have a column for each of its 4 values, it has 3"),
@@ -158,13 +148,6 @@ def test_a_matrix_is_not_applied_to_another_number_of_values():
     for ask in (Custom([[1, 1]]).gram, Custom([[1, 1]]).rows, Custom([[1, 1]]).matrix):
         with pytest.raises(rp.errors.WorkloadError, match="the matrix has 2 columns, but the attribute has 3 values"):
             ask(3)
-
-
-def test_a_value_in_no_row_is_seen_where_parts_are_checked_one_by_one():
-    with limited("method.queries.rows", _QUICK=10, _SMALL=1):
-        Custom(np.eye(4)).require_fit(STATES)
-        with pytest.raises(rp.errors.WorkloadError, match="gives 'WA' the weight 0"):
-            Custom(np.eye(3, 4)).require_fit(STATES)
 
 
 MANY, CLOSEST = 10_000, "the closest one gives"

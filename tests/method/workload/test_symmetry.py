@@ -4,11 +4,10 @@ import itertools
 from collections import defaultdict
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from residualplanner import Domain, Workload, marginals
+from residualplanner import Domain, Workload
 from residualplanner.method.workload.symmetry import workload_orbits
 from strategies import NAMES, names_of, positions_of
 
@@ -75,46 +74,3 @@ def test_sets_in_one_orbit_are_exchanged_by_a_symmetry_of_the_workload(problem):
     assert orbits.query_size.tolist() == np.bincount(orbits.query).tolist()
     assert orbits.member_size.tolist() == np.bincount(orbits.member).tolist()
     assert orbits.query[orbits.representative].tolist() == list(range(len(orbits.query_size)))
-
-
-def test_classes_of_one_size_that_occur_differently_are_told_apart():
-    left, right = range(4), range(4, 8)
-    weights = {pair: 1.0 for side in (left, right) for pair in itertools.combinations(side, 2)}
-    weights |= {(i,): 1.0 for i in left}
-    workload = workload_of((3,) * 8, weights)
-    orbits = workload_orbits(workload, (3,) * 8, workload.weights)
-    assert {frozenset(found) for found in grouped([positions_of(query) for query in workload], orbits.query)} == {
-        frozenset((i,) for i in left),
-        frozenset(itertools.combinations(left, 2)),
-        frozenset(itertools.combinations(right, 2)),
-    }
-
-
-SIX = marginals(Domain({f"x{i}": 4 for i in range(6)}), order=2)
-
-
-@pytest.mark.parametrize(
-    ("workload", "interchangeable", "weights"),
-    [
-        *(
-            (workload_of((3,) * 6, dict.fromkeys(pairs, 1.0)), [3] * 6, np.ones(len(pairs)))
-            for pairs in (
-                [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)],
-                [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)],
-                [(0, 3), (0, 4), (0, 5), (1, 3), (1, 4), (1, 5), (2, 3), (2, 4), (2, 5)],
-            )
-        ),
-        (SIX, [4] * 6, np.arange(15.0)),
-        (SIX, range(6), SIX.weights),
-    ],
-    ids=["a ring", "two triangles", "two sides", "weights", "attributes that may not be exchanged"],
-)
-def test_equal_counts_alone_are_not_taken_for_symmetry(workload, interchangeable, weights):
-    """Every query and every set is an orbit of its own, in order; sums over orbits are the sets themselves."""
-    orbits = workload_orbits(workload, interchangeable, weights)
-    np.testing.assert_array_equal(orbits.query, np.arange(len(workload)))
-    np.testing.assert_array_equal(orbits.member, np.arange(len(workload.closure)))
-    assert (orbits.query_size == 1).all()
-    assert (orbits.member_size == 1).all()
-    rows = np.arange(len(workload.closure) * 2.0).reshape(2, -1)
-    np.testing.assert_array_equal(orbits.sum_sets(rows), rows)

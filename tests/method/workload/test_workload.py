@@ -158,23 +158,6 @@ def test_a_kind_that_does_not_fit_its_attribute_is_refused(query, message):
         Workload.from_blocks(ABC, [total.part([]), single.part([0])], (query["a"],))
 
 
-def test_a_workload_of_arrays_lists_each_kind_once():
-    with pytest.raises(rp.errors.WorkloadError, match="must list each of its kinds of query once"):
-        Workload.from_blocks(ABC, marginals(ABC, order=1).blocks, (Identity(), Identity()))
-
-
-def test_more_kinds_than_can_be_numbered_are_refused(monkeypatch):
-    monkeypatch.setattr("residualplanner.method.workload.query.KIND_LIMIT", 2)
-    few, more = Workload(ABC, ["a", {"a": Prefix()}]), Workload(ABC, [{"a": Range()}])
-    message = "at most 2 different kinds of query, got 3"
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        Workload(ABC, [*few, *more])
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        few + more
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        marginals(ABC, order=1, kinds={"a": Prefix(), "b": Range()})
-
-
 def test_only_workloads_of_one_domain_can_be_added():
     with pytest.raises(rp.errors.WorkloadError, match="only workloads over the same domain can be added"):
         marginals(ABC, order=1) + marginals(Domain({"a": 3, "b": 2}), order=1)

@@ -61,8 +61,7 @@ def test_a_polynomial_stands_for_many_different_numbers_of_cells():
 
 
 @given(
-    logs=st.lists(st.floats(-7, 0), min_size=1, max_size=5),
-    powers=st.lists(st.floats(0, 6), min_size=5, max_size=5),
+    logs=st.lists(st.floats(-7, 0), min_size=1, max_size=5), powers=st.lists(st.floats(0, 6), min_size=5, max_size=5)
 )
 @settings(max_examples=10)
 def test_unequal_deviations_have_the_value_of_the_integral(logs, powers):

@@ -206,10 +206,7 @@ def column_cost(basis, value):
 @pytest.mark.parametrize("chunk", [1, 7, 50])
 def test_tables_may_be_worked_on_in_parts(chunk):
     again = replace(SAMPLE)._accuracy
-    with (
-        limited("method.strategy.accuracy", CHUNK=chunk),
-        limited("method.strategy.cells", _CHUNK=chunk),
-    ):
+    with limited("method.strategy.accuracy", CHUNK=chunk), limited("method.strategy.cells", _CHUNK=chunk):
         for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
             np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
 

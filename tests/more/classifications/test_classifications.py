@@ -341,11 +341,7 @@ def test_a_crosswalk_puts_the_same_leaves_into_other_groups(read, tmp_path):
 def test_groups_may_be_cut_along_a_level_of_the_other_geography(read):
     counties = read(leaf_rows())
     parts = counties.crosswalk(CROSSWALK, leaf="county", group="district", name="title", within="state")
-    assert rows_of(parts) == rows_of(counties) | {
-        "01-7": {"01001"},
-        "01-1": {"01003"},
-        "02-1": {"02013"},
-    }
+    assert rows_of(parts) == rows_of(counties) | {"01-7": {"01001"}, "01-1": {"01003"}, "02-1": {"02013"}}
     attribute = counties.attribute("county")
     names = dict(zip(parts.labels(attribute), parts.full_names(attribute), strict=True))
     assert names["01-1"] == ("One", "One, Alabama")

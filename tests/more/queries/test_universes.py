@@ -192,11 +192,7 @@ def test_error_tables_name_the_universe_and_count_the_axes():
 @pytest.mark.parametrize(
     ("where", "error", "message"),
     [
-        (
-            {"employed": "retired"},
-            rp.errors.DomainError,
-            "'employed' has no value 'retired'; its values are",
-        ),
+        ({"employed": "retired"}, rp.errors.DomainError, "'employed' has no value 'retired'; its values are"),
         ({"employed": "yess"}, rp.errors.DomainError, "did you mean 'yes'"),
         ({"employd": "yes"}, rp.errors.DomainError, "employd"),
         ({"employed": []}, rp.errors.WorkloadError, "where, 'employed': a selection of no values counts no records"),

@@ -112,21 +112,6 @@ def test_no_folder_holds_the_seed_that_takes_the_noise_away(tmp_path):
             assert str(seed).encode() not in path.read_bytes()
 
 
-@pytest.mark.parametrize("value", ["a", 3, None, [[3]]])
-def test_what_is_neither_a_release_nor_its_folder_is_refused(value):
-    for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct):
-        with pytest.raises(rp.errors.ArgumentError, match=f"{function.__name__}: "):
-            function(value)
-
-
-def test_numbers_made_from_unbiased_ones_are_no_source():
-    """They would be taken for the measurement, and the facts in them would be lost."""
-    made = rp.rounded(rp.nonnegative(measured(), known={(): 60}))
-    for function in (rp.nonnegative, rp.rounded, rp.synthesize, rp.reconstruct, rp.fits.microdata.groups_of_release):
-        with pytest.raises(rp.errors.ArgumentError, match=f"{function.__name__}: "):
-            function(made)
-
-
 def test_a_folder_is_read_whole_and_not_saved_again(tmp_path):
     """Intervals of numbers that are not unbiased do not follow from these alone."""
     release = rp.nonnegative(measured())

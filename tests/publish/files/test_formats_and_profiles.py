@@ -7,13 +7,11 @@ import math
 import re
 import sys
 import zipfile
-from pathlib import Path
 from urllib.parse import unquote
 
 import numpy as np
 import openpyxl
 import pytest
-from scipy.stats import norm
 
 import residualplanner as rp
 from made_releases import any_release, index_of, rows_of_file
@@ -165,16 +163,6 @@ def test_the_files_for_least_squares_are_enough_to_rebuild_all_covariances(tmp_p
     assert {"noise.csv", "release.plan"} <= files.keys()
 
 
-def test_a_level_that_is_given_takes_the_place_of_the_profiles(rich, tmp_path):
-    rich.save(tmp_path / "out", "csv", profile="acs", level=0.5)
-    head, row = rows_of_file(tmp_path / "out" / "tables" / "_total.csv")
-    assert float(row[head.index("M")]) == pytest.approx((norm.ppf(0.75) + 2**-18) * rich[()].std_err, rel=1e-12)
-    metadata = json.loads((tmp_path / "out" / "metadata.json").read_text())
-    assert "with probability 0.5" in metadata["tables"]["columns"][1]["meaning"]
-    assert (rich["yes"].to_frame(0.5, "acs")["M"] == rich["yes"].to_frame(0.5)["moe"]).all()
-    assert (rich["yes"].to_frame(profile="acs")["M"] == rich["yes"].to_frame(0.9)["moe"]).all()
-
-
 @pytest.mark.parametrize(
     ("attributes", "queries", "reason"),
     [
@@ -192,33 +180,9 @@ def test_what_excel_cannot_hold_is_refused_before_anything_is_measured(attribute
     rp.publish.require_exportable(workload, "csv")
 
 
-def test_a_table_that_just_fits_a_sheet_is_not_refused():
-    rp.publish.require_exportable(rp.Workload(rp.Domain({"a": 2**20 - 1}), [("a",)]), "xlsx")
-
-
-@pytest.mark.parametrize(("profile", "name"), [("acs", "E"), ("gls", "query"), ("default", "moe"), ("gls", "std_dev")])
-def test_an_attribute_with_the_name_of_a_column_is_refused_in_the_profile_that_has_it(profile, name):
-    release = any_release(rp.select(rp.marginals(rp.Domain({name: 2}), up_to=1), budget=rp.zcdp(1)))
-    with pytest.raises(rp.errors.WorkloadError, match=rf"attribute '{name}' has the name of a column of estimates"):
-        rp.publish.require_exportable(release.plan.workload, "csv", profile)
-    with pytest.raises(rp.errors.WorkloadError, match="has the name of a column"):
-        release[name].to_frame(profile=profile)
-    for other in COLUMNS.keys() - {profile}:
-        rp.publish.require_exportable(release.plan.workload, "csv", other)
-
-
 def test_without_xlsxwriter_the_extra_is_named_and_nothing_is_left(rich, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'") as caught:
         rich.save(tmp_path / "out", "xlsx")
     assert caught.value.extra == "report"
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_large_tables_go_into_one_sheet_row_by_row(tmp_path):
-    release = any_release(rp.select(rp.Workload(rp.Domain({"a": 200, "b": 85}), [("a", "b")]), budget=rp.zcdp(1)))
-    release.save(tmp_path / "out", "xlsx", profile="acs")
-    (path,) = Path(tmp_path / "out" / "tables").iterdir()
-    rows = rows_of_file(path)
-    assert [row[2] for row in rows[1:]] == release["a", "b"].estimate.ravel().tolist()

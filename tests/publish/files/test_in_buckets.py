@@ -82,25 +82,6 @@ def test_other_processes_read_the_answers_in_the_bucket_and_write_their_parts_th
     assert set(rp.load_tables(str(bucket))) == set(rp.load_tables(tmp_path / "unbiased"))
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("no route")])
-def test_an_interrupted_release_in_parts_is_none_and_goes_on_from_its_parts(measurement, bucket, tmp_path, error):
-    def interrupt(done, total):
-        if done == total:
-            raise error
-
-    release = rp.reconstruct(measurement)
-    with pytest.raises(type(error) if isinstance(error, OSError) else error) as caught:
-        release.save(str(bucket), "parts", progress=interrupt)
-    assert any("goes on from there" in note for note in caught.value.__notes__)
-    with pytest.raises(rp.errors.FileFormatError, match=r"has no manifest\.json"):
-        rp.load_tables(str(bucket))
-    with pytest.raises(FileExistsError, match="is not empty"):  # another release does not
-        rp.reconstruct(rp.measure(measurement.plan, RECORDS)).save(str(bucket), "parts")
-    release.save(str(bucket), "parts")
-    release.save(tmp_path / "tables", "parts")
-    assert objects_in(bucket) == contents(tmp_path / "tables")
-
-
 @pytest.mark.parametrize("name", ["parts/part-000000.parquet", "release.plan", "metadata.json", "parts.csv"])
 def test_an_object_that_was_altered_is_refused_by_its_address(measurement, bucket, name):
     rp.reconstruct(measurement).save(str(bucket), "parts")

@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 import zipfile
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -221,15 +220,6 @@ def test_a_file_that_is_another_table_is_refused_though_its_hash_is_right(home, 
     forge_index(folder, "b", sha256=digest)
     with pytest.raises(rp.errors.FileFormatError, match=rf"tables/b\.{file_format} is not the table that the index"):
         rp.load_tables(folder)["b"]
-
-
-@pytest.mark.parametrize("file_format", FORMATS)
-def test_a_total_of_two_rows_is_refused(file_format):
-    words = files.formats.TableWords("", [], [], {}, ABOUT)
-    content = files.formats.FORMATS[file_format].write(pa.table({"x": [1.0, 2.0]}), words)
-    for rows, is_refused in ((2, False), (1, True)):
-        with pytest.raises(rp.errors.FileFormatError) if is_refused else nullcontext():
-            files.reading.read_columns(bytes(content), Path(f"x.{file_format}"), {"x": "double"}, rows)
 
 
 def test_another_plan_is_refused_though_its_hash_is_right(rich, folder):

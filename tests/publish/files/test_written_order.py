@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dense
 import residualplanner as rp
 from made_releases import any_release
-from random_plans import as_mapping, plan_by_hand, plans, plans_by_set
+from random_plans import as_mapping, plan_by_hand, plans
 from small_pieces import small_batches
 from strategies import NAMES
 
@@ -28,34 +27,6 @@ def rearranged(query, order):
     """A mapping from names to kinds with its names in another order."""
     pairs = list(query.items())
     return dict(pairs[i] for i in order)
-
-
-def require_transposed(release, query, order):
-    """Everything about the table of the rearranged query is that of the query, transposed."""
-    whole, turned = release[query], release[rearranged(query, order)]
-    rows = dense.transposition(whole.estimate.shape, order)
-    np.testing.assert_array_equal(turned.estimate, np.transpose(whole.estimate, order))
-    assert not turned.estimate.flags.writeable
-    np.testing.assert_array_equal(turned.variance, np.transpose(whole.variance, order))
-    np.testing.assert_array_equal(turned.moe(0.9), np.transpose(whole.moe(0.9), order))
-    np.testing.assert_array_equal(turned.interval(0.9), np.transpose(whole.interval(0.9), (0, *(1 + i for i in order))))
-    np.testing.assert_array_equal(turned.covariance(), rows @ whole.covariance() @ rows.T)
-    assert turned.names == tuple(whole.names[i] for i in order)
-    assert turned.labels == tuple(whole.labels[i] for i in order)
-    assert turned.kinds == tuple(whole.kinds[i] for i in order)
-    assert list(turned.query) == list(turned.names)
-    weights = np.arange(1.0, 1 + whole.estimate.size).reshape(whole.estimate.shape) ** 2
-    one, other = whole.combine(weights), turned.combine(np.transpose(weights, order))
-    assert other.variance == pytest.approx(one.variance, rel=1e-12)
-    assert other.estimate == pytest.approx(one.estimate, rel=1e-9, abs=1e-9)
-    assert release.plan.expected_max_abs_error(turned.query) == release.plan.expected_max_abs_error(whole.query)
-
-
-@given(plan=plans() | plans_by_set(), data=st.data())
-@settings(max_examples=100)
-def test_a_table_in_another_order_is_transposed_and_nothing_else(plan, data):
-    query = as_mapping(data.draw(st.sampled_from(list(plan.workload))))
-    require_transposed(any_release(plan), query, data.draw(st.permutations(range(len(query)))))
 
 
 @given(given=plans(), data=st.data(), chunk=st.sampled_from([1, 20, 2**18]))

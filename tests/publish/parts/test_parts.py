@@ -112,12 +112,6 @@ def test_parts_of_another_measurement_or_of_other_parts_are_not_gone_on_with(tmp
     assert len(times_of(hidden_of(tmp_path / "some"))) == 1  # those of the run that was interrupted are still there
 
 
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2", "spark"])
-def test_workers_are_a_number_of_processes_or_an_engine_s(tmp_path, workers):
-    with pytest.raises(rp.errors.WorkloadError, match=r"workers must be a number of processes, .* or an engine's"):
-        release_of(PLAIN).save(tmp_path / "out", "parts", workers=workers)
-
-
 def test_very_many_tables_are_in_parts_where_no_format_is_given(tmp_path):
     many = rp.marginals(rp.Domain({f"q{number}": 2 for number in range(101)}), up_to=2)
     release = any_release(rp.select(many, budget=rp.pcost(1)))

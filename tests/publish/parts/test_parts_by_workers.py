@@ -59,17 +59,6 @@ def test_workers_that_do_not_see_the_measurement_say_so(mapped, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_workers_that_are_not_ready_write_nothing(mapped, tmp_path):
-    class Unready(Noted):
-        def require_ready(self):
-            raise rp.errors.ResourceError("they have another version")
-
-    workers = Unready()
-    with pytest.raises(rp.errors.ResourceError, match="they have another version"):
-        mapped.save(tmp_path / "out", "parts", workers=workers)
-    assert workers.asked == []
-
-
 # Where the file of the answers is altered meanwhile, there is no release.
 
 PLAN = rp.select(rp.marginals(rp.Domain(dict.fromkeys("abc", 40)), up_to=2), budget=rp.pcost(1))
@@ -102,17 +91,6 @@ def alter(path):
 
 def replace_by_another(path):
     rp.measure(PLAN, np.zeros((10, 3), dtype=int)).save(path)
-
-
-def test_one_process_refuses_in_the_end_and_leaves_no_part(release, path, tmp_path):
-    def progress(done, total):
-        if done == total:
-            alter(path)
-
-    for _ in range(2):  # while parts are written, and before
-        with pytest.raises(rp.errors.FileFormatError, match=r"some\.measurement was altered while it was in use"):
-            release.save(tmp_path / "out", "parts", progress=progress)
-        assert os.listdir(tmp_path) == ["some.measurement"]
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import os
 import shutil
 from contextlib import ExitStack
 
-import dask
 import pytest
 
-import residualplanner as rp
 from full_disks import files_of_at_most
 from small_pieces import contents, hidden_of, interrupted, times_of
 
@@ -67,16 +65,6 @@ def test_a_run_that_is_killed_while_the_release_gets_its_name_or_after_leaves_al
         assert contents(target) == contents(tmp_path / "whole")
         shutil.rmtree(target)
     require_finished(release, tmp_path, times)
-
-
-@pytest.mark.parametrize("is_alone_first", [True, False])
-def test_a_run_goes_on_with_another_number_of_workers(release, tmp_path, is_alone_first):
-    workers = {"workers": rp.scale.DaskWorkers()}
-    with dask.config.set(scheduler="threads", num_workers=2):
-        first, second = ({}, workers) if is_alone_first else (workers, {})
-        times = interrupted(release, tmp_path / "out", **first)
-        require_finished(release, tmp_path, times, **second)
-    assert len(times) >= 3
 
 
 def test_a_disk_that_gets_full_leaves_the_finished_parts_and_no_release(release, tmp_path):

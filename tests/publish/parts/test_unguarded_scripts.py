@@ -101,14 +101,3 @@ def test_workers_that_die_or_are_not_started_are_told_with_the_reasons(monkeypat
     monkeypatch.setattr(engines.processes, "ProcessPoolExecutor", pool)
     with pytest.raises(rp.errors.ResourceError, match=words):
         list(engines.ProcessWorkers(2).map(bytes, [1, 2]))
-
-
-def test_processes_give_results_in_order_and_end_when_they_are_not_wanted_any_more():
-    workers = engines.ProcessWorkers(1)
-    workers.require_ready()
-    workers.require_single_attempts()
-    results = workers.map(bytes, range(50))
-    assert [next(results), next(results), next(results)] == [b"", b"\0", b"\0\0"]
-    results.close()
-    assert multiprocessing.active_children() == []
-    assert list(results) == []

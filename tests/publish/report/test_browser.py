@@ -1,6 +1,5 @@
 """The page in a real browser: sorting, searching, turning pages, keyboard, print, no network, no errors."""
 
-import itertools
 import shutil
 from contextlib import contextmanager
 
@@ -137,79 +136,6 @@ def test_pages_turn_and_end(page):
     assert names(page)[0] == "(total)"
 
 
-def test_a_key_figure_stands_on_one_line(page):
-    lines = """all => all.map(x => {
-        x.textContent = "± 1,135,659.0";
-        const range = document.createRange();
-        range.selectNodeContents(x);
-        return range.getClientRects().length;
-    })"""
-    for width, media in itertools.product([1100, 720], ["print", "screen"]):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(media=media)
-        assert set(page.eval_on_selector_all(".facts strong", lines)) == {1}, (width, media)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (width, media)
-
-
-@pytest.mark.parametrize("media", ["print", "screen"])
-def test_a_statement_of_privacy_stands_on_one_line(page, media):
-    page.emulate_media(media=media)
-    page.evaluate(
-        """() => {
-        const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-        window.statements = [];
-        while (walker.nextNode())
-            for (const match of walker.currentNode.data.matchAll(/[a-z0-9.]+-zCDP|rho = [0-9.]+|delta = [0-9.e-]+/g)) {
-                const range = document.createRange();
-                range.setStart(walker.currentNode, match.index);
-                range.setEnd(walker.currentNode, match.index + match[0].length);
-                window.statements.push(range);
-            }
-        }"""
-    )
-    lines = "range => new Set([...range.getClientRects()].map(box => box.top)).size"
-    broken = f"() => {{ const lines = {lines}; return window.statements.map(r => [r.toString(), lines(r)]); }}"
-    for width in range(360, 1100, 111):
-        page.set_viewport_size({"width": width, "height": 900})
-        statements = page.evaluate(broken)
-        assert {"1-zCDP", "rho = 1", "rho-zCDP"} <= {statement for statement, _ in statements}
-        assert [text for text, lines in statements if lines > 1] == [], width
-
-
-def test_in_print_headings_stay_with_their_figures_and_are_repeated_on_each_page(page):
-    """Chromium leaves buttons, and flexible boxes, out of the headings that it repeats."""
-    page.emulate_media(media="print")
-    before = """() => [...document.querySelectorAll("section > figure")].flatMap(figure => {
-        const earlier = figure.previousElementSibling;
-        return earlier.matches("figure") ? [] : [earlier, figure.parentElement.querySelector("h2")];
-    }).map(each => getComputedStyle(each).breakAfter)"""
-    found = page.evaluate(before)
-    assert len(found) >= 4
-    assert set(found) == {"avoid"}
-    inside = "all => all.map(x => getComputedStyle(x).breakInside)"
-    assert set(page.eval_on_selector_all("figure, #errors thead", inside)) == {"avoid"}
-    shown = "all => all.map(x => getComputedStyle(x).display)"
-    assert page.eval_on_selector_all("#errors thead", shown) == ["table-header-group"]
-    assert set(page.eval_on_selector_all("#errors thead th *", shown)) <= {"contents", "inline"}
-
-
-def test_print_shows_all_that_was_found_without_controls(page):
-    from playwright.sync_api import expect
-
-    page.locator("#search").fill("a3")
-    page.locator("#order").select_option("2")
-    page.emulate_media(media="print")
-    expect(page.locator("#errors tbody tr")).to_have_count(29)  # the browser tells the page a moment later
-    assert page.get_by_text("A heading sorts").is_hidden()
-    for hidden in ("#search", "#next", "nav", "summary"):
-        assert not page.locator(hidden).first.is_visible()
-    for shown in ("#errors", "#fairness svg", "#privacy"):
-        assert page.locator(shown).is_visible()
-    page.emulate_media(media="screen")
-    expect(page.locator("#errors tbody tr")).to_have_count(25)
-    assert len(page.pdf()) > 10_000
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
     script = """["backgroundColor", "color"].map(name => getComputedStyle(document.body)[name]).concat(
@@ -271,22 +197,6 @@ def test_every_table_is_reached_by_its_name_or_from_a_list(tables, published):
     assert "./release/tables/age.sex.csv" in tables.eval_on_selector_all(
         "#errors tbody th a", "all => all.map(x => x.getAttribute('href'))"
     )
-
-
-def test_in_print_the_tables_follow_each_other_with_their_names_as_repeated_headings(tables):
-    from playwright.sync_api import expect
-
-    tables.emulate_media(media="print")
-    heads = tables.locator("#printed thead .name")
-    chosen = tables.locator("#cells-table option").all_text_contents()
-    expect(heads).to_have_count(len(chosen))
-    assert heads.all_text_contents() == chosen
-    style = "all => all.map(x => getComputedStyle(x).display)"
-    assert set(tables.eval_on_selector_all("#printed thead", style)) == {"table-header-group"}
-    assert tables.locator("#cells").is_hidden()
-    tables.emulate_media(media="screen")
-    expect(heads).to_have_count(0)
-    assert tables.locator("#cells").is_visible()
 
 
 def test_every_printed_page_has_the_title_and_its_number(tables, tmp_path):

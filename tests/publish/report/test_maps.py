@@ -75,12 +75,6 @@ def test_a_table_with_other_attributes_is_summed_over_them():
     assert found == pytest.approx(release[query].estimate.sum(axis=(0, 1))[3:])
 
 
-def test_a_level_that_several_tables_have_is_drawn_once():
-    release = released(TOWNS, ["town"])
-    found = drawn(release, shapes(CODES))
-    assert list(found) == ["map-1-estimate", "map-1-cv"]
-
-
 def test_tables_of_some_records_only_are_not_taken_for_all():
     some = {"town": PLACES, "sex": rp.Selection("F")}
     release = released(some, {"town": PLACES, "sex": rp.Identity()})
@@ -89,13 +83,6 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
     with pytest.raises(rp.errors.WorkloadError, match="maps: no table of 'town' has areas with a shape"):
         drawn(released(some), shapes(CODES))
     assert rp.publish.choropleth(release[some], shapes(CODES)).title == "estimate by town"
-
-
-def test_plain_labels_are_codes_too():
-    release = released(["town"])
-    data = drawn(release, shapes(CODES))["map-1-estimate"]
-    assert data["level"].unique().tolist() == ["town"]
-    assert data["name"].tolist() == [f"Town {code}" for code in CODES]
 
 
 @pytest.mark.parametrize(
@@ -125,26 +112,3 @@ def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quali
     assert ">15% to 30%<" not in legend
     assert rp.publish.choropleth(table, boundaries).title == "estimate by town"
     assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"
-
-
-@pytest.mark.parametrize(
-    ("codes", "options", "message"),
-    [
-        (["99"], {}, r"no area has a shape: the codes of the table are '00', .*'99'; choose"),
-        (CODES, {"level": "side"}, r"no area of the level 'side' has a shape"),
-        (CODES, {"level": "county"}, r"level must be .*'side'.*, got 'county'"),
-        (CODES, {"show": "moe"}, "show must be 'estimate' or 'cv', got 'moe'"),
-    ],
-)
-def test_maps_of_nothing_are_refused(codes, options, message):
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        rp.publish.choropleth(released(TOWNS)[TOWNS], shapes(codes), **options)
-
-
-def test_maps_of_two_attributes_or_without_boundaries_are_refused():
-    both = {"town": PLACES, "sex": rp.Identity()}
-    message = r"a map is of a table of one attribute, got \['town', 'sex'\]; sum over"
-    with pytest.raises(rp.errors.WorkloadError, match=message):
-        rp.publish.choropleth(released(both)[both], shapes(CODES))
-    with pytest.raises(TypeError, match=r"write Boundaries.from_geojson"):
-        rp.publish.choropleth(released(TOWNS)[TOWNS], {})

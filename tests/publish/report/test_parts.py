@@ -12,7 +12,7 @@ import residualplanner as rp
 from html_pages import read_page
 from made_releases import any_release
 from random_plans import plan_by_set, sample_workload
-from residualplanner.publish import pictures, report
+from residualplanner.publish import report
 from small_pieces import small_parts
 
 
@@ -127,27 +127,6 @@ def test_a_page_that_leaves_out_rows_says_so(plan, tmp_path):
     assert section.all("a")[0].attributes["href"] == "./beside/errors.csv"
 
 
-@pytest.mark.usefixtures("without_pictures")
-def test_budgets_in_other_terms_are_safe_bounds(tmp_path):
-    stated = rp.select(rp.marginals(rp.Domain({"a": 3}), order=1), budget=rp.approx_dp("1", "1e-9"))
-    page, _ = written(stated, tmp_path)
-    (rows,) = (table.all("tr")[1:] for table in page.all("table") if "epsilon" in table.one("thead").text)
-    told = {row.one("th").text: row.one("td").text for row in rows}
-    assert list(told) == ["1e-5", "1e-6", "1e-8", "1e-9", "1e-10"]
-    for delta, epsilon in told.items():
-        assert stated.budget.epsilon(delta) <= float(epsilon)
-    section = page.one("section", id="privacy").text
-    assert "e^1, plus 1e-9" in section
-    assert "(1, 1e-9)-DP" in section
-
-
-def test_of_each_order_the_largest_table_is_shown_that_can_be_read():
-    domain = rp.Domain({"a": 3, "b": 5, "c": 3_000_000})
-    subject = report.subject.subject_of(rp.select(rp.marginals(domain, up_to=2), budget=rp.zcdp(1)), level=0.95)
-    shown = subject.errors["query"].iloc[report.estimates.rows_of_tables(subject)]
-    assert shown.tolist() == ["b", "a × b"]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_parts")
 def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path):
@@ -164,46 +143,6 @@ def test_a_folder_of_some_parts_is_reported_with_the_tables_that_it_has(tmp_path
     assert tables == [f"table-{order}" for order in orders]
 
 
-def test_every_order_has_its_marks_and_points_on_one_spot_are_drawn_once():
-    rng = np.random.default_rng(0)
-    orders = np.repeat(np.arange(10), 3000)
-    frame = pd.DataFrame(
-        {"order": orders, "cells": 10.0 ** rng.uniform(0, 3, orders.size), "std_err": rng.uniform(1, 1.01, orders.size)}
-    )
-    svg = pictures.drawing.svg_of(lambda: pictures.plots.fairness_figure({"any": frame}, {"any": "a title"}))
-    assert len(re.findall("<use ", svg)) < orders.size / 2
-    for text in ("0 attributes", "1 attribute", "6 attributes", "7 or more attributes", "a title", "1,000"):
-        assert f">{text}<" in svg
-
-
-def test_a_picture_in_a_page_has_its_colors_and_ids_and_texts_stay_as_they_are():
-    words = 'id="x" style="fill: #0072b2" url(#y)'
-    svg = pictures.drawing.svg_of(lambda: pictures.plots.draw_budget([words], [0.5]))
-    element = pictures.drawing.inline_svg(svg, "name", title="<b>", description="a & b")
-    assert element.startswith("<svg ")
-    assert "<title" in element
-    assert "&lt;b&gt;" in element
-    assert "a &amp; b" in element
-    assert words in element
-    outside = element.replace(words, "")
-    assert "#0072b2" not in outside
-    assert "var(--blue)" in outside
-    assert all(name.startswith("name-") for name in re.findall(r'\bid="([^"]*)"', outside))
-    assert all(name.startswith("name-") for name in re.findall(r"url\(#([^)]*)\)", outside))
-    assert "purl.org" not in element
-
-
-@pytest.mark.usefixtures("without_pictures")
-def test_where_records_are_replaced_the_public_total_is_not_compared(tmp_path):
-    plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2, "c": 5}), up_to=2), budget=rp.zcdp(1), neighbors="replace")
-    page, data = written(plan, tmp_path)
-    assert weightings(data) == ["plan", "equal", "sqrt"]
-    assert data["query"].tolist() == plan.errors()["query"].tolist()[1:]
-    assert all(spread(data[f"std_err_{name}"]) < 2 for name in weightings(data))
-    columns = json.loads(page.one("script", id="data").text)["columns"]
-    assert {column["key"]: column["decimals"] for column in columns}["std_err"] == 2
-
-
 @pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 2**40, "b": 2**40, "c": 3}])
 def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
     plan = rp.select(rp.marginals(rp.Domain(sizes), up_to=2), budget=rp.privacy.gdp("0.1"))
@@ -215,34 +154,9 @@ def test_very_small_and_very_large_tables_have_reports(sizes, tmp_path):
 BY_SET = plan_by_set(sample_workload(), 1)
 
 
-@pytest.fixture(scope="module")
-def by_set(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("by_set") / "release"
-    any_release(BY_SET).save(folder)
-    return folder
-
-
-def test_the_manifest_says_how_many_bases_an_attribute_has(by_set):
-    manifest = json.loads((by_set / "manifest.json").read_text())
-    by_set = BY_SET.strategy
-    count = {i: len({id(by_set.basis(members, i)) for members in BY_SET.closure if i in members}) for i in (0, 1)}
-    assert count[0] > 1
-    assert manifest["plan"]["bases"] == {
-        "a": {"family": "optimal_by_set", "answers": 3, "bases": count[0]},
-        "b": {"family": "optimal_by_set", "answers": 2, "bases": count[1]},
-        "c": {"family": "subtraction", "answers": 2, "pcost": "2/3"},
-        "one": {"family": "subtraction", "answers": 0, "pcost": "0"},
-    }
-
-
 PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 100_000, bins=[20_000], outside="clip"), about=rp.About(unit="EUR"))
 TOTAL = {"sex": rp.Identity(), "pay": rp.Sum()}
 SUMS = rp.select(rp.Workload(rp.Domain({"sex": ["F", "M"], "pay": PAY}), [("sex", "pay"), TOTAL]), budget=rp.pcost(1))
-
-
-def test_errors_of_sums_are_compared_in_units_of_the_largest_amount():
-    expected = [np.sqrt(SUMS.variance(("sex", "pay")).mean()), np.sqrt(SUMS.variance(TOTAL).mean()) / 100_000]
-    np.testing.assert_allclose(report.fairness_data(SUMS)["std_err"], expected, rtol=1e-12)
 
 
 def test_a_page_shows_bins_and_no_error_of_a_sum_beside_errors_of_counts(tmp_path):

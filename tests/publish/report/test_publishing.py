@@ -74,35 +74,6 @@ def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_forma
 
 
 @pytest.mark.slow
-def test_a_page_holds_the_smallest_tables_up_to_the_cells_that_one_sets(release, tmp_path):
-    rp.publish.write_report(release, tmp_path / "report.html", cells=100)
-    page = read_page(tmp_path / "report.html")
-    found, cells = tables_in(page), dict(zip(release, (release[query].estimate.size for query in release), strict=True))
-    assert sum(cells.values()) > 100
-    sizes = [int(np.prod([len(found["labels"][axis]) for axis in table["axes"]])) for table in found["tables"]]
-    assert sorted(sizes) == sorted(cells.values())[: len(sizes)]
-    assert sum(sizes) <= 100 < sum(sorted(cells.values())[: len(sizes) + 1])
-    assert f"The {len(sizes)} smallest of {len(cells)} tables" in page.one("section", id="tables").text
-    rp.publish.write_report(release, tmp_path / "none.html", cells=0)
-    assert not read_page(tmp_path / "none.html").all("section", id="tables")
-
-
-@pytest.mark.slow
-def test_estimates_that_are_left_out_are_dashes(release, tmp_path):
-    quality = rp.publish.Quality(reliable=0.5, usable=0.9, suppress=True)
-    release.save(tmp_path / "out", "csv", quality=quality)
-    rp.publish.write_report(tmp_path / "out", tmp_path / "report.html")
-    page = read_page(tmp_path / "report.html")
-    (table,) = [table for table in tables_in(page)["tables"] if table["name"] == "age × region"]
-    frame = rp.load_tables(tmp_path / "out").numbers.frame(("age", "region"))
-    assert [value is None for value in table["values"]["estimate"]] == frame["estimate"].isna().tolist()
-    assert frame["estimate"].isna().any()
-    words = table["values"]["quality"]
-    assert ([words] * len(frame) if isinstance(words, str) else words) == frame["quality"].tolist()
-    assert "nan" not in page.one("main").text.lower()
-
-
-@pytest.mark.slow
 def test_a_known_number_of_records_is_never_called_an_estimate(tmp_path):
     plan = rp.select(rp.marginals(rp.Domain({"a": 3, "b": 2}), up_to=2), budget=rp.zcdp(1))
     known = rp.nonnegative(any_release(plan), known={(): 20_003})
@@ -132,12 +103,6 @@ def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_pat
     table = page.one("table", id="cells")
     assert [head.text for head in table.all("th", scope="col")][:2] == ["Age at <admission>, years", "sex"]
     assert [head.text for head in table.one("tbody").all("tr")[1].all("th", scope="row")] == ["0", "1"]
-
-
-@pytest.mark.parametrize("cells", [-1, True, 1.5, "9"])
-def test_a_number_of_cells_that_is_none_is_refused(plan, tmp_path, cells):
-    with pytest.raises(rp.errors.WorkloadError, match="cells must be how many cells a page holds"):
-        rp.publish.write_report(plan, tmp_path / "report.html", cells=cells)
 
 
 @pytest.fixture

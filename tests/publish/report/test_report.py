@@ -14,7 +14,6 @@ import residualplanner as rp
 from full_disks import files_of_at_most
 from html_pages import read_page
 from made_releases import any_release
-from residualplanner.publish import report
 
 NASTY = [
     "</script><script>alert(1)</script>",
@@ -157,43 +156,6 @@ def test_estimates_are_those_of_the_release_with_intervals(release, release_fold
     assert (shown["joint_moe"] / shown["moe"]).tolist() == pytest.approx([ratio] * 20, rel=1e-5)
 
 
-def test_a_release_whose_noise_anyone_knows_promises_nothing(release, release_folder):
-    page = read_page(release_folder / "report.html")
-    told = page.one("section", id="privacy").text
-    assert f"No privacy is promised: {release.measurement.noise.sentence}" in told
-
-
-def test_an_exact_release_carries_its_sentence_and_no_mu(marginals_plan):
-    release = rp.reconstruct(rp.measure(marginals_plan, np.zeros((5, 4), dtype=np.int64)))
-    promise = report.privacy.promise_of(report.subject.subject_of(release, level=0.95))
-    assert promise.is_private
-    assert promise.sentence == re.sub(r"rho = \S+ [(]<= (\S+)[)]", r"rho at most \1", release.noise.guarantee)
-    assert promise.notions == (
-        ("Budget as stated", "0.5-zCDP", ""),
-        ("rho-zCDP", "rho = 0.5", "proved for the noise that is drawn"),
-    )
-
-
-def test_a_plan_file_says_what_its_plan_says(plan, tmp_path):
-    plan.save(tmp_path / "a.plan")
-    subjects = [report.subject.subject_of(source, level=0.9) for source in (plan, tmp_path / "a.plan")]
-    assert report.tables.rows_json(report.tables.error_rows(subjects[0])) == report.tables.rows_json(
-        report.tables.error_rows(subjects[1])
-    )
-    assert report.privacy.promise_of(subjects[0]) == report.privacy.promise_of(subjects[1])
-    assert subjects[1].name == "a.plan"
-
-
-def test_tables_of_a_folder_are_those_of_the_release(release, tmp_path):
-    release.save(tmp_path / "tables", "csv", profile="acs", level=0.8)
-    subjects = [report.subject.subject_of(source, level=0.9) for source in (release, tmp_path / "tables")]
-    for row in range(len(release)):
-        mine, theirs = (subject.read_table(row) for subject in subjects)
-        assert (mine.names, mine.labels, mine.cells) == (theirs.names, theirs.labels, theirs.cells)
-        for name in ("estimates", "margins", "joint_margins"):
-            assert getattr(theirs, name) == pytest.approx(getattr(mine, name))
-
-
 @pytest.mark.parametrize("file", ["errors.csv", "tables/income.csv"])
 def test_a_folder_that_was_altered_is_refused(release, file, tmp_path):
     release.save(tmp_path / "tables", "csv")
@@ -247,16 +209,6 @@ def test_levels_that_are_none_are_refused(release, level, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sources_of_other_kinds_are_refused(plan, tmp_path):
-    with pytest.raises(rp.errors.WorkloadError, match="a Plan, a Release, a Ledger or the path of one, got int"):
-        rp.publish.write_report(3, tmp_path / "report.html")
-    with pytest.raises(rp.errors.FileFormatError, match=r"holds no manifest\.json; name a plan file"):
-        rp.publish.write_report(tmp_path, tmp_path / "report.html")
-    (tmp_path / "other").write_text("x")
-    with pytest.raises(rp.errors.FileFormatError, match="this is not a residualplanner file"):
-        rp.publish.write_report(tmp_path / "other", tmp_path / "report.html")
-
-
 def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
     for package in ("matplotlib", "jinja2"):
         with monkeypatch.context() as patch:
@@ -267,3 +219,9 @@ def test_missing_packages_are_named(plan, tmp_path, monkeypatch):
                 rp.publish.write_report(plan, tmp_path / "report.html")
             assert caught.value.extra == "report"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_whose_noise_anyone_knows_promises_nothing(release, release_folder):
+    page = read_page(release_folder / "report.html")
+    told = page.one("section", id="privacy").text
+    assert f"No privacy is promised: {release.measurement.noise.sentence}" in told

@@ -3,8 +3,6 @@
 The device is the second one of array-api-strict, which raises where arrays of two devices meet.
 """
 
-import gc
-import itertools
 import math
 import sys
 import weakref
@@ -21,10 +19,9 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
-from benchmarks.gpu_faults import FAULTS, Fault, finding, is_found
 from benchmarks.strict_device import DEVICES, KEEPING, SENDING, to_host
 from host_cupy import CUDARuntimeError, take_place
-from inner_parts import HOST, Device, cuda_device, device_of
+from inner_parts import devices
 from random_plans import parts_of, planned, plans, plans_by_set
 from residualplanner import load_measurement, load_tables, reconstruct
 
@@ -62,29 +59,6 @@ def test_tables_of_any_plan_and_any_answers_are_those_of_numpy(plan, answers, de
     assert worst_difference(gpu_cases.estimates_of(host), gpu_cases.estimates_of(found)) <= TOLERANCE
 
 
-def test_the_cases_have_integers_of_both_widths_floats_and_several_bases_by_set():
-    residuals = [measurement.residuals for measurement in CASES.values()]
-    assert {each.divisors is None for each in residuals} == {False, True}
-    wide = [each for each in residuals if each.wide]
-    assert any(len(each.wide) < len(each.groups.members) for each in wide)
-    assert any(measurement.plan.strategy.varying.any() for measurement in CASES.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_on_the_way_is_found(fault):
-    runs = itertools.product(CASES, DEVICES.values())
-    assert any(is_found(FAULTS[fault], finding(FAULTS[fault], *run)) for run in runs)
-
-
-def test_the_sound_path_is_not_taken_for_a_fault():
-    sound = Fault()
-    for case in CASES:
-        found = finding(sound, case, SENDING)
-        assert not found.error
-        assert not is_found(sound, found)
-
-
 # Where arrays are.
 
 
@@ -98,14 +72,6 @@ def test_batches_for_the_device_stay_there_and_all_others_are_numpys(case):
         assert type(estimate) is np.ndarray
         assert not estimate.flags.writeable
     assert not release[next(iter(release))].estimate.flags.writeable
-
-
-def test_without_a_device_batches_for_the_device_are_numpys():
-    release = reconstruct(CASES["marginals, discrete"])
-    assert release.device is HOST
-    for one, two in zip(release.batches(), release.device_batches(), strict=True):
-        assert type(two.estimates) is np.ndarray
-        assert one.estimates.tobytes() == two.estimates.tobytes()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -152,23 +118,6 @@ def test_memory_on_the_device_does_not_grow_with_the_number_of_tables(live_bytes
     many, tables_of_many = bytes_of_marginals(20, LITTLE, live_bytes)
     assert tables_of_many > 15 * tables_of_few
     assert 2**11 * 8 < many < 2 * few < tables_of_many / 5
-
-
-@pytest.mark.slow
-def test_answers_are_kept_on_the_device_only_as_far_as_its_memory_goes(live_bytes):
-    plan = CASES["marginals, discrete"].plan
-    for memory in (0, 4000, 2**30):
-        measurement = noisy_answers(plan, "discrete")
-        device = Device("strict", strict, DEVICE, to_host, memory=memory)
-        before = live_bytes.now
-        release = reconstruct(measurement, device=device)
-        for _ in release.tables():
-            pass
-        gc.collect()
-        kept = live_bytes.now - before
-        assert kept <= memory
-        assert (kept > 0) == (memory > 0)
-        assert memory < 2**30 or kept > 10_000
 
 
 # Being asked for a device.
@@ -224,8 +173,8 @@ def test_with_cupy_and_no_device_another_error_says_so_and_nothing_is_computed(m
 
 def test_a_cuda_device_keeps_answers_in_half_of_its_free_memory_or_what_it_is_told(monkeypatch):
     cupy_with(monkeypatch, lambda: SimpleNamespace(mem_info=(10_000, 20_000)))
-    assert (device_of("cuda").memory, cuda_device(77).memory) == (5_000, 77)
-    assert device_of("cuda").batch_factor > 1
+    assert (devices.device_of("cuda").memory, devices.cuda_device(77).memory) == (5_000, 77)
+    assert devices.device_of("cuda").batch_factor > 1
 
 
 def test_measurements_that_are_left_on_disk_go_to_a_device(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks import gpu_cases
 from benchmarks.gpu_cases import TOLERANCE, WIDE, noisy_answers, worst_difference
-from inner_parts import cuda_device
+from inner_parts import devices
 from random_plans import planned, plans, plans_by_set
 from residualplanner import reconstruct
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("case", gpu_cases.cases())
 def test_releases_on_a_cuda_device_are_those_of_numpy(cupy_of_module, case, memory):
     before = len(cupy_of_module.launches)
-    release = reconstruct(gpu_cases.cases()[case], device=cuda_device(memory))
+    release = reconstruct(gpu_cases.cases()[case], device=devices.cuda_device(memory))
     assert worst_difference(gpu_cases.expected_of(case), gpu_cases.estimates_of(release)) <= TOLERANCE
     assert len(cupy_of_module.launches) > before
 

@@ -7,22 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inner_parts import (
-    MOST_AXES,
-    MOST_NUMBERS,
-    SM_80,
-    SM_90,
-    ProductMap,
-    fits,
-    inverse,
-    keeping,
-    kernel_source,
-    launch_of,
-    layout_of,
-    matrix_map,
-    rebuilding,
-    require_answers,
-)
+from inner_parts import SM_80, SM_90, ProductMap, fits, keeping, launches, layout_of, matrix_map, rebuilding
 
 
 def of_ones(rows, columns):
@@ -54,7 +39,7 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
             layout_of(maps, limits)
         return
     layout = layout_of(maps, limits)
-    launch = launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
+    launch = launches.launch_of(layout, [(0, 1)] * 2 ** sum(n > 1 for n in maps.columns), tables)
     assert 32 <= launch.threads <= limits.threads
     assert launch.threads % 32 == 0
     has_matrix = any(axis.direct is None for axis in maps.axes[layout.cut :])
@@ -68,9 +53,9 @@ def test_every_launch_is_within_the_limits_of_its_device(maps, limits, tables):
 def test_more_blocks_than_a_launch_can_have_are_refused():
     layout = layout_of(ProductMap([rebuilding(10)] * 3))
     sources = [(0, 1)] * 8
-    assert launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
+    assert launches.launch_of(layout, sources, 2**31 - 1).blocks == 2**31 - 1
     with pytest.raises(ValueError, match="2,147,483,647 blocks of threads, got 2,147,483,648; take fewer tables"):
-        launch_of(layout, sources, 2**31)
+        launches.launch_of(layout, sources, 2**31)
 
 
 @pytest.mark.parametrize(
@@ -100,40 +85,10 @@ def test_what_fits_and_what_is_cut_is_known_by_arithmetic(maps, fit_80, fit_90):
             assert layout_of(ProductMap(maps), limits).cut == cut
 
 
-def test_the_limits_are_those_of_the_tables_of_nvidia():
-    assert (SM_80.threads, SM_80.shared_bytes) == (1024, 166_912)
-    assert (SM_90.threads, SM_90.shared_bytes) == (1024, 232_448)
-
-
 def test_quotients_are_exact_wherever_the_kernel_takes_them():
-    for divisor in [*range(1, 1000), *range(1000, MOST_NUMBERS + 1, 67), MOST_NUMBERS]:
-        multiples = np.arange(0, MOST_NUMBERS + 1, divisor, dtype=np.uint64)
+    for divisor in [*range(1, 1000), *range(1000, launches.MOST_NUMBERS + 1, 67), launches.MOST_NUMBERS]:
+        multiples = np.arange(0, launches.MOST_NUMBERS + 1, divisor, dtype=np.uint64)
         for numbers in (multiples, multiples[1:] - np.uint64(1)):
-            found = (numbers * np.uint64(2) * np.uint64(inverse(divisor))) >> np.uint64(32)
+            found = (numbers * np.uint64(2) * np.uint64(launches.inverse(divisor))) >> np.uint64(32)
             assert (found == numbers // np.uint64(divisor)).all()
-    assert inverse(1) < 2**32
-
-
-@pytest.mark.parametrize("size", range(1, 65))
-def test_threads_that_walk_along_rows_use_different_banks(size):
-    """A half of 16 threads reads one number each, from 16 banks of 8 bytes."""
-    pitch = layout_of(ProductMap([rebuilding(size)])).pitch
-    assert len({row * pitch % 16 for row in range(16)}) == 16
-
-
-def test_answers_of_other_shapes_are_refused():
-    layout = layout_of(ProductMap([rebuilding(3), keeping(1), rebuilding(4)]))
-    require_answers(layout, [(), (2,), (3,), (2, 3)], (7, 4))
-    for blocks in [[(), (2,), (3,)], [(), (3,), (2,), (2, 3)], [(), (2,), (3,), (2, 4)]]:
-        with pytest.raises(ValueError, match=r"tables of \(3, 1, 4\) entries need blocks of shapes \[\(\), \(2,\), "):
-            require_answers(layout, blocks, (7, 4))
-    for rows in [(7,), (7, 3), (7, 4, 1)]:
-        with pytest.raises(ValueError, match="rows must have 4 columns, one for each block"):
-            require_answers(layout, [(), (2,), (3,), (2, 3)], rows)
-
-
-def test_the_kernel_has_room_for_as_many_axes_as_fit():
-    assert f"#define MOST_AXES {MOST_AXES}\n" in kernel_source()
-    many = ProductMap([of_ones(2, 1)] + [of_ones(1, 1)] * MOST_AXES)
-    assert len(many.axes) == MOST_AXES + 1
-    assert layout_of(many).cut == 1
+    assert launches.inverse(1) < 2**32

@@ -8,18 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dense
-from benchmarks.kernel_faults import FAULTS
 from benchmarks.kernel_twin import COMPILER, PLAIN, build, run
-from benchmarks.kernel_twin.cases import (
-    as_floats,
-    is_right,
-    long_cases,
-    of_matrix,
-    short_cases,
-    tables_of,
-)
-from benchmarks.kernel_twin.checks import CHECKS, MEMORY, RACES, TABLES
-from inner_parts import SM_90, cut_layout, keeping, kernel_source, rebuilding
+from benchmarks.kernel_twin.cases import as_floats, is_right, long_cases, of_matrix, short_cases, tables_of
+from benchmarks.kernel_twin.checks import CHECKS
+from inner_parts import SM_90, keeping, kernel_source, launches, rebuilding
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="the twin of the kernel is built by g++, which is not there")
 
@@ -54,7 +46,7 @@ def test_tables_of_any_shape_are_those_of_numpy(twin, axes, tables, threads, bit
 def test_tables_of_every_branch_are_those_of_numpy(twin, cases):
     for case, found in zip(cases(), run(twin, cases()), strict=True):
         assert is_right(case, found)
-        assert cut_layout(case.maps, case.cut).fits(SM_90)  # no case is one that is never launched
+        assert launches.cut_layout(case.maps, case.cut).fits(SM_90)  # no case is one that is never launched
 
 
 def test_tables_are_sums_over_subsets_as_eq_10_says(twin):
@@ -92,28 +84,6 @@ def test_a_table_does_not_depend_on_threads_blocks_and_neighbors(twin):
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_nothing_is_found_in_the_source_as_it_is_shipped(check, tmp_path):
     assert check.objection(tmp_path, kernel_source()) == ""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("what", "check", "seen"),
-    [
-        ("no barrier before axes", RACES, "data race"),
-        ("quotients one too small", TABLES, ""),
-        ("the last block not shortened", MEMORY, ""),
-    ],
-    ids=["barrier", "quotients", "last block"],
-)
-def test_a_planted_fault_is_found_by_each_check(what, check, seen, tmp_path):
-    """All other faults are planted by ``python -m benchmarks.kernel_faults``."""
-    (fault,) = (fault for fault in FAULTS if what in fault.what)
-    objection = check.objection(tmp_path, fault.planted(kernel_source()))
-    assert objection
-    assert seen in objection
-
-
-def test_faults_are_edits_of_one_piece_each():
-    assert len({fault.planted(kernel_source()) for fault in FAULTS} - {kernel_source()}) == len(FAULTS) >= 10
 
 
 @pytest.mark.slow

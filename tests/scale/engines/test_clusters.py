@@ -11,12 +11,12 @@ import pytest
 
 import residualplanner as rp
 from counted_records import GROUPS
-from inner_parts import PROBLEMS, CountingTask, engines, python_version
+from inner_parts import engines, partitions, python_version
 from residualplanner import Domain
 from stored_releases import Interrupted
 
-TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
-ONE_TASK = [CountingTask(0, (np.array([[0]]),))]
+TASKS = [partitions.CountingTask(3, tuple(GROUPS[:2])), partitions.CountingTask(1, tuple(GROUPS[2:]))]
+ONE_TASK = [partitions.CountingTask(0, (np.array([[0]]),))]
 TRUE_OR_NOT = Domain({"a": 2})
 PLAN = rp.select(rp.marginals(TRUE_OR_NOT, up_to=1), budget=rp.zcdp(1))
 
@@ -47,7 +47,7 @@ def test_a_run_that_is_resumed_before_anything_was_drawn_checks_the_records_befo
     assert rp.scale.resume_measuring(tmp_path / "store", fits, ledger=ledger).noise.pcost == ledger.spent
 
 
-@pytest.mark.parametrize(("last", "pieces"), [(1, []), (9, [PROBLEMS])])
+@pytest.mark.parametrize(("last", "pieces"), [(1, []), (9, [partitions.PROBLEMS])])
 def test_a_check_sends_no_count_but_only_what_is_broken(last, pieces, monkeypatch):
     sent = []
 

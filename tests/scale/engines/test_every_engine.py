@@ -14,14 +14,14 @@ from distributed import Client
 import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, TEXT, columns_of, naive_tables
 from forms_of_records import arrow_in_pandas
-from inner_parts import CountingTask, open_cluster
+from inner_parts import engines, partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 TYPES = pa.schema(
     {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float64()}
 )
-TASKS = [CountingTask(3, tuple(GROUPS[:2])), CountingTask(1, tuple(GROUPS[2:]))]
-THREE = [CountingTask(number, (np.array([[0]]),)) for number in range(3)]
+TASKS = [partitions.CountingTask(3, tuple(GROUPS[:2])), partitions.CountingTask(1, tuple(GROUPS[2:]))]
+THREE = [partitions.CountingTask(number, (np.array([[0]]),)) for number in range(3)]
 TRUE_OR_NOT = rp.Domain({"a": 2})
 
 
@@ -87,7 +87,7 @@ def noting(path):
 
 def test_each_task_is_drawn_once_from_the_counts_of_all_records(engine, tmp_path):
     records, note = some_records(400), str(tmp_path / "note")
-    cluster = open_cluster(engine[0](pa.table(columns_of(records), TYPES)), DOMAIN)
+    cluster = engines.open_cluster(engine[0](pa.table(columns_of(records), TYPES)), DOMAIN)
     digest = noting(str(tmp_path / "expected"))
     expected = [digest(task.number, naive_tables(DOMAIN, records, task.groups)) for task in TASKS]
     assert cluster.draw(TASKS, noting(note)) == expected
@@ -100,9 +100,9 @@ def test_where_records_break_a_rule_nothing_is_drawn_and_where_there_are_none_ze
     note, wrong = tmp_path / "note", engine[0](pa.table({"a": [0] * 40 + [9]}))
     for step in (lambda cluster: cluster.check(THREE), lambda cluster: cluster.draw(THREE, noting(str(note)))):
         with pytest.raises(rp.errors.DataError, match="column 'a' has values outside its schema"):
-            step(open_cluster(wrong, TRUE_OR_NOT))
+            step(engines.open_cluster(wrong, TRUE_OR_NOT))
     assert not note.exists()
-    nobody = open_cluster(engine[0](pa.table({"a": pa.array([], pa.int64())})), TRUE_OR_NOT)
+    nobody = engines.open_cluster(engine[0](pa.table({"a": pa.array([], pa.int64())})), TRUE_OR_NOT)
     nobody.check(THREE)
     digest = noting(str(note))
     assert nobody.draw(THREE, digest) == [digest(number, [np.zeros((1, 2), dtype=int)]) for number in range(3)]
@@ -110,7 +110,7 @@ def test_where_records_break_a_rule_nothing_is_drawn_and_where_there_are_none_ze
 
 def test_a_function_is_called_with_each_number_and_its_failure_is_the_engines(engine):
     make, workers = engine
-    call = (workers or open_cluster(make(pa.table({"a": [0]})), TRUE_OR_NOT)).map
+    call = (workers or engines.open_cluster(make(pa.table({"a": [0]})), TRUE_OR_NOT)).map
     assert list(call(lambda number: bytes([2 * number]), [4, 0, 9])) == [bytes([8]), bytes([0]), bytes([18])]
     assert list(call(lambda number: b"", [])) == []
     if workers is not None:

@@ -5,60 +5,28 @@ import pickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import residualplanner as rp
 from counted_records import DOMAIN, GROUPS, RECORDS, columns_of, naive_tables
-from inner_parts import (
-    PIECE_CELLS,
-    PROBLEMS,
-    CountingTask,
-    PartitionRow,
-    Work,
-    add_packed,
-    error_of_problems,
-    finished,
-    packed,
-    rows_of_batches,
-    rows_of_pandas,
-    rows_of_tables,
-    runs_of_tasks,
-    sums_of_rows,
-)
+from inner_parts import cluster, partitions
 from residualplanner import Bins, Domain
 
 few = settings(derandomize=True, deadline=None, max_examples=30)
-TOTAL = np.empty((1, 0), dtype=int)
 TYPES = {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float32()}
-COUNTS = st.lists(st.sampled_from([0, 0, 0, 1, 255, 256, 2**16, 2**32, 2**62]), max_size=40)
 
 
 def work_of(groups, domain=DOMAIN):
-    return Work(domain, (CountingTask(0, tuple(groups)),))
-
-
-@given(counts=COUNTS, before=st.integers(0, 5))
-@few
-def test_what_is_packed_is_added_again(counts, before):
-    total = np.full(len(counts), before, dtype=np.int64)
-    content = packed(np.array(counts, dtype=np.int64))
-    add_packed(content, total)
-    add_packed(b"", total)
-    assert total.tolist() == [count + before for count in counts]
-    largest = max([*counts, 0])
-    width = next(width for width in (1, 2, 4, 8) if largest < 256**width)
-    assert len(content) == 1 + min(width * len(counts), (width + 2) * sum(count > 0 for count in counts))
+    return partitions.Work(domain, (partitions.CountingTask(0, tuple(groups)),))
 
 
 def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_left_out():
-    counts = np.zeros((5 * PIECE_CELLS // 2, 2), dtype=np.int64)
-    counts[PIECE_CELLS - 1], counts[-1] = 1, 300
+    counts = np.zeros((5 * partitions.PIECE_CELLS // 2, 2), dtype=np.int64)
+    counts[partitions.PIECE_CELLS - 1], counts[-1] = 1, 300
     work = work_of([np.array([[0, 1]])], Domain({"a": len(counts), "b": 2}))
-    rows = [*rows_of_tables(0, [counts[None]])]
+    rows = [*partitions.rows_of_tables(0, [counts[None]])]
     assert [row.piece for row in rows] == [1, 4]
-    ((_, total),) = sums_of_rows(work, [*rows, *rows])
+    ((_, total),) = partitions.sums_of_rows(work, [*rows, *rows])
     assert (total.tables[0] == 2 * counts).all()
 
 
@@ -66,14 +34,16 @@ def test_tables_of_many_cells_go_in_pieces_of_which_those_without_counts_are_lef
 @few
 def test_partitions_add_up(records, cut, kept):
     """However many records are counted at a time."""
-    tasks = (CountingTask(7, tuple(GROUPS[:2])), CountingTask(9, tuple(GROUPS[2:])))
-    work = pickle.loads(pickle.dumps(Work(DOMAIN, tasks, codes_bytes=kept)))  # noqa: S301 - as an engine does
+    tasks = (partitions.CountingTask(7, tuple(GROUPS[:2])), partitions.CountingTask(9, tuple(GROUPS[2:])))
+    work = pickle.loads(pickle.dumps(partitions.Work(DOMAIN, tasks, codes_bytes=kept)))  # noqa: S301 - as an engine does
     table = pa.table({name: pa.array(column, TYPES[name]) for name, column in columns_of(records).items()})
     table = table.select(list(DOMAIN))
-    rows = [row for part in (table[:cut], table[cut:]) for row in rows_of_batches(work, part.to_batches())]
-    some = [PartitionRow(task, 0, b"") for task in range(2)]
-    rows = [*finished(work, rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))]  # on the way
-    found = [table for _, total in sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
+    rows = [row for part in (table[:cut], table[cut:]) for row in partitions.rows_of_batches(work, part.to_batches())]
+    some = [partitions.PartitionRow(task, 0, b"") for task in range(2)]
+    rows = [
+        *partitions.finished(work, partitions.rows_of_tables, sorted([*some, *rows], key=lambda row: row.task))
+    ]  # on the way
+    found = [table for _, total in partitions.sums_of_rows(work, sorted([*some, *rows])) for table in total.tables]
     for stack, expected in zip(found, naive_tables(DOMAIN, records, GROUPS), strict=True):
         assert (stack == expected).all()
 
@@ -83,7 +53,7 @@ def test_partitions_add_up(records, cut, kept):
 def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
     sizes = (1, 2, 3, 4)
     groups = [np.full((number, 1), position) for position, number in enumerate(numbers)]
-    tasks = runs_of_tasks(sizes, groups, limit)
+    tasks = cluster.runs_of_tasks(sizes, groups, limit)
     runs = [run for task in tasks for run in task]
     assert [(group, row) for group, some in runs for row in range(some.start, some.stop)] == [
         (group, row) for group, number in enumerate(numbers) for row in range(number)
@@ -93,41 +63,11 @@ def test_tasks_divide_all_tables_and_are_of_limited_size(limit, numbers):
         assert cells <= limit or [some.stop - some.start for _, some in task] == [1]
 
 
-def test_a_worker_with_another_version_is_refused():
-    work = Work(Domain({"a": 2}), (CountingTask(0, (TOTAL,)), CountingTask(1, (TOTAL,))), version="0.0.0")
-    rows = [*rows_of_pandas(work, pd.DataFrame({"a": [0, 1]}))]
-    assert [(row.task, row.piece) for row in rows] == [(0, PROBLEMS), (1, PROBLEMS)]
-    with pytest.raises(rp.errors.DataError, match="workers have another version of residualplanner; install"):
-        raise error_of_problems(work.domain, rows[0].content)
-
-
-def test_a_worker_that_cannot_read_its_partition_says_that_and_no_more():
-    def failing():
-        yield pa.RecordBatch.from_pydict({"a": [0, 1]})
-        raise RuntimeError("canary")
-
-    work = work_of([TOTAL], Domain({"a": 2}))
-    (row,) = rows_of_batches(work, failing())
-    assert row.piece == PROBLEMS
-    outcome = error_of_problems(work.domain, row.content)
-    assert "could not be read as a table" in str(outcome)
-    assert "canary" not in str(outcome)
-
-
-def test_where_a_partition_has_problems_nothing_is_made_of_the_tables():
-    domain = Domain({"a": 2})
-    work, called = work_of([TOTAL], domain), []
-    good, bad = (rows_of_pandas(work, pd.DataFrame({"a": column})) for column in ([0, 1], [0, 9]))
-    (row,) = finished(work, lambda *arguments: called.append(arguments), [*good, *bad, *good])
-    assert (row.piece, called) == (PROBLEMS, [])
-    assert "column 'a' has values outside its schema" in str(error_of_problems(domain, row.content))
-
-
 @given(numbers=st.lists(st.floats(0, 20, width=32), min_size=1, max_size=50))
 @few
 def test_a_column_of_distinct_numbers_leaves_the_workers_as_bins(numbers):
     work = work_of([np.array([[0]])], Domain({"x": Bins([0, 10, 20])}))
-    (row,) = rows_of_pandas(work, pd.DataFrame({"x": numbers}))
+    (row,) = partitions.rows_of_pandas(work, pd.DataFrame({"x": numbers}))
     counts = np.zeros(2, dtype=np.int64)
-    add_packed(row.content, counts)
+    partitions.add_packed(row.content, counts)
     assert counts.sum() == len(numbers)

@@ -13,12 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import records_with_amounts as amounts
 import residualplanner as rp
-from benchmarks.s3_server import s3_server
 from counted_records import DOMAIN, GROUPS, TEXT, assert_counts, columns_of
-from inner_parts import Bucket, CountingTask, Folder, open_cluster, open_source
-from residualplanner import Attribute, Bins, Domain, Workload, marginals, measure, pcost, select
+from inner_parts import Folder, engines, opening, partitions
+from residualplanner import Attribute, Bins, Domain, marginals, measure, pcost, select
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 CANARY = "canary-4f1c"
@@ -64,7 +62,7 @@ FIRST = [np.array([[0]])]
 
 
 def count(data, domain, groups=FIRST):
-    return [stack.tolist() for stack in open_source(data, domain).count(groups)]
+    return [stack.tolist() for stack in opening.open_source(data, domain).count(groups)]
 
 
 def test_names_and_types_are_matched_exactly(session):
@@ -86,7 +84,7 @@ def test_names_and_types_are_matched_exactly(session):
     found = count(session.createDataFrame(table), domain, [np.array([[0], [1]]), np.array([[2]])])
     assert found == [[[1, 1, 1], [1, 1, 1]], [[2, 1]]]
     with pytest.raises(rp.errors.DataError, match=r"column 'B' is missing from the data"):
-        open_source(session.createDataFrame(table), Domain({"B": 2}))
+        opening.open_source(session.createDataFrame(table), Domain({"B": 2}))
     frame = session.range(3).selectExpr("id", "cast(id as double) as x", "array(id) as list")
     for name, attribute, message in (
         ("id", ["F", "M"], "of a type that holds numbers"),
@@ -94,7 +92,7 @@ def test_names_and_types_are_matched_exactly(session):
         ("x", [1, 2**60], r"holds floats, .* from 2\*\*53 on"),
     ):
         with pytest.raises(rp.errors.DataError, match=message):
-            open_source(frame, Domain({name: attribute}))
+            opening.open_source(frame, Domain({name: attribute}))
 
 
 def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(session):
@@ -107,13 +105,7 @@ def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(sess
         domain = Domain({name: Attribute(name, bins=bins, unknown="another day", missing="Not stated")})
         assert count(frame, domain) == [[[2, 2, 1]]], name
     with pytest.raises(rp.errors.DataError, match="column 'moment' holds moments with a time zone"):
-        open_source(frame, Domain({"moment": bins}))
-
-
-def test_no_records_give_tables_of_zeros(session):
-    frame, domain = session.range(1).where("id > 5"), Domain({"id": 2})
-    assert count(frame, domain) == [[[0, 0]]]
-    assert count(session.range(7), Domain({}), [np.empty((1, 0), dtype=int)]) == [[7]]
+        opening.open_source(frame, Domain({"moment": bins}))
 
 
 def unknown_value(session):
@@ -138,7 +130,7 @@ def failing_function(session):
 def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
     frame, message = case(session)
     caplog.set_level(logging.DEBUG)
-    source = open_source(frame, Domain({"name": ["x", "y"]}))
+    source = opening.open_source(frame, Domain({"name": ["x", "y"]}))
     caplog.clear()
     capfd.readouterr()
     with pytest.raises(rp.errors.DataError, match=message) as caught:
@@ -168,20 +160,14 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     context, domain = sessions["classic"].sparkContext, Domain({"a": 2, "b": 3})
     frame = sessions["classic"].range(100).selectExpr("id % 2 as a", "id % 3 as b")
     groups = [np.array([[0]]), np.array([[1]]), np.array([[0, 1]])]
-    jobs, _ = stages_of(context, "count", lambda: open_source(frame, domain).count(groups))
+    jobs, _ = stages_of(context, "count", lambda: opening.open_source(frame, domain).count(groups))
     assert jobs <= 2
-    task = CountingTask(0, (np.array([[0]]),))
-    _, tasks = stages_of(context, "draw", lambda: open_cluster(frame, domain).draw([task], lambda number, tables: b""))
+    task = partitions.CountingTask(0, (np.array([[0]]),))
+    _, tasks = stages_of(
+        context, "draw", lambda: engines.open_cluster(frame, domain).draw([task], lambda number, tables: b"")
+    )
     assert len(tasks) == 2
     assert tasks[-1] == 1
-
-
-def test_counts_that_the_session_would_not_send_are_refused_before_the_charge(session):
-    plan = select(Workload(Domain({"a": 1500, "b": 1500}), [("a", "b")]), budget=pcost(1))
-    frame, ledger = session.range(10).selectExpr("id as a", "id as b"), rp.Ledger(pcost(2))
-    with pytest.raises(rp.errors.ResourceError, match="sends at most 16,777,216"):
-        measure(plan, frame, ledger=ledger)
-    assert ledger.spent == 0
 
 
 def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
@@ -230,24 +216,6 @@ def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_p
     refused(session, OwnStore(tmp_path / "store"), r"Spark's worker .* lacks the module .*; .*PYSPARK_PYTHON")
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/cwd"), reason="a name that is another folder in each process")
-def test_workers_that_do_not_have_the_folder_are_told_of_before_the_charge(session, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    refused(session, "/proc/self/cwd/store", r"Spark's worker .* does not reach /proc/self/cwd/store: .*have under the")
-
-
-def test_workers_without_the_variables_of_a_bucket_are_told_of_before_the_charge(session, monkeypatch):
-    with s3_server() as bucket:
-        settings = dict(bucket("store").settings)
-        for name in ("access_key_id", "secret_access_key"):
-            monkeypatch.setenv(f"AWS_{name.upper()}", settings.pop(name))
-        settings["metadata_endpoint"] = "http://127.0.0.1:9"  # a machine of Amazon's would find keys there
-        store = Bucket("s3://curator/store", tuple(settings.items()))
-        words = r"AWS_SECRET_ACCESS_KEY must be set there as here: spark\.executorEnv"
-        assert "secret-of-the-test" not in refused(session, store, words)
-        assert bucket("store").names("") == []
-
-
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
     def slowly(batches):
         import time
@@ -288,7 +256,7 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     frame["Id"], frame["day"] = [f"p{number}" for number in random.integers(0, 6, 60)], random.integers(0, 4, 60)
     domain = Domain({"a": 3}, weight=rp.Weight("w", maximum=4, unit=0.5))
     expected, found = (
-        open_source(
+        opening.open_source(
             rp.LimitedRecords(data, person="Id", order="day", key=bytes(32)), domain, records_per_person=2
         ).count([np.array([[0]])])
         for data in (frame, session.createDataFrame(frame).repartition(5))
@@ -296,14 +264,4 @@ def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_me
     assert found[0].tolist() == expected[0].tolist()
     nobody = session.createDataFrame([(0, 1.0, None)], "a int, w double, Id string")
     with pytest.raises(rp.errors.DataError, match="the column of persons does not say whose each record is"):
-        open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])
-
-
-@pytest.mark.slow
-def test_columns_that_are_no_amounts_are_told_by_name(session):
-    frame = session.createDataFrame(amounts.RECORDS)
-    wrong = frame.selectExpr("sex", "if(cents > 0, pay, double('inf')) as pay", "hours")
-    with pytest.raises(rp.errors.DataError, match="column 'pay' has entries that are not finite numbers"):
-        open_source(wrong, amounts.DOMAIN).count(amounts.GROUPS)
-    with pytest.raises(rp.errors.DataError, match="column 'pay' is of a type that holds truth values"):
-        open_source(frame.selectExpr("sex", "cents > 0 as pay", "hours"), amounts.DOMAIN)
+        opening.open_source(rp.LimitedRecords(nobody, person="Id"), domain).count([np.array([[0]])])

@@ -50,15 +50,6 @@ def test_of_a_store_and_its_snapshot_the_second_to_resume_is_refused(ledger, tmp
     assert ledger.spent == measured.noise.pcost
 
 
-def test_a_copy_of_what_is_complete_has_the_same_answers(ledger, tmp_path):
-    measured = rp.scale.measure_in_store(PLAN, RECORDS, tmp_path / "store", ledger=ledger)
-    shutil.copytree(tmp_path / "store", tmp_path / "copy")
-    (tmp_path / "copy" / "manifest.json").unlink()
-    again = rp.scale.resume_measuring(tmp_path / "copy", RECORDS, ledger=ledger)
-    assert again.answers_sha256 == measured.answers_sha256
-    assert len(ledger.entries) == 1
-
-
 def test_another_release_of_the_same_plan_is_no_copy(tmp_path):
     ledger = rp.Ledger(rp.zcdp(2))
     for number in range(2):

@@ -16,22 +16,10 @@ import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
 from benchmarks.s3_server import s3_server
 from full_disks import files_of_at_most
-from inner_parts import (
-    ANSWERS,
-    CLOSED,
-    MANIFEST,
-    Folder,
-    InsecureTestBits,
-    LocalCluster,
-    Source,
-    WatchedProgress,
-    discrete,
-    exact_noise,
-    measure_with_bits,
-    open_source,
-    opened_release,
-    tasks_of_noise,
-)
+from inner_parts import Folder, InsecureTestBits, discrete, measure_with_bits, opening, release, spend
+from inner_parts import cluster as cluster_part
+from inner_parts import source as source_part
+from inner_parts import tasks as tasks_part
 from leaks import DIGITS, leaks_of_error
 from random_plans import plan_by_set, plans, sample_workload
 from replayed_measuring import after_noise, before_noise, drawn_scales, integers_of, noise_left_out, refinements
@@ -41,7 +29,7 @@ PUBLISHED = 200  # bytes: an answer has more, what closes one has less
 
 
 def published(store):
-    return {name: content for name in store.names(ANSWERS) if len(content := store.read(name)) > PUBLISHED}
+    return {name: content for name in store.names(release.ANSWERS) if len(content := store.read(name)) > PUBLISHED}
 
 
 class Full(Folder):
@@ -130,39 +118,17 @@ def test_an_object_store_holds_a_release(tmp_path):
 # Tasks.
 
 
-@given(plans(), st.integers(1, 300))
-def test_each_set_is_in_one_task_and_tasks_of_several_maximal_sets_are_within_the_limit(plan, most):
-    tasks = tasks_of_noise(exact_noise(plan), most)
-    sets = [tasks.division.members(number) for number in range(len(tasks))]
-    assert sorted(np.concatenate(sets).tolist()) == list(range(len(plan.closure)))
-    cells = [sum(np.prod([plan.domain.sizes[i] for i in list(plan.closure)[number]]) for number in own) for own in sets]
-    assert tasks.division.cells.tolist() == cells
-    for number, (own, size) in enumerate(zip(sets, cells, strict=True)):
-        counted = [row for rows in tasks.counting(number).groups for row in rows.tolist()]
-        names = {frozenset(list(plan.closure)[one]) for one in own}
-        assert {frozenset(row) for row in counted} == {s for s in names if not any(s < t for t in names)}
-        assert size <= most or len(counted) == 1
-
-
 @pytest.mark.parametrize(("cells", "passes"), [(LITTLE, range(2, 99)), (10**6, [1])])
 def test_records_are_read_once_for_as_many_tasks_as_fit(cells, passes):
-    tasks, read, drawn = tasks_of_noise(exact_noise(PLAN), LITTLE), [], []
-    count = open_source(RECORDS, DOMAIN)._count
-    source = Source(lambda *asked: read.append(1) or count(*asked))
+    tasks, read, drawn = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE), [], []
+    count = opening.open_source(RECORDS, DOMAIN)._count
+    source = source_part.Source(lambda *asked: read.append(1) or count(*asked))
     counting = [tasks.counting(number) for number in range(len(tasks))]
-    cluster = LocalCluster(source, DOMAIN, pass_cells=cells)
+    cluster = cluster_part.LocalCluster(source, DOMAIN, pass_cells=cells)
     cluster.check(counting)
     cluster.draw(counting, lambda number, tables: drawn.append(number) or b"")
     assert drawn == list(range(len(tasks)))
     assert len(read) in passes
-
-
-@pytest.mark.parametrize("cells", [LITTLE, 2**22])
-def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cells, tmp_path):
-    stored(PLAN, RECORDS, Folder(tmp_path), task_cells=cells)
-    blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
-    tasks = tasks_of_noise(exact_noise(PLAN), cells)
-    assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
 
 
 # What is refused before the charge.
@@ -267,15 +233,15 @@ def test_a_run_that_ended_early_is_gone_on_with_for_the_same_charge(tmp_path):
     assert any("resume_measuring" in note for note in error.__notes__)
     with pytest.raises(rp.errors.FileFormatError, match="is not complete"):
         rp.scale.load_stored_measurement(store)
-    first = {name: store.read(name) for name in store.names(ANSWERS)}
+    first = {name: store.read(name) for name in store.names(release.ANSWERS)}
     assert len(first) == 2
     found = rp.scale.resume_measuring(store, RECORDS, ledger=rp.Ledger.open(tmp_path / "l"))
     (entry,) = rp.Ledger.open(tmp_path / "l").entries
     assert entry.cost == found.noise.pcost
     assert entry.label.startswith("release ")
     assert {name: store.read(name) for name in first} == first
-    assert store.read("claims/000000.000000") != CLOSED
-    assert store.read("claims/000002.000000") == store.read("answers/000002.000000") == CLOSED
+    assert store.read("claims/000000.000000") != release.CLOSED
+    assert store.read("claims/000002.000000") == store.read("answers/000002.000000") == release.CLOSED
 
 
 def test_where_the_disk_gets_full_what_was_published_stays_and_the_rest_is_drawn_for_the_same_charge(tmp_path):
@@ -288,7 +254,7 @@ def test_where_the_disk_gets_full_what_was_published_stays_and_the_rest_is_drawn
 
         words = r"some tasks could not be drawn in 3 attempts; see that .* has room, and that all workers"
         with pytest.raises(rp.errors.StoreError, match=words) as caught:
-            stored(PLAN, RECORDS, store, ledger=ledger, progress=WatchedProgress(fill), task_cells=LITTLE)
+            stored(PLAN, RECORDS, store, ledger=ledger, progress=spend.WatchedProgress(fill), task_cells=LITTLE)
     assert "resume_measuring(store, records) has the others drawn" in "".join(caught.value.__notes__)
     assert store.names("generations/") == [f"generations/00000{number}" for number in range(3)]
     there, spent = published(store), ledger.spent
@@ -304,7 +270,7 @@ def test_a_run_that_ended_before_its_charge_is_charged_when_it_is_resumed():
         rp.scale.measure_in_store(PLAN, RECORDS, store, ledger=ledger)
     with pytest.raises(rp.errors.BudgetError, match="this release is charged to a ledger; give the same one again"):
         rp.scale.resume_measuring(store, RECORDS)
-    assert store.names(ANSWERS) == []
+    assert store.names(release.ANSWERS) == []
     assert rp.scale.resume_measuring(store, RECORDS, ledger=ledger).noise.pcost == ledger.spent
 
 
@@ -320,7 +286,7 @@ def test_a_release_that_is_charged_to_one_ledger_is_not_charged_to_another():
 def test_an_entry_of_a_lower_cost_does_not_count_as_the_charge():
     ledger, store = rp.Ledger(rp.pcost(9)), MemoryStore()
     stopped(store)
-    ledger.charge(Fraction(1, 9), "0" * 64, neighbors="add-remove", label=opened_release(store).purpose)
+    ledger.charge(Fraction(1, 9), "0" * 64, neighbors="add-remove", label=release.opened_release(store).purpose)
     found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert ledger.spent == found.noise.pcost + Fraction(1, 9)
 
@@ -335,7 +301,7 @@ def test_a_strict_release_is_charged_again_for_what_may_have_been_drawn():
     sets = list(PLAN.closure)
     expected = sum(
         np.prod([1 - 1 / DOMAIN.sizes[i] for i in sets[number]]) / PLAN.noise_variances[number]
-        for number in tasks_of_noise(exact_noise(PLAN), LITTLE).division.members(1)
+        for number in tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE).division.members(1)
     )
     assert first.cost == found.noise.pcost
     assert float(again.cost) == pytest.approx(expected)
@@ -348,7 +314,7 @@ def test_a_strict_release_that_cannot_be_charged_again_is_not_drawn_again():
     store.remove("answers/000000.000000")
     with pytest.raises(rp.errors.BudgetError, match="the ledger has"):
         rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
-    assert all(store.read(name) == CLOSED for name in store.names(ANSWERS))
+    assert all(store.read(name) == release.CLOSED for name in store.names(release.ANSWERS))
     assert store.names("generations/") == ["generations/000000"]
 
 
@@ -357,7 +323,7 @@ def test_a_release_that_is_given_up_loses_its_answers_and_is_never_complete():
     stopped(store, draws=2)
     for _ in range(2):
         rp.scale.abort_measuring(store)
-    assert all(store.read(name) == CLOSED for name in store.names(ANSWERS))
+    assert all(store.read(name) == release.CLOSED for name in store.names(release.ANSWERS))
     for use in (lambda: rp.scale.resume_measuring(store, RECORDS), lambda: rp.scale.load_stored_measurement(store)):
         with pytest.raises(rp.errors.StoreError, match="was given up"):
             use()
@@ -372,7 +338,7 @@ def test_a_release_that_is_given_up_while_a_generation_is_issued_is_not_drawn():
 
 def test_a_driver_that_another_has_followed_gives_up():
     def follow(name, content):
-        if name.startswith(ANSWERS) and content != CLOSED:
+        if name.startswith(release.ANSWERS) and content != release.CLOSED:
             store.create_if_absent("generations/000001", b"another")
             raise rp.errors.StoreError("the answers are lost")
 
@@ -386,11 +352,19 @@ def test_machines_that_were_cloned_are_found_out(monkeypatch):
     monkeypatch.setattr(os, "urandom", lambda count: b"a" * count)
     with pytest.raises(rp.errors.ResidualPlannerError, match="two tasks have the same random bytes"):
         stored(PLAN, RECORDS, store, task_cells=LITTLE, source=InsecureTestBits(0))
-    assert store.names(MANIFEST) == []
+    assert store.names(release.MANIFEST) == []
 
 
 def test_a_worker_whose_noise_failed_a_check_ends_the_run():
     store, bits = MemoryStore(), SimpleNamespace(is_secure=False, mark="os.urandom", read=bytes)
     with pytest.raises(rp.errors.ResidualPlannerError, match="nothing may be released"):
         stored(PLAN, RECORDS, store, source=bits)
-    assert store.names(ANSWERS) == []
+    assert store.names(release.ANSWERS) == []
+
+
+@pytest.mark.parametrize("cells", [LITTLE, 2**22])
+def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cells, tmp_path):
+    stored(PLAN, RECORDS, Folder(tmp_path), task_cells=cells)
+    blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
+    tasks = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), cells)
+    assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from benchmarks.protocol_world import MemoryStore, Scene, World
-from inner_parts import ANSWERS, CLAIMS, CLOSED, Drawing, Folder, answer_name, claim_name, generations, measuring
+from inner_parts import Folder, generations, measuring
+from inner_parts import release as release_part
 
 
 def wrongs(seeds, make_store=MemoryStore):
@@ -34,7 +35,7 @@ def closing(names):
         for generation in issued:
             for task in tasks:
                 for name in names:
-                    release.store.create_if_absent(name(task, generation), CLOSED)
+                    release.store.create_if_absent(name(task, generation), release_part.CLOSED)
 
     return close
 
@@ -43,7 +44,7 @@ class Overwriting(MemoryStore):
     """A store that passes the check before the charge, and then overwrites answers."""
 
     def create_if_absent(self, name, content):
-        if name.startswith(ANSWERS):
+        if name.startswith(release_part.ANSWERS):
             self._objects[name] = content
             return True
         return super().create_if_absent(name, content)
@@ -54,7 +55,7 @@ WRITE_MANIFEST = measuring.write_manifest
 
 def written_without_claims(release, *arguments):
     WRITE_MANIFEST(release, *arguments)
-    for name in release.store.names(CLAIMS):
+    for name in release.store.names(release_part.CLAIMS):
         release.store.remove(name)
 
 
@@ -62,17 +63,17 @@ NOTHING_AGAIN = (generations, "claimed_by_workers", lambda *_: [])
 #: What is planted, the scene in which it shows, and what is seen of it.
 FAULTS = {
     "draws without a claim": (
-        [(Drawing, "_claim", lambda self, task: True)],
+        [(generations.Drawing, "_claim", lambda self, task: True)],
         Scene("create answers", 2),
         "noise was drawn after a lost claim",
     ),
     "answers are not closed": (
-        [(generations, "close", closing([claim_name]))],
+        [(generations, "close", closing([release_part.claim_name]))],
         Scene("create answers"),
         "a task has two answers",
     ),
     "claims are not closed": (
-        [(generations, "close", closing([answer_name])), NOTHING_AGAIN],  # which would miss the claims
+        [(generations, "close", closing([release_part.answer_name])), NOTHING_AGAIN],  # which would miss the claims
         Scene("create claims"),
         "a task was claimed in a generation that is over",
     ),

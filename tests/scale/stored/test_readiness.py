@@ -2,7 +2,6 @@
 
 import os
 import signal
-from importlib import import_module
 
 import dask.dataframe as dd
 import pandas as pd
@@ -11,7 +10,7 @@ from distributed import Client, LocalCluster
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from inner_parts import TASK_CELLS, Room, exact_noise, tasks_within
+from inner_parts import Room, discrete, tasks
 
 pytestmark = [
     pytest.mark.slow,
@@ -135,20 +134,10 @@ def test_a_table_too_large_for_the_workers_is_refused_and_memory_is_the_reason(c
     assert ledger.entries == ()
 
 
-def test_a_driver_that_holds_no_counts_needs_no_memory_for_them(client, frame, tmp_path, monkeypatch):
-    """The workers are other processes, where the machine's memory is what it is."""
-    module, ledger = import_module("residualplanner.scale.workers.workers"), rp.Ledger(rp.pcost(9))
-    monkeypatch.setattr(module, "memory_left", lambda: iter([(10, "the machine")]))
-    with pytest.raises(rp.errors.ResourceError, match=r"too little memory: .*the machine has "):
-        rp.scale.measure_in_store(PLAN, pd.DataFrame({"a": [0]}), tmp_path / "here", ledger=ledger)
-    assert ledger.entries == ()
-    assert len(rp.scale.measure_in_store(PLAN, frame, tmp_path / "there").plan.closure) == 2
-
-
 def test_tasks_are_made_as_small_as_the_memory_for_them():
     plan = rp.select(rp.marginals(rp.Domain({name: 60 for name in "abcd"}), up_to=3), budget=rp.zcdp(1))
     rooms = ([Room(left, 1, "the machine")] for left in (3 * 2**23, 2**34))
-    few, many = (tasks_within(exact_noise(plan), TASK_CELLS, room)[0] for room in rooms)
+    few, many = (tasks.tasks_within(discrete.exact_noise(plan), tasks.TASK_CELLS, room)[0] for room in rooms)
     assert len(few) > len(many) == 1
 
 

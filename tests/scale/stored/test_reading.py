@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from inner_parts import ANSWERS, MANIFEST, RELEASE, Outcome, Receipt, receipt_of_bytes
+from inner_parts import release
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, stopped, stored
 
 OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
@@ -22,7 +22,7 @@ def new_store(plan=PLAN):
 
 STORE, INTEGERS = new_store()
 NAMES = STORE.names("")
-READ = [name for name in NAMES if name.startswith((ANSWERS, MANIFEST, RELEASE, "plans/"))]
+READ = [name for name in NAMES if name.startswith((release.ANSWERS, release.MANIFEST, release.RELEASE, "plans/"))]
 
 
 def copy(changed=()):
@@ -57,7 +57,7 @@ def test_an_object_that_was_removed_cut_off_or_replaced_is_refused(name):
 
 
 def test_answers_of_one_task_are_not_read_as_those_of_another():
-    first, second = STORE.names(ANSWERS)[:2]
+    first, second = STORE.names(release.ANSWERS)[:2]
     with pytest.raises(rp.errors.FileFormatError, match="belong to another release or task"):
         rp.scale.load_stored_measurement(copy({first: STORE.read(second), second: STORE.read(first)}))
 
@@ -84,13 +84,13 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_manifest_that_says_something_else_is_refused(change):
     (*path, last), value = CHANGES[change]
-    stated = json.loads(STORE.read(MANIFEST))
+    stated = json.loads(STORE.read(release.MANIFEST))
     inner = stated
     for word in path:
         inner = inner[word]
     inner[last] = value
     with pytest.raises(rp.errors.ResidualPlannerError):
-        rp.scale.load_stored_measurement(copy({MANIFEST: json.dumps(stated).encode()}))
+        rp.scale.load_stored_measurement(copy({release.MANIFEST: json.dumps(stated).encode()}))
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_a_manifest_that_says_something_else_is_refused(change):
     ],
 )
 def test_terms_that_this_library_never_writes_are_refused(field, value):
-    stated = json.loads(STORE.read(RELEASE)) | {field: value}
+    stated = json.loads(STORE.read(release.RELEASE)) | {field: value}
     message = "of this version|missing or unknown fields|never writes"
     with pytest.raises(rp.errors.FileFormatError, match=message):
-        rp.scale.load_stored_measurement(copy({RELEASE: json.dumps(stated).encode()}))
+        rp.scale.load_stored_measurement(copy({release.RELEASE: json.dumps(stated).encode()}))
 
 
 def test_an_empty_store_holds_no_release():
@@ -120,13 +120,13 @@ def test_an_empty_store_holds_no_release():
 def test_answers_that_were_damaged_before_the_manifest_end_the_run():
     store = MemoryStore()
     stopped(store)
-    name = store.names(ANSWERS)[0]
+    name = store.names(release.ANSWERS)[0]
     content = store.read(name)
     store.remove(name)
     store.create_if_absent(name, content[:-5])
     with pytest.raises(rp.errors.FileFormatError):
         rp.scale.resume_measuring(store, RECORDS)
-    assert store.names(MANIFEST) == []
+    assert store.names(release.MANIFEST) == []
 
 
 def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path):
@@ -135,15 +135,15 @@ def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path):
     assert (found.residuals.integers == INTEGERS).all()
 
 
-RECEIPT = Receipt(3, Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
+RECEIPT = release.Receipt(3, release.Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
 
 
 @given(st.binary(max_size=60))
 def test_a_receipt_is_read_back_and_nothing_else_is(content):
-    assert receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
-    assert receipt_of_bytes(Receipt(0, Outcome.LOST).to_bytes()).outcome is Outcome.LOST
+    assert release.receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
+    assert release.receipt_of_bytes(release.Receipt(0, release.Outcome.LOST).to_bytes()).outcome is release.Outcome.LOST
     with pytest.raises(rp.errors.FileFormatError):
-        receipt_of_bytes(content)
+        release.receipt_of_bytes(content)
 
 
 @pytest.mark.parametrize(
@@ -151,4 +151,4 @@ def test_a_receipt_is_read_back_and_nothing_else_is(content):
 )
 def test_a_receipt_with_a_field_that_is_wrong_is_refused(change):
     with pytest.raises(rp.errors.FileFormatError, match="a worker sent"):
-        receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())
+        release.receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())

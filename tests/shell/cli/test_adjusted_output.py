@@ -94,13 +94,6 @@ def test_reconstruct_makes_the_same_tables_of_the_same_spec_and_others_of_other_
     assert rp.load_tables(files / "unbiased").product.is_unbiased
 
 
-def test_options_replace_entries_of_the_spec_and_programs_are_told_what_the_numbers_are(files, release):
-    found = told(release("round_to = 5\nformat = 'csv'", "--nonnegative", "--round-to", "1", "--json"))
-    assert "nonnegative True, round_to 1; all else as in spec.toml" in found["changed"]["text"]
-    assert (found["numbers"]["product"], found["numbers"]["facts"]) == ("non-negative rounded", [])
-    assert rp.load_tables(files / "out").product.name == "non-negative rounded"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -121,20 +114,6 @@ def test_files_of_known_tables_are_refused_without_being_shown(files, release, t
     assert message in found.stderr
     assert "[[output.known]] number 2: sex.csv" in found.stderr
     assert "canary" not in found.stderr
-    assert nothing_was_spent(files)
-
-
-@pytest.mark.parametrize(
-    ("output", "option", "message"),
-    [
-        (FACTS, "--no-nonnegative", "known and impossible are for tables without negative cells"),
-        ("", "--with-unbiased", "with_unbiased is for other numbers beside them"),
-    ],
-)
-def test_options_that_do_not_fit_the_spec_are_refused_before_anything_is_spent(files, release, output, option, message):
-    found = release(output, option)
-    assert found.exit_code == 2, found.output
-    assert message in found.stderr
     assert nothing_was_spent(files)
 
 

@@ -6,29 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import residualplanner as rp
-from residualplanner import (
-    About,
-    Attribute,
-    Domain,
-    Identity,
-    Mean,
-    Numeric,
-    Sum,
-    Workload,
-    load_plan,
-    load_tables,
-    measure,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Identity, Mean, load_plan
 
-NUMERIC = Numeric(0, 200_000, unit=100, bins=[50_000], outside="clip")
-PAY = Attribute("pay", numeric=NUMERIC, missing="Not stated", about=About(title="Salary", unit="US dollars"))
-DOMAIN = Domain({"sex": ["F", "M"], "pay": PAY})
-SUMS, BINS = {"sex": Identity(), "pay": Sum()}, {"pay": Sum("bin")}
-WORKLOAD = Workload(DOMAIN, [("sex", "pay"), SUMS, BINS])
 SPEC = """\
 budget = { zcdp = "0.5" }
 [domain]
@@ -50,24 +29,6 @@ def people(folder):
     frame.loc[:20, "pay"] = np.nan
     frame.to_csv(folder / "people.csv", index=False)
     return frame
-
-
-def test_tables_say_their_unit_wherever_they_are_shown(tmp_path):
-    frame = pd.DataFrame({"sex": ["F", "M", "M"], "pay": [10_000.0, 60_000.0, np.nan]})
-    release = reconstruct(measure(select(WORKLOAD, budget=zcdp("0.5")), frame))
-    table = release[SUMS]
-    assert repr(table).startswith("sex × pay: 2 cells, in US dollars\n")
-    assert "in US dollars" in table._repr_html_()
-    assert table.to_xarray().attrs["units"] == "US dollars"
-    assert repr(release["sex", "pay"]).startswith("sex × pay: 6 cells\n")
-    release.save(tmp_path / "out", format="csv")
-    assert pd.read_csv(tmp_path / "out/errors.csv")["unit"].tolist() == ["US dollars", "counts", "US dollars"]
-    assert "US dollars" in (tmp_path / "out/tables/csv-metadata.json").read_text()
-    assert load_tables(tmp_path / "out")[SUMS].unit == "US dollars"
-    rp.publish.write_report(release, tmp_path / "report.html")
-    page = (tmp_path / "report.html").read_text()
-    assert "US dollars" in page
-    assert "sums in units of the largest amount" in page
 
 
 STATISTICS = (

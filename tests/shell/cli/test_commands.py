@@ -1,6 +1,5 @@
 """Every command reads files, calls one function, writes files whole, and tells what it did."""
 
-import io
 import json
 import os
 import re
@@ -12,8 +11,8 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner import Domain, Prefix, Workload, load_plan, load_tables, marginals, reconstruct, select, zcdp
-from shell.specs import domain_of, output, steps
+from residualplanner import Prefix, Workload, load_plan, load_tables, marginals, select, zcdp
+from shell.specs import domain_of
 
 KINDS = """
 [[workload]]
@@ -106,21 +105,6 @@ def test_plan_and_release_tell_which_change_their_numbers_are_about(run, spec, r
     assert manifest["plan"]["protected_change"] == "replacing up to 3 records"
 
 
-def test_a_release_holds_its_measurement_and_leaves_its_folder_alone(run, spec, records, folder):
-    text = '[[workload]]\nqueries = [["sex"]]\nwhere.grade = [1, 2]\n[output]'
-    spec.write_text(spec.read_text().replace("[output]", text))
-    before = os.listdir(folder)
-    assert "measuring again spends it again" in run("release", spec, records, "-o", "out", status=0).stdout
-    assert sorted(os.listdir(folder)) == sorted([*before, "out"])
-    expected = reconstruct(rp.load_measurement(folder / "out" / "release.measurement"))
-    about_some = folder / "out" / "tables" / "sex.grade@among-1-2.csv"
-    for path, query in (
-        (folder / "out" / "tables" / "sex.csv", "sex"),
-        (about_some, rp.Among("sex", {"grade": [1, 2]})),
-    ):
-        pd.testing.assert_frame_equal(pd.read_csv(path), expected[query].to_frame(), check_dtype=False)
-
-
 def test_a_starting_spec_of_records_can_be_planned_once_it_is_filled_in(run, records, folder):
     run("init", records, "--header", "-o", "s.toml", status=0)
     refusal = run("plan", "s.toml", status=2).stderr
@@ -140,39 +124,6 @@ def test_every_command_has_a_help_text_and_the_schema_is_json(run):
         assert command in overview
         assert "Usage: " in run(command, "--help").stdout
     assert json.loads(run("schema").stdout)["title"] == "residualplanner spec"
-
-
-def test_a_bar_appears_on_a_terminal_and_for_long_work_only(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return self.is_terminal
-
-    def shown(*, is_terminal, interval):
-        screen = Terminal()
-        screen.is_terminal = is_terminal
-        monkeypatch.setattr("sys.stderr", screen)
-        monkeypatch.setattr("residualplanner.shell.cli.output.INTERVAL", interval)
-        with output.Output().progress("counting things") as progress:
-            progress(20, 40)
-        return screen.getvalue()
-
-    assert (shown(is_terminal=False, interval=0.0), shown(is_terminal=True, interval=60.0)) == ("", "")
-    assert re.search("counting things ━+ +50%", shown(is_terminal=True, interval=0.0))
-
-
-def test_what_a_large_workload_takes_is_said_from_the_first_size_on(capsys):
-    def said(sizes, queries, **options):
-        steps.say_sizes(Workload(Domain(sizes), queries), output.Output(), **options)
-        return capsys.readouterr().out
-
-    table = [("a", "b")]
-    assert "writing takes" not in said({"a": 4000, "b": 2500}, table)
-    assert re.search(r"writing takes some \d seconds, \S+ GiB of memory and", said({"a": 4000, "b": 2501}, table))
-    prefixes = [{"a": Prefix()}, {"b": Prefix()}]
-    assert "planning takes some" in said({"a": 3000, "b": 799}, prefixes)
-    assert said({"a": 60, "b": 60}, prefixes + table) == ""
-    assert "planning takes some" in said({"a": 120, "b": 120}, prefixes + table, by_set=True)
-    steps.require_writable(Workload(Domain({"a": 2**14, "b": 2**14}), table))  # 2**28 cells, the limit
 
 
 def test_a_table_too_large_to_write_is_refused_before_anything_is_spent_and_planned_for(run, folder, spec, spoil):
@@ -229,19 +180,6 @@ def test_what_this_machine_cannot_write_is_planned_and_refused_before_the_charge
     assert "attribute 'E' has the name of a column of estimates" in result.stderr
     assert (folder / "l").read_bytes() == before
     assert not (folder / "out").exists()
-
-
-def test_more_than_5000_tables_are_in_parts_and_it_is_said(run, folder):
-    names = [f"a{number}" for number in range(100)]
-    spec = "\n".join(["budget = { zcdp = 1 }\n[domain]", *(f"{name} = 2" for name in names), "[[workload]]\nup_to = 2"])
-    (folder / "spec.toml").write_text(spec)
-    (folder / "records.csv").write_text(",".join(names) + "\n" + ",".join("1" * 100) + "\n")
-    for command in (("release", "spec.toml", "records.csv", "-o", "out"), ("reconstruct", "out", "-o", "again")):
-        assert "--format parquet writes a file for each" in run(*command, status=0).stdout
-        assert load_tables(folder / command[-1]).numbers.manifest["tables"]["format"] == "parts"
-    rehearsal = run("reconstruct", "out", "-o", "third", "--dry-run", "--format", "csv").stdout
-    assert "5,051 tables as csv" in rehearsal
-    assert "Format" not in rehearsal
 
 
 PUBLISHED = """round_to = 5

@@ -1,6 +1,5 @@
 """The command compare: plans side by side, in words, as lines for programs, and as a file."""
 
-import pandas as pd
 import pytest
 
 import residualplanner as rp
@@ -31,26 +30,6 @@ def test_totals_and_margins_are_those_of_the_plans(plans, run):
         ratios.append(max(expected) / min(expected))
     assert rows
     assert ratios == sorted(ratios, reverse=True)
-
-
-def test_the_file_holds_every_table(folder, plans, run):
-    result = run("compare", "sum.plan", "even.plan", "-o", "both.csv")
-    assert "Wrote both.csv" in result.output
-    saved = pd.read_csv(folder / "both.csv").set_index("query")
-    assert len(saved) == len(plans["sum"].workload)
-    for name, plan in plans.items():
-        errors = plan.errors().set_index("query")
-        for measure in ("std_err", "max_std_err", "moe"):
-            assert (saved[f"{measure}:{name}"] == errors[measure]).all()
-
-
-def test_a_table_that_one_plan_does_not_answer_has_no_margin_there(folder, run):
-    domain = rp.Domain({"age": 5, "sex": 2})
-    for name, queries in (("one", [("age",)]), ("two", [("age",), ("sex",)])):
-        rp.select(rp.Workload(domain, queries), budget=rp.zcdp("0.5")).save(folder / f"{name}.plan")
-    result = run("compare", "one.plan", "two.plan", status=0)
-    (line,) = [line for line in result.output.splitlines() if line.split()[:1] == ["sex"]]
-    assert line.split()[2] == "–"
 
 
 def test_what_cannot_be_compared_is_refused_in_one_line(folder, plans, run):

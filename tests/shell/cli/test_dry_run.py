@@ -1,7 +1,6 @@
 """A dry run checks what the run would check, tells what it would do, and does none of it."""
 
 import os
-import shutil
 from fractions import Fraction
 
 import pandas as pd
@@ -63,13 +62,6 @@ def test_what_would_be_written_is_named_with_its_size(run, ready):
     assert "Would write new: 11 tables as csv, some " in words
 
 
-def test_without_a_ledger_nobody_adds_up_and_reconstructing_spends_nothing(run, ready):
-    words = "no ledger is named, so nothing adds up"
-    assert words in run("measure", "p", "records.csv", "-o", "n", "--dry-run").stdout
-    found = told(run(*COMMANDS["reconstruct"], "--dry-run", "--json"))
-    assert (found["would-spend"]["pcost"], found["would-read"]["path"]) == (0, "m")
-
-
 @pytest.mark.parametrize("command", ["measure", "release"])
 def test_a_ledger_without_room_for_other_neighbors_or_with_a_torn_line_is_found(run, ready, command):
     def refused(word, ledger="l"):
@@ -94,17 +86,6 @@ def test_what_the_run_refuses_the_dry_run_refuses_in_the_same_words(run, ready, 
     assert told[0].stderr == told[1].stderr
 
 
-def test_the_columns_of_a_folder_of_files_are_found(run, ready):
-    folder = ready / "records"
-    (folder / "region=01").mkdir(parents=True)
-    pd.DataFrame({"age": [1], "sex": ["F"], "grade": [1]}).to_parquet(folder / "region=01" / "part.parquet")
-    command = ("measure", "p", "records", "-o", "new")
-    run(*command, "--dry-run", status=0)
-    run(*command, status=0)
-    shutil.move(folder / "region=01", folder / "other=01")
-    assert "records: column 'region' is missing from the data" in run(*command[:3], "-o", "new2", "--dry-run").stderr
-
-
 def parquet_of(folder, **columns):
     pd.DataFrame({"age": [1], "sex": ["F"], "grade": [1], "region": ["01"]} | columns).to_parquet(folder)
 
@@ -112,12 +93,7 @@ def parquet_of(folder, **columns):
 @pytest.mark.parametrize(
     ("name", "make", "options", "message"),
     [
-        (
-            "twice.csv",
-            lambda path: path.write_text("age,sex,grade,region,age\n"),
-            (),
-            "'age' occurs more than once",
-        ),
+        ("twice.csv", lambda path: path.write_text("age,sex,grade,region,age\n"), (), "'age' occurs more than once"),
         ("typed.parquet", lambda path: parquet_of(path, age=[True]), (), "'age' is of a type that holds truth values"),
         ("mixed", lambda path: (path.mkdir(), parquet_of(path / "a.parquet"), (path / "b.csv").touch()), (), "not .pa"),
         ("pipe.csv", os.mkfifo, (), "is a pipe, a folder or the like; write the records to a file"),

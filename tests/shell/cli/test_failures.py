@@ -98,86 +98,12 @@ def test_outputs_that_are_in_the_way_of_one_another_are_refused_before_anything_
     assert not os.listdir(folder / "empty")
 
 
-@pytest.mark.parametrize(
-    ("command", "word"),
-    [
-        (
-            ("init", "records.csv", "--header", "-o", "mine.csv"),
-            "taken for a CSV file; end the name of a spec in .toml",
-        ),
-        (("report", "p", "-o", "page.pdf"), "taken for a PDF; end the name of a page in .html"),
-    ],
-)
-def test_a_name_that_promises_another_kind_of_file_is_refused(run, spec, records, folder, command, word):
-    run("plan", spec, "-o", "p")
-    _refused(run(*command), word)
-    assert not (folder / command[-1]).exists()
-
-
-def test_a_folder_that_holds_something_is_not_written_to_nor_the_error_table_beside_a_plan(run, spec, records, folder):
-    (folder / "out").mkdir()
-    (folder / "out" / "mine").write_text("mine")
-    (folder / "spec.plan.errors.csv").write_text("mine")
-    _refused(run("release", spec, records, "-o", "out"), "out is not empty; name a new folder")
-    assert os.listdir(folder / "out") == ["mine"]
-    _refused(run("plan", spec), "spec.plan.errors.csv exists already")
-    assert not (folder / "spec.plan").exists()
-
-
-BAD_RECORDS = {
-    "unknown value": (f"age,sex,region,grade\n30,F,01,0\n31,{CANARY},01,1\n", "'sex'"),
-    "not in bins": (f"age,sex,region,grade\n{CANARY},F,01,0\n", "'age'"),
-    "missing value": (f"age,sex,region,grade\n30,,{CANARY},0\n", "'sex'"),
-    "missing column": (f"age,{CANARY},region,grade\n30,F,01,0\n", "'sex'"),
-    "ragged": (f"age,sex,region,grade\n30,F,01,0\n31,{CANARY}\n", ""),
-    "quotes": (f'age,sex,region,grade\n30,"F,{CANARY},0\n', ""),
-    "not UTF-8": ("age,sex,region,grade\n30,\udcff" + CANARY + ",01,0\n", "'sex'"),
-    "empty": ("", ""),
-}
-
-
-@pytest.mark.parametrize("case", BAD_RECORDS)
-def test_records_that_do_not_fit_are_refused_without_a_value(run, paying, folder, case):
-    content, word = BAD_RECORDS[case]
-    (folder / "bad.csv").write_text(content, errors="surrogateescape")
-    before = sorted(os.listdir(folder))
-    result = run(*paying, "bad.csv", "-o", "out", "--quiet")
-    _refused(result, word)
-    assert CANARY not in result.output
-    assert sorted(os.listdir(folder)) == before
-
-
 def test_how_many_records_do_not_fit_is_not_told(run, spec, folder):
     told = set()
     for count in (1, 7):
         (folder / "bad.csv").write_text("age,sex,region,grade\n" + "30,X,01,0\n" * count + "30,F,01,0\n")
         told.add(run("release", spec, "bad.csv", "-o", "out", "--quiet").output)
     assert len(told) == 1
-
-
-def test_an_edited_or_truncated_plan_or_measurement_and_one_in_place_of_the_other_are_refused(
-    run, spec, records, folder
-):
-    run("plan", spec, "-o", "p")
-    run("measure", "p", records, "-o", "m")
-    _refused(run("measure", "m", records, "-o", "x"), "m is a measurement; measure wants a plan")
-    _refused(run("reconstruct", "p", "-o", "x"), "p is a plan; reconstruct wants a measurement")
-    for name, command in (("p", ("measure", "p", records, "-o", "x")), ("m", ("reconstruct", "m", "-o", "x"))):
-        content = (folder / name).read_bytes()
-        assert content.count(b'"0.5"') >= 1
-        for wrong in (content[:0], content[:10], content[:500], content[:-1], content.replace(b'"0.5"', b'"9.5"')):
-            (folder / name).write_bytes(wrong)
-            _refused(run(*command))
-        (folder / name).write_bytes(content)
-    assert not (folder / "x").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [("plan",), ("plan", "a", "b"), ("frobnicate",), ("measure", "p", "d"), ("demo", "--order", "9")]
-)
-def test_what_cannot_be_a_command_has_status_2(run, arguments):
-    result = run(*arguments, status=2)
-    assert "Usage: " in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -203,13 +129,6 @@ def test_the_text_of_an_unexpected_error_is_withheld(run, spec, records, failing
         result = run("release", spec, records, "-o", "out")
     _failed(result, "unexpected LookupError at residualplanner/shell/cli/measuring.py, line ", "please report it")
     assert CANARY not in result.output
-
-
-def test_a_plan_is_not_left_without_its_error_table_nor_that_without_it(run, spec, folder, failing):
-    before = sorted(os.listdir(folder))
-    with failing("plan"):
-        _failed(run("plan", spec), "No space left on device")
-    assert sorted(os.listdir(folder)) == before
 
 
 @pytest.fixture

@@ -137,11 +137,7 @@ def test_a_command_that_was_killed_after_its_charge_is_completed_for_its_own_pla
     changed = {"measure": ("more", ()), "release": (given, ("--budget", "zcdp=0.25"))}[name]
     refusals = {
         "s holds a release of another plan; name another store": (name, changed[0], records, *others, *changed[1]),
-        "this release was charged to another ledger, which has an entry for it": (
-            *killed,
-            "--ledger",
-            "other",
-        ),
+        "this release was charged to another ledger, which has an entry for it": (*killed, "--ledger", "other"),
         "s holds a release of this plan already; to go on with it leave out --again": (*killed, "--again"),
         "this release is charged to a ledger; give the same one again": [
             word for word in killed if word not in ("--ledger", "l")
@@ -187,11 +183,3 @@ def test_a_measurement_that_cannot_be_written_is_in_the_store(run, folder, comma
     assert "Nothing was written" not in failed.stderr
     run(*command, "--store", "s", status=0)
     assert len(entries()) == 1
-
-
-def test_records_that_do_not_fit_cost_nothing_and_leave_no_release(run, folder, command):
-    (folder / "records.csv").write_text("age,sex,region,grade\n30,X,01,0\n")
-    failed = run(*command, "--store", "s")
-    assert (failed.exit_code, "Nothing was charged to the ledger." in failed.stderr) == (2, True)
-    assert "What was drawn" not in failed.stderr
-    assert entries() == ()

@@ -86,13 +86,6 @@ def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
     assert len(workload_of(path, then=(path.parent / "counties.csv").unlink)) == 3  # each file is read once
 
 
-def test_groups_of_a_crosswalk_are_cut_along_a_level(write):
-    kind = DISTRICTS.replace('group = "cd"', 'group = "cd", within = "state"').replace("leaves = false, ", "")
-    path = write(kind=kind)
-    (found,) = [each for each in workload_of(path).kinds if each.name == "hierarchy"]
-    assert found.labels(domain_of(path)["county"])[:6] == ("(total)", "01", "02", "01-1", "01-2", "02-2")
-
-
 @pytest.mark.slow
 def test_a_release_by_county_from_the_command_line(write, run, folder):
     maps = '\n[output]\nformat = "csv"\n[output.maps]\ncounty = { geojson = "shapes.json", code = "GEOID" }\n'

@@ -4,7 +4,6 @@ import json
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from residualplanner import Ledger, load_plan
@@ -112,31 +111,6 @@ def test_an_error_is_one_object_on_standard_error(run, spec, records, folder, ar
     assert CANARY not in result.output
 
 
-def test_what_to_do_after_an_error_is_told_too(run, spec, records, failing):
-    with failing("tables", MemoryError()):
-        (told,) = _events(run("release", spec, records, "-o", "out", "--json").stderr)
-    assert told["status"] == 1
-    assert told["notes"][1] == "Next: residualplanner reconstruct out.measurement -o out"
-
-
-def test_progress_is_told_once_a_second(monkeypatch, capsys):
-    clock = [0.0]
-    monkeypatch.setattr(output.time, "monotonic", lambda: clock[0])
-    with output.Output(as_json=True).progress("counting") as progress:
-        for done in range(1, 36):
-            clock[0] += 0.125
-            progress(done, 35)
-    told = _events(capsys.readouterr().out)
-    assert [(each["event"], each.get("done")) for each in told] == [
-        ("progress", 8),
-        ("progress", 16),
-        ("progress", 24),
-        ("progress", 32),
-        ("done", None),
-    ]
-    assert told[-1]["seconds"] == 4.375
-
-
 @pytest.mark.parametrize("total", [1, 3, 10, 1234])
 @pytest.mark.parametrize("stride", [1, 7])
 def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total, stride):
@@ -145,8 +119,3 @@ def test_progress_on_records_depends_on_the_number_of_steps_alone(capsys, total,
             progress(done, total)
     told = _events(capsys.readouterr().out)[:-1]
     assert [each["done"] for each in told] == [math.ceil(tenth * total / 10) for tenth in range(1, 11)]
-
-
-def test_numbers_that_are_not_finite_are_null():
-    line = output.event_line("e", "t", {"a": math.inf, "b": np.float64("nan"), "c": np.int64(3), "d": True})
-    assert json.loads(line) == {"event": "e", "text": "t", "a": None, "b": None, "c": 3.0, "d": True}

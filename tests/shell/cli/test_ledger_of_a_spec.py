@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from residualplanner import Ledger, approx_dp, zcdp
+from residualplanner import Ledger, zcdp
 from shell.specs import told
 
 LEDGER = 'ledger = { file = "census.ledger", budget = { zcdp = "0.8" } }\n'
@@ -53,14 +53,6 @@ def test_a_dry_run_begins_no_ledger_and_tells_what_would_be_left(run, counted, r
     run("release", counted, records, "-o", "one")
     remaining = Ledger.open(folder / "census.ledger").remaining
     assert Fraction(events["would-spend"]["left"]) == remaining
-
-
-def test_the_ledger_that_is_typed_goes_before_that_of_the_spec(run, counted, records, folder):
-    run("ledger", "other", "--create", "census 2030", "--budget", "epsilon=8,delta=1e-9")
-    done = run("release", counted, records, "-o", "one", "--ledger", "other", status=0)
-    assert not (folder / "census.ledger").exists()
-    assert "of (8, 1e-9)-DP is spent" in done.stdout
-    assert Ledger.open(folder / "other").budget == approx_dp("8", "1e-9")
 
 
 @pytest.mark.parametrize(

@@ -33,15 +33,6 @@ def test_a_ledger_is_begun_with_the_budget_that_was_typed(run, folder, typed, bu
     assert "Neighbors   replace" in result.stdout
 
 
-def test_a_ledger_without_a_limit_keeps_the_reason(run, folder):
-    arguments = ("--create", "toys", "--unlimited", "made-up records", "--records-per-person", "3")
-    run("ledger", "l", *arguments, status=0)
-    told = run("ledger", "l").stdout
-    assert "Budget      unlimited: made-up records" in told
-    assert "Neighbors   add-remove, up to 3 records per person" in told
-    assert Ledger.open(folder / "l").reason == "made-up records"
-
-
 def test_measure_and_release_charge_the_ledger_until_it_is_spent(run, spec, records, folder, ledger, spoil):
     run("plan", spec, "-o", "p")
     first = run("measure", "p", records, "-o", "m", "--ledger", "l", status=0)
@@ -74,14 +65,6 @@ def test_a_ledger_is_shown_with_its_entries(run, spec, records, ledger):
     assert "Spent       0.5-zCDP (pcost 1); 0.5-zCDP (pcost 1) is left" in told
 
 
-def test_what_is_shown_is_never_on_the_safe_looking_side(run, folder):
-    made = Ledger.create(folder / "l", budget=pcost(1), data_set="d")
-    made.charge(Fraction(2, 3), "0" * 64, neighbors="add-remove")
-    assert "Spent       pcost 0.666667; pcost 0.333333 is left" in run("ledger", "l").stdout
-    made.charge(Fraction(1, 3) - Fraction(1, 10**12), "0" * 64, neighbors="add-remove")
-    assert "Spent       pcost 1; pcost 0 is left" in run("ledger", "l").stdout
-
-
 def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
     run("release", spec, records, "-o", "out", "--ledger", "l")
     ledger.write_bytes(ledger.read_bytes() + b'{"cost":"1')
@@ -108,20 +91,14 @@ def test_a_torn_line_is_shown_and_settled(run, spec, records, ledger):
         ),
         (("new", "--create", "census"), "needs --budget such as zcdp=1, or --unlimited"),
         (("new", "--create", "census", "--budget", "zcdp=1", "--unlimited", "why"), "needs --budget such as"),
-        (("new", "--create", "census", "--budget", "rho=1"), "a budget is written as zcdp=1"),
         (("new", "--create", "census", "--budget", "zcdp=0,5"), "with decimal points; got 'zcdp=0,5'"),
         (("new", "--create", "census", "--budget", "zcdp=-1"), "rho must be positive"),
-        (("new", "--create", "census", "--budget", "zcdp"), "rho must be positive"),
-        (("new", "--create", "census", "--budget", "delta=1,epsilon=1"), "a budget is written as zcdp=1"),
         (("new", "--create", "two\nlines", "--budget", "zcdp=1"), "data_set must be one line"),
         (("nowhere/l", "--create", "census", "--budget", "zcdp=1"), "does not exist; make it first"),
         (("l", "--settle", "1"), "there is nothing to settle"),
         (("l", "--settle", "1e-9"), "a pcost is written as 1, 0.5 or 1/3"),
-        (("l", "--settle", "0.5/3"), "a pcost is written as 1, 0.5 or 1/3"),
         (("l", "--settle", "0"), "a charge must be positive"),
         (("l", "--budget", "zcdp=1"), "belong to --create NAME"),
-        (("spec.toml",), "spec.toml is a spec"),
-        ((".",), ". is a folder; ledger wants a ledger"),
     ],
 )
 def test_what_cannot_be_is_refused_with_status_2(run, spec, ledger, folder, arguments, word):
@@ -141,9 +118,3 @@ def test_a_run_with_a_ledger_that_cannot_be_used_reads_no_record(run, spec, reco
     for command in (("measure", "p", records, "-o", "m"), ("release", spec, records, "-o", "out")):
         result = run(*command, "--ledger", "l", status=2)
         assert "l: line 1 " in result.stderr if content is not None else "there is no ledger" in result.stderr
-
-
-def test_a_ledger_that_cannot_be_locked_is_a_failed_run(run, spec, records, ledger, failing):
-    with failing("lock", OSError(37, "No locks available")):
-        result = run("release", spec, records, "-o", "out", "--ledger", "l", status=1)
-    assert "cannot be locked; keep the ledger on a local disk" in result.stderr

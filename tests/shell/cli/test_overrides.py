@@ -1,7 +1,6 @@
 """What is typed replaces what the spec says; the plan is that of select, and the changes are said."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import residualplanner as rp
@@ -29,22 +28,6 @@ def test_the_plan_is_the_one_of_what_was_typed(run, spec, folder, typed, options
     assert (plan.budget, plan.loss.words) == (expected.budget, expected.loss.words)
     name, value = typed[-2].removeprefix("--").replace("-", "_"), typed[-1]
     assert f"{name} {value}" in result.stdout.split("Workload")[0]
-
-
-def test_a_typed_level_is_the_error_table_s(run, spec, folder):
-    run("plan", spec, "--level", "0.9", status=0)
-    errors = pd.read_csv(folder / "spec.plan.errors.csv", keep_default_na=False)
-    expected = load_plan(folder / "spec.plan").errors(level=0.9)
-    assert errors["conf_level"].unique().tolist() == [0.9]
-    np.testing.assert_allclose(errors["moe"], expected["moe"])
-
-
-def test_a_limit_of_the_spec_gives_way_to_a_typed_budget(run, spec, folder):
-    spec.write_text(spec.read_text().replace('budget = { zcdp = "0.5" }', "at_most = 25.0"))
-    run("plan", spec, "-o", "p", "--budget", "zcdp=1", "--loss", "max", status=0)
-    assert load_plan(folder / "p").budget == zcdp("1")
-    told = run("plan", spec, "--loss", "max").stderr
-    assert "has no limit for that loss; add --budget or --at-most" in told
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from residualplanner import (
-    Domain,
-    Ledger,
-    Prefix,
-    Workload,
-    load_measurement,
-    load_plan,
-    marginals,
-    measure,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, load_measurement, load_plan, marginals, measure, reconstruct, select, zcdp
 from shell.specs import steps
 
 
@@ -102,18 +90,6 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     assert Ledger.open(ledger).spent == 0
 
 
-def test_an_answer_that_is_lost_is_said_to_be_spent(run, spec, records, failing):
-    with failing("measurement", OSError(5, "Input/output error", "out.measurement")):
-        told = run("release", spec, records, "-o", "out").stderr
-    assert "Input/output error\nThe measurement is lost; its cost counts as spent." in told
-
-
-def test_an_interrupt_just_after_measuring_tells_of_the_charge(run, spec, records, ledger, failing, paying):
-    with failing("measure", KeyboardInterrupt(), is_done=True):
-        told = run(*paying, records, "-o", "out", "--ledger", ledger).stderr
-    assert "Error: interrupted\nThe charge stays: pcost 1, entry 1 of the ledger." in told
-
-
 FULL = """
 import resource, sys
 sys.dont_write_bytecode = True  # a compiled module that is cut off would stop all later tests
@@ -147,14 +123,6 @@ def test_the_space_set_aside_is_what_a_measurement_takes(run, spec, records, fol
         run("measure", f"{name}.p", data, "-o", f"{name}.m", status=0)
         written, expected = (folder / f"{name}.m").stat().st_size, steps.measurement_bytes(load_plan(f"{name}.p"))
         assert written <= expected <= 1.5 * written + 2**17
-
-
-@pytest.mark.slow
-def test_the_matrices_of_bases_take_space_in_a_measurement_too(tmp_path):
-    plan = select(Workload(Domain({"a": 200}), [{"a": Prefix()}]), budget=zcdp("0.5"))
-    measure(plan, np.zeros((3, 1), dtype=np.int64)).save(tmp_path / "m")
-    written = (tmp_path / "m").stat().st_size
-    assert 2**18 < written <= steps.measurement_bytes(plan) <= written + 2**17
 
 
 @pytest.mark.parametrize("code", [95, 22, 38])
@@ -207,24 +175,3 @@ def test_what_tables_take_at_least_is_not_more_than_what_they_take(tmp_path):
             written = sum(file.stat().st_size for file in [*files, *folder.glob("tables.xlsx")])
             least = per_cell * release.plan.workload.cells.sum() + per_table * len(release)
             assert 0.1 * written < least < written, (form, profile)
-
-
-@pytest.mark.parametrize(
-    ("content", "remedy"),
-    [
-        ("AGE,Sex, region,grade\n", "missing from the data; columns are matched by exact name"),
-        ("", "is empty; its first line must hold the names of its columns"),
-        ("31,F,01,4\n", "missing from the data; columns are matched by exact name"),
-        (
-            "age;Sex;region;grade\n31;F;01;0\n",
-            "is separated by semicolons, not by commas",
-        ),
-    ],
-)
-def test_a_first_line_without_the_names_is_told_from_one_that_has_them_otherwise(run, spec, ledger, content, remedy):
-    (spec.parent / "records.csv").write_text(content)
-    for dry in ((), ("--dry-run",)):
-        told = run("release", spec, "records.csv", "-o", "new", "--ledger", ledger, *dry, status=2)
-        assert remedy in told.stderr
-        assert not {"Sex", "31"} & set(told.stderr.replace(";", " ").split())
-    assert Ledger.open(ledger).spent == 0

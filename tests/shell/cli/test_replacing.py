@@ -30,12 +30,6 @@ def test_a_plan_is_not_replaced_unless_it_is_forced(folder, plan, spec, run):
     assert plan.is_file()
 
 
-def test_a_run_that_fails_leaves_the_old_plan(folder, plan, spec, run):
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    run("plan", spec, "-o", "small.plan", "--budget", "zcdp=-2", "--force", status=2)
-    assert {path: path.read_bytes() for path in folder.iterdir()} == before
-
-
 @pytest.mark.parametrize("kind", ["measurement", "ledger", "records", "spec", "broken plan", "folder", "link"])
 def test_no_other_file_is_replaced_even_by_force(kind, folder, plan, spec, records, run):
     target = folder / "target"
@@ -80,9 +74,3 @@ def test_no_other_file_is_taken_for_an_error_table(folder, spec, run, content):
     refused = run("plan", spec, "-o", "p", "--errors-file", other, "--force", status=2)
     assert "is not an error table" in " ".join(refused.output.split())
     assert other.read_bytes() == before
-
-
-def test_an_error_table_of_another_type_is_refused_before_planning(folder, spec, run):
-    refused = run("plan", spec, "-o", "p", "--errors-file", "e.xlsx", status=2)
-    assert "end it in .csv or .parquet" in " ".join(refused.output.split())
-    assert not (folder / "p").exists()

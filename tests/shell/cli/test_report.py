@@ -1,10 +1,6 @@
 """The command report: a page from a plan or from a folder, and clean refusals."""
 
-import sys
-
 import pytest
-
-from shell.specs import events
 
 
 @pytest.fixture
@@ -55,34 +51,3 @@ def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, failing):
     with failing("write figures"):
         run("report", "small.plan", "--level", "0.9", "--force", status=1)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
-def test_a_plan_becomes_a_page(folder, spec, run):
-    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
-    found = events(run("report", "small.plan", "-o", "page.html", "--level", "0.9", "--json", status=0))
-    assert [event["path"] for event in found if event["event"] == "wrote"] == ["page.html", "page-figures"]
-    text = (folder / "page.html").read_text()
-    assert "Accuracy and privacy of small.plan" in text
-    assert "90% margin of error" in text
-
-
-def test_what_cannot_be_reported_is_refused_in_one_line(folder, spec, run):
-    (folder / "damaged").write_bytes(b"PK\xff")
-    for arguments, words in (
-        (["nothing"], "there is no file nothing"),
-        ([spec], "spec.toml is a spec"),
-        (["."], ". is a folder; report wants a plan, the folder of a release, or a ledger"),
-        (["damaged"], "this is not a residualplanner file, or it is damaged"),
-        (["damaged", "-o", "no/where.html"], "the folder no does not exist"),
-    ):
-        result = run("report", *arguments, status=2)
-        assert words in " ".join(result.output.split())
-    assert sorted(path.name for path in folder.iterdir()) == ["damaged", "spec.toml"]
-
-
-def test_a_missing_extra_is_named(folder, spec, run, monkeypatch):
-    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    result = run("report", "small.plan", status=1)
-    assert "pip install 'residualplanner[report]'" in result.output
-    assert not (folder / "report.html").exists()

@@ -170,26 +170,6 @@ def test_queries_and_families_are_the_librarys_own(spec):
         assert (list(found), set(found.weights.tolist())) == (list(expected), {3.0}), text
 
 
-def test_a_hierarchy_may_be_written_over_several_lines(spec):
-    text = """up_to = 1
-[workload.kinds]
-age = "range"
-[workload.kinds.state]
-kind = "hierarchy"
-total = "USA"
-levels = [
-    { Coast = ["West"], Inland = ["South"] },
-    { West = ["CA", "WA"], South = ["TX"] },
-]
-"""
-    workload = workload_of(spec(HEAD + text))
-    kind = list(workload)[3]["state"]
-    labels = ("USA", "Coast", "Inland", "West", "South", "CA", "TX", "WA")
-    assert kind.labels(workload.domain["state"]) == labels
-    np.testing.assert_array_equal(kind.matrix(3)[1], [1, 0, 1])
-    assert list(workload)[1] == {"age": Range()}
-
-
 def test_targets_are_the_librarys_own_at_the_level_of_the_output(spec):
     mixed = {"a": Prefix(), "b": Identity()}
     domain = Domain({"a": 3, "b": 2})

@@ -59,15 +59,6 @@ def test_facts_come_from_the_output_of_a_spec(run, measured, spec, folder):
     assert "the number of records; that there is no record in which sex is F and grade is 3 or 4" in found.stdout
 
 
-@pytest.mark.parametrize("options", [("--format", "csv"), ("--format", "parts"), ("--nonnegative", "--round-to", "5")])
-def test_the_folder_of_a_release_gives_the_records_that_its_measurement_gives(run, measured, folder, options):
-    run("reconstruct", measured, "-o", "tables", *options, status=0)
-    for source, name in (("m", "one.csv"), ("tables", "other.csv")):
-        found = run("synthesize", source, "-o", name, "--records", 80, status=0)
-        assert "no record of a person" not in found.stdout
-    assert (folder / "one.csv").read_bytes() == (folder / "other.csv").read_bytes()
-
-
 def test_it_says_what_records_are_and_how_well_they_fit(run, measured):
     said = told(run("synthesize", measured, "-o", "people.csv", "--json"))
     assert said["records"]["text"].startswith("synthetic: none is that of a person")
@@ -135,10 +126,3 @@ def test_the_file_beside_records_is_replaced_only_if_it_was_left_by_a_run_that_w
     (folder / "people.csv").unlink()
     run("synthesize", measured, "-o", "people.csv", "--records", 20, status=0)
     assert json.loads((folder / "people.csv.json").read_text())["rows"] == 20
-
-
-def test_a_run_that_fails_leaves_no_records(run, measured, folder, failing):
-    with failing("write records"):
-        found = run("synthesize", measured, "-o", "people.csv", "--records", 10, status=1)
-    assert "Nothing was written." in found.stderr
-    assert not (folder / "people.csv").exists()

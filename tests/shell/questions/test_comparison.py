@@ -78,32 +78,6 @@ def test_a_comparison_in_words_has_both_tables():
     assert "x0 × x1" in text
 
 
-def test_orders_are_those_of_the_queries_whatever_names_contain():
-    workload = Workload(Domain({"a × b": 3, "c among d": 2}), [("a × b",), ("c among d", "a × b"), ()])
-    found = rp.questions.compare([select(workload, budget=zcdp(1))])
-    assert list(found.queries.index.get_level_values("query")) == ["(total)", "a × b", "c among d × a × b"]
-    assert found.orders == (0, 1, 2)
-
-
-@settings(max_examples=25)
-@given(case=cases(smallest=2))
-def test_a_part_of_a_plan_is_as_accurate_as_the_plan_says(case):
-    plan = select(case.workload, budget=pcost(1))
-    everything = marginals(case.domain, up_to=len(case.sizes))
-    numbers = comparison.restriction(plan, everything)
-    closed = {frozenset(members) for query in case.distinct for members in _subsets(query)}
-    assert len(numbers) == len(closed)
-    part = everything.take(numbers)
-    seen = comparison.plan_of_part(plan, part)
-    for query, variance, largest in zip(part, seen.average_variances, seen.max_variances, strict=True):
-        assert variance == pytest.approx(plan.variance(query).mean(), rel=1e-12)
-        assert largest == pytest.approx(plan.variance(query).max(), rel=1e-12)
-
-
-def _subsets(members):
-    return [tuple(m for i, m in enumerate(members) if bits >> i & 1) for bits in range(1 << len(members))]
-
-
 def test_a_kind_that_the_basis_does_not_span_is_not_answered():
     halves = {"c": Custom([[1, 1, 0, 0], [0, 0, 1, 1]])}
     basis = bases.matrix.integer_basis(np.array([[1, 1, -1, -1]]), "given")
@@ -160,22 +134,3 @@ def test_a_sweep_plans_anew_for_functions():
         plan = select(WORKLOAD, budget=budget, loss=loss)
         assert table["rmse"][row] == pytest.approx(plan.rmse, rel=1e-9)
         assert table["loss_value"][row] == pytest.approx(plan.loss_value, rel=1e-9)
-
-
-def test_losses_are_named_as_given_or_by_what_they_are():
-    given = ["sum", rp.losses.SumOfVariances("equal"), rp.losses.Targets(5), rp.losses.Targets(6)]
-    words = rp.questions.sweep(WORKLOAD, [pcost(1)], given)["loss"].tolist()
-    assert words[:2] == ["sum", "sum of variances, weights equal"]
-    assert words[2:] == [f"largest margin of error (0.95) relative to its target{end}" for end in ("", " (4)")]
-    assert rp.questions.sweep(WORKLOAD, [pcost(1)], cvxpy.max)["loss"].tolist() == ["convex loss, solver CLARABEL"]
-
-
-@given(case=cases(), loss=losses, factor=st.floats(1e-6, 1e6))
-def test_a_plan_scaled_costs_so_much_more_and_has_so_much_less_variance(case, loss, factor):
-    plan = select(case.workload, budget=pcost(3), loss=loss)
-    scaled = comparison.scaled_plan(plan, factor)
-    assert scaled.pcost == pytest.approx(factor * plan.pcost, rel=1e-12)
-    assert float(scaled.budget.pcost_exact) == pytest.approx(scaled.pcost, rel=1e-15)
-    np.testing.assert_allclose(scaled.average_variances * factor, plan.average_variances, rtol=1e-12)
-    again = select(case.workload, budget=pcost(3 * factor), loss=loss)
-    assert scaled.loss_value == pytest.approx(again.loss_value, rel=1e-9)

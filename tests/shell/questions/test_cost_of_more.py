@@ -139,26 +139,10 @@ def test_the_cost_in_words_says_all_three_things_and_is_for_the_plans_neighbors(
     assert " times the budget, rho " in third
 
 
-def test_a_loss_with_weights_one_by_one_is_given_again():
-    plan = select(SINGLES, budget=zcdp(1), loss=rp.losses.SumOfVariances([1, 2, 3]))
-    with pytest.raises(rp.errors.WorkloadError, match=r"does not hold its loss \(.*weights given\) in full; give"):
-        rp.questions.cost_of_more(plan, PAIRS)
-    weights = rp.losses.SumOfVariances([1, 2, 3, 4, 5])
-    again = select(SINGLES + Workload(ABC, PAIRS), budget=zcdp(1), loss=weights)
-    np.testing.assert_array_equal(
-        rp.questions.cost_of_more(plan, PAIRS, loss=weights).same_budget.noise_variances, again.noise_variances
-    )
-
-
 @pytest.mark.parametrize(
     ("queries", "options", "error", "message"),
     [
-        (
-            [("a",), ("a", "b")],
-            {},
-            rp.errors.WorkloadError,
-            r"\('a',\) is in the plan already; name queries th",
-        ),
+        ([("a",), ("a", "b")], {}, rp.errors.WorkloadError, r"\('a',\) is in the plan already; name queries th"),
         ([("x",)], {}, rp.errors.DomainError, "x"),
         ([], {}, rp.errors.WorkloadError, "no queries"),
         (PAIRS, {"moe": 0}, rp.errors.BudgetError, "moe must be positive and finite"),
@@ -171,18 +155,3 @@ def test_what_cannot_be_added_is_refused(queries, options, error, message):
         rp.questions.cost_of_more(select(SINGLES, budget=zcdp(1)), queries, **options)
     with pytest.raises(rp.errors.WorkloadError, match="does not hold its loss"):
         rp.questions.cost_of_more(select(SINGLES, budget=zcdp(1), loss=cvxpy.max), PAIRS)
-
-
-@pytest.mark.slow
-def test_bases_by_set_are_kept_where_the_loss_is_one_that_they_are_for():
-    workload = Workload(Domain({"a": 6, "b": 4}), [{"a": Prefix()}, {"b": Prefix()}, ("a", "b")])
-    plan, more = select(workload, budget=zcdp("0.5"), bases="optimal_by_set"), [{"a": Range()}]
-    cost = rp.questions.cost_of_more(plan, more)
-    again = select(plan.workload + Workload(plan.domain, more), budget=zcdp("0.5"), bases="optimal_by_set")
-    assert cost.same_budget.strategy.varying.any()
-    assert cost.same_budget.rmse == pytest.approx(again.rmse, rel=1e-9)
-    other = rp.questions.cost_of_more(plan, more, loss="max", moe=5)
-    assert not other.same_budget.strategy.varying.any()
-    assert not other.same_accuracy.strategy.varying.any()
-    for found in (cost, other):
-        assert (found.queries["same_accuracy"] <= found.queries["before"] * (1 + 1e-6))[~found.queries["is_new"]].all()

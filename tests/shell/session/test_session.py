@@ -12,18 +12,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner import (
-    Domain,
-    Ledger,
-    Session,
-    approx_dp,
-    marginals,
-    measure,
-    pcost,
-    reconstruct,
-    select,
-    zcdp,
-)
+from residualplanner import Domain, Ledger, Session, approx_dp, marginals, measure, pcost, select, zcdp
 from shell.specs import plan_hash, require_measurable, warn_without_ledger
 
 WORKLOAD = marginals(Domain({"a": 2, "b": 3}), up_to=2)
@@ -68,17 +57,6 @@ def test_a_plan_for_a_fraction_of_the_rest_costs_no_more_and_hardly_less(budget,
     assert plan.budget.notion == budget.notion
     cost = session.balance_after(plan).spent - session.balance.spent
     assert Fraction(fraction) * remaining * (1 - Fraction(1, 10**5)) <= cost <= Fraction(fraction) * remaining
-
-
-def test_parts_of_the_rest_fill_the_budget_and_no_more():
-    session = Session(RECORDS, budget=zcdp(1))
-    for parts in (3, 2, 1):
-        spent = session.balance.spent
-        release = session.release(session.select(WORKLOAD, fraction=Fraction(1, parts)))
-        assert session.balance.spent == spent + release.noise.pcost
-        same = reconstruct(release.measurement)
-        assert all(np.array_equal(release[query].estimate, same[query].estimate) for query in WORKLOAD)
-    assert 0 <= session.balance.remaining < Fraction(1, 10**5)
 
 
 def test_a_plan_that_does_not_fit_is_refused_before_records_are_read_with_what_would_fit():
@@ -146,24 +124,6 @@ def test_a_session_without_one_clear_budget_is_refused_and_no_traceback_leads_to
 @pytest.mark.parametrize("same", [zcdp("0.50"), pcost(1)])
 def test_a_budget_may_be_written_otherwise_than_when_its_ledger_was_begun(same):
     assert Session(RECORDS, ledger=Ledger(zcdp("0.5")), budget=same).balance.budget == zcdp("0.5")
-
-
-def test_a_ledger_without_a_limit_counts_and_has_no_fractions():
-    session = Session(RECORDS, ledger=Ledger.unlimited("invented"))
-    assert session.measure(PLAN).noise.unlimited_because == "invented"
-    with pytest.raises(rp.errors.BudgetError, match="there is no limit"):
-        session.select(WORKLOAD)
-
-
-def test_wrong_arguments_cost_nothing():
-    session = forbidden(budget=pcost(1))
-    with pytest.raises(rp.errors.ArgumentError, match="plan"):
-        session.measure(WORKLOAD)
-    with pytest.raises(rp.errors.ArgumentError, match="plan"):
-        session.balance_after(WORKLOAD)
-    with pytest.raises((rp.errors.ArgumentError, rp.errors.DeviceError), match="device"):
-        session.release(PLAN, device="abacus")
-    assert session.balance.spent == 0
 
 
 def test_a_session_shows_no_record_is_not_copied_and_is_shown_without_its_ledger(tmp_path):
