@@ -46,7 +46,7 @@ _EXPONENT, _FARTHEST, _LEAST_WEIGHT = 1.5, 5.0, 1e-30
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
 #: Rounds, and steps for the basis of one attribute in each, up to a number of values; beyond the last the bases for the
 #: sum of variances serve.
-_EFFORT = ((400, 150, 12), (2048, 14, 4))
+_EFFORT = ((400, 150, 12), (2048, 20, 3))
 
 
 class _Axis(NamedTuple):
