@@ -100,12 +100,7 @@ def save(  # noqa: PLR0913
 
 
 def _save_tables(
-    described: Description,
-    tables: Iterable[Table],
-    answers: NoisyAnswers,
-    folder: PathLike,
-    *,
-    more: Mapping[str, Any],
+    described: Description, tables: Iterable[Table], answers: NoisyAnswers, folder: PathLike, *, more: Mapping[str, Any]
 ) -> None:
     """Write all tables of a plan's workload, in its order, the answers that they are made from, and more files."""
     workload = described.plan.workload

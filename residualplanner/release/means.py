@@ -168,12 +168,7 @@ def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.
 
 
 def mean_std_err(
-    plan: Plan,
-    attribute: str,
-    by: QueryLike = (),
-    *,
-    records: float,
-    between: tuple[float, float] | None = None,
+    plan: Plan, attribute: str, by: QueryLike = (), *, records: float, between: tuple[float, float] | None = None
 ) -> FloatArray:
     """The standard errors that means of so many records have at most, by group, in the unit of the amounts.
 

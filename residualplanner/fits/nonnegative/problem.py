@@ -46,11 +46,7 @@ _ROUNDS = 60
 #: attribute less.
 FreedomWeights = tuple[bool, float]
 #: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
-WEIGHTS: dict[str, FreedomWeights] = {
-    "protect-margins": (True, 30.0),
-    "variance": (True, 1.0),
-    "order": (False, 4.0),
-}
+WEIGHTS: dict[str, FreedomWeights] = {"protect-margins": (True, 30.0), "variance": (True, 1.0), "order": (False, 4.0)}
 
 
 def freedoms_of(

@@ -10,11 +10,7 @@ from operator import add
 import numpy as np
 
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import (
-    Measurement,
-    groups_of_plan,
-    measurement_html,
-)
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan, measurement_html
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.checks import FloatArray, frozen

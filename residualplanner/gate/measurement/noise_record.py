@@ -18,11 +18,7 @@ from residualplanner.gate.measurement.precision import (
     require_affordable,
     require_drawable,
 )
-from residualplanner.gate.sources.limited_records import (
-    Contributions,
-    contributions_from_json,
-    stated_contributions,
-)
+from residualplanner.gate.sources.limited_records import Contributions, contributions_from_json, stated_contributions
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__

@@ -54,8 +54,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
 Count = Callable[
-    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]],
-    list[IntArray] | DataError | ResourceError,
+    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]], list[IntArray] | DataError | ResourceError
 ]
 
 _UNREADABLE = (

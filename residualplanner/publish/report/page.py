@@ -56,11 +56,7 @@ _PUBLISHED_ROWS = 100
 
 
 def page_of(
-    subject: Subject,
-    rows: ErrorRows,
-    tables: PageTables,
-    figures: Mapping[str, tuple[Figure, ...]],
-    folder: str,
+    subject: Subject, rows: ErrorRows, tables: PageTables, figures: Mapping[str, tuple[Figure, ...]], folder: str
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
     script = source("page.js").strip()

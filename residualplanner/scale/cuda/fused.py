@@ -135,10 +135,7 @@ def _module(device: int) -> Any:
 @lru_cache(maxsize=16)
 def _limits(device: int) -> Limits:
     attributes = _cupy().cuda.Device(device).attributes
-    return Limits(
-        threads=attributes["MaxThreadsPerBlock"],
-        shared_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
-    )
+    return Limits(threads=attributes["MaxThreadsPerBlock"], shared_bytes=attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def _sent(words: NDArray[np.int64]) -> Array:

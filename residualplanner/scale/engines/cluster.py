@@ -55,12 +55,7 @@ class LocalCluster:
     """
 
     def __init__(
-        self,
-        source: Source,
-        domain: Domain,
-        *,
-        progress: Progress | None = None,
-        pass_cells: int | None = None,
+        self, source: Source, domain: Domain, *, progress: Progress | None = None, pass_cells: int | None = None
     ) -> None:
         self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
         self._progress = progress

@@ -8,12 +8,4 @@ from residualplanner.scale.workers.processes import ProcessWorkers
 from residualplanner.scale.workers.spark import SparkWorkers
 from residualplanner.scale.workers.workers import Room, Workers, is_interrupt, rooms_of_process
 
-__all__ = [
-    "DaskWorkers",
-    "ProcessWorkers",
-    "Room",
-    "SparkWorkers",
-    "Workers",
-    "is_interrupt",
-    "rooms_of_process",
-]
+__all__ = ["DaskWorkers", "ProcessWorkers", "Room", "SparkWorkers", "Workers", "is_interrupt", "rooms_of_process"]

@@ -201,13 +201,7 @@ def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
 
 
 def run_release(
-    spec: SpecFile,
-    data: Path,
-    folder: Path,
-    measuring: MeasuringOptions,
-    output: Output,
-    *,
-    dry_run: bool,
+    spec: SpecFile, data: Path, folder: Path, measuring: MeasuringOptions, output: Output, *, dry_run: bool
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
     measured, gate, wanted = measurement_beside(folder), gate_of_options(measuring), WantedOutput(spec.output, spec)
