@@ -19,7 +19,6 @@ from residualplanner.release.profiles import QUERY, Profile, ProfileName, level_
 from residualplanner.release.quality import Quality
 
 if TYPE_CHECKING:
-    import polars as pl
     import xarray as xr
 
 #: What a column beside the labels is, by the word that its name ends in.
@@ -111,16 +110,9 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
     return html_table(_title(heading, estimate), head, rows, note=_note(estimate))
 
 
-def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
-    """Columns as a polars frame; MissingExtraError where polars is not installed."""
-    with _needing("polars"):
-        import polars as pl
-    return pl.DataFrame(columns, strict=False)
-
-
 def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "xr.Dataset":
     """A table as an xarray data set, with labels along each axis; MissingExtraError where xarray is not installed."""
-    with _needing("xarray"):
+    with needing("xarray"):
         import xarray as xr
     names, provenance = heading.names, heading.provenance
     coordinates: dict[str, Any] = {
@@ -132,7 +124,8 @@ def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "x
 
 
 @contextmanager
-def _needing(package: str) -> Iterator[None]:
+def needing(package: str) -> Iterator[None]:
+    """Raise MissingExtraError where a package that frames are of is not installed."""
     try:
         yield
     except ImportError:

@@ -293,10 +293,6 @@ class Adjustments:
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None
 
-    def bytes_for(self, plan: Plan) -> float:
-        """About how many bytes of memory they take besides those of the tables themselves."""
-        return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
-
     def require_for(self, plan: Plan) -> None:
         """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""
         self.require_fit(plan)

@@ -107,11 +107,6 @@ def denominator_of_group(groups: BasisGroups, group: int) -> int:
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
-def records_of_table(table: IntArray, groups: BasisGroups, group: int) -> int:
-    """How many records a table of a group counts."""
-    return int(table.sum()) // denominator_of_group(groups, group)
-
-
 def require_denominators(groups: BasisGroups) -> None:
     """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
     for group, bases in enumerate(groups.bases):

@@ -34,7 +34,7 @@ from residualplanner.publish.parts.part_file import (
     finished_part,
     part_file_of,
     part_file_of_bytes,
-    state_part,
+    statement_path,
 )
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
@@ -92,7 +92,8 @@ class PartWriter:
                 return finished
         content = self.content(part)
         written = part_file_of(content)
-        state_part(folder, part, written)
+        with write_atomically(statement_path(folder, part)) as statement:
+            statement.write(written.to_bytes())
         with write_atomically(path) as file:
             file.write(content)
         return written

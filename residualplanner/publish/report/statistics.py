@@ -47,10 +47,10 @@ def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
     rows = [
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
     ]
-    groups = ", ".join(attribute.heading for attribute, _ in form.groups)
+    groups, names = ", ".join(attribute.heading for attribute, _ in form.groups), [each.name for each in form.columns]
     return {
         "title": " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),
-        "head": (*axes, *(_heading(column.name) for column in form.columns)),
+        "head": (*axes, *(name.replace("std_err", "standard error").replace("_", " ").capitalize() for name in names)),
         "rows": rows,
         "texts": max(1, len(axes)),
         "meanings": form.described(subject.plan.domain.unit, subject.level),
@@ -71,11 +71,6 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
         return {column.name: found[column.name].to_numpy() for column in form.columns}
     unbiased = table if is_unbiased else release.unbiased[table.query]
     return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
-
-
-def _heading(name: str) -> str:
-    """The name of a column as a heading, as "Count standard error" for ``count_std_err``."""
-    return name.replace("std_err", "standard error").replace("_", " ").capitalize()
 
 
 def _texts(form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -45,12 +45,13 @@ from residualplanner.scale.stored.release import (
     ANSWERS,
     CLOSED,
     GENERATIONS,
+    RELEASE,
     StoredRelease,
     generation_of,
+    in_use,
     numbered_names,
     open_release,
     opened_release,
-    require_unused,
 )
 from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, require_rooms, tasks_of_release, tasks_within
 
@@ -300,7 +301,8 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
         warn_without_ledger()
-    require_unused(objects)
+    if RELEASE in objects.names(RELEASE):
+        raise in_use(objects)
     tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
     opening = partial(
         open_release,

@@ -276,11 +276,6 @@ class Measure:
         return self._measurement
 
 
-def measurement_beside(folder: Path) -> Path:
-    """The path of the measurement of a release until its tables are written: beside their folder."""
-    return folder.with_name(f"{folder.name}.measurement")
-
-
 def require_no_measurement(kept: Path, folder: Path, options: Sequence[str] = ()) -> None:
     """Raise FileExistsError if an earlier release was stopped after it had paid for its measurement."""
     if kept.exists() or kept.is_symlink():

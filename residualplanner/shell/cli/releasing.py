@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.nonnegative.facts import read_facts
-from residualplanner.fits.nonnegative.nonnegative import Adjustments
+from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.fits.synthesis import BinsName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
@@ -27,7 +27,6 @@ from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
 from residualplanner.shell.cli.measuring import (
     Measure,
     gate_of_options,
-    measurement_beside,
     reconstructing,
     require_no_measurement,
     telling_measurement,
@@ -93,7 +92,7 @@ class WriteTables:
         tables = f"{count_text(len(workload), 'table')} as {file_format}"
         text = f"{tables}, some {bytes_text(size)} with the measurement and their metadata"
         say_writing(self.path, text, self.output, size=size)
-        memory = max(estimate.writing_bytes, self.adjustments.bytes_for(self.plan))
+        memory = max(estimate.writing_bytes, nonnegative_bytes(self.plan) if self.adjustments.is_nonnegative else 0)
         return Effort(estimate.writing_seconds, memory, size)
 
     def do(self) -> None:
@@ -204,7 +203,8 @@ def run_release(
     spec: SpecFile, data: Path, folder: Path, measuring: MeasuringOptions, output: Output, *, dry_run: bool
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate, wanted = measurement_beside(folder), gate_of_options(measuring), WantedOutput(spec.output, spec)
+    measured, gate = folder.with_name(f"{folder.name}.measurement"), gate_of_options(measuring)
+    wanted = WantedOutput(spec.output, spec)
     require_no_measurement(measured, folder, wanted.options)
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
