@@ -22,18 +22,10 @@ from residualplanner.ground.checks import Number, require_fraction
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.notebooks import hides, html_table
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
-from residualplanner.method.privacy import (
-    Budget,
-    budget_within,
-    claim_of_budget,
-    cost_text_down,
-    cost_text_up,
-    pcost,
-    zcdp,
-)
+from residualplanner.method import privacy
 
 #: In whose words costs are told where there is no budget.
-_RHO = zcdp(1)
+_RHO = privacy.zcdp(1)
 #: Less than this part of a budget is a trace that rounding has left, and told as nothing.
 _TRACE = Fraction(1, 10**6)
 
@@ -48,14 +40,14 @@ class Balance:
         spent: the exact pcost of all charges.
 
     Example:
-        >>> balance = Balance(zcdp("0.5"), Fraction(2, 3))
+        >>> balance = Balance(privacy.zcdp("0.5"), Fraction(2, 3))
         >>> balance
         <Balance: 0.333334-zCDP of 0.5-zCDP is spent, 0.166666-zCDP is left>
         >>> balance.remaining, balance.budget_for("1/2")
         (Fraction(1, 3), zcdp(1/12))
     """
 
-    budget: Budget | None
+    budget: privacy.Budget | None
     spent: Fraction
 
     def __repr__(self) -> str:
@@ -74,7 +66,7 @@ class Balance:
     @property
     def spent_text(self) -> str:
         """What is spent, in the notion of the budget, rounded up; in zCDP where there is none."""
-        return cost_text_up(self.spent, self._like)
+        return privacy.cost_text_up(self.spent, self._like)
 
     @property
     def told_remaining(self) -> Fraction:
@@ -85,13 +77,13 @@ class Balance:
     @property
     def remaining_text(self) -> str:
         """What is left, likewise, rounded down; "no limit" where there is none."""
-        return "no limit" if self.remaining is None else cost_text_down(self.told_remaining, self._like)
+        return "no limit" if self.remaining is None else privacy.cost_text_down(self.told_remaining, self._like)
 
     @property
     def fitting_text(self) -> str:
         """The budget of a plan that would fit, rounded down; in pcost where too little is left for any epsilon."""
-        words, nothing = self.remaining_text, cost_text_down(Fraction(0), self._like)
-        return cost_text_down(self.told_remaining, pcost(1)) if words == nothing else words
+        words, nothing = self.remaining_text, privacy.cost_text_down(Fraction(0), self._like)
+        return privacy.cost_text_down(self.told_remaining, privacy.pcost(1)) if words == nothing else words
 
     @property
     def text(self) -> str:
@@ -108,10 +100,12 @@ class Balance:
         """
         found = replace(self, spent=self.spent + cost)
         if found.remaining is not None and found.remaining < 0:
-            raise BudgetError(f"{cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}")
+            raise BudgetError(
+                f"{privacy.cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}"
+            )
         return found
 
-    def budget_for(self, fraction: Number = 1) -> Budget:
+    def budget_for(self, fraction: Number = 1) -> privacy.Budget:
         """The budget of a plan for a fraction of what is left.
 
         Args:
@@ -130,10 +124,10 @@ class Balance:
             raise BudgetError("there is no limit, and so no fraction of what is left; state a budget such as zcdp(0.5)")
         if not self.told_remaining:
             raise BudgetError(f"nothing is left of {self.budget.statement}")
-        return budget_within(part * self.remaining, self._like)
+        return privacy.budget_within(part * self.remaining, self._like)
 
     @property
-    def _like(self) -> Budget:
+    def _like(self) -> privacy.Budget:
         """The budget whose words are used."""
         return self.budget or _RHO
 
@@ -216,9 +210,9 @@ class LedgerAccount:
         """What the next line starts with: a torn line, completed."""
         return self.torn + TAB if self.torn else b""
 
-    def _refusal(self, budget: Budget, cost: Fraction) -> str:
+    def _refusal(self, budget: privacy.Budget, cost: Fraction) -> str:
         """What is left, and what may still be planned; a trace that rounding has left is not worth a plan."""
-        limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
+        limit = privacy.claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
         left, this = budget.pcost_exact - self.spent, decimal_text_up(cost)
         if not left:
             return f"the ledger has nothing left of {limit}; this costs pcost {this}"

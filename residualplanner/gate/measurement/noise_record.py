@@ -11,13 +11,7 @@ import numpy as np
 import scipy
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.gate.measurement.precision import (
-    measured_cost,
-    precision_of,
-    precision_rule,
-    require_affordable,
-    require_drawable,
-)
+from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.sources.limited_records import Contributions, contributions_from_json, stated_contributions
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError
@@ -204,7 +198,7 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
         "source": noise.source,
         "seed": noise.seed,
         "pcost": cost,
-        "precision": None if cost is None else precision_rule(plan),
+        "precision": None if cost is None else exact.precision_rule(plan),
         "neighbors": noise.neighbors,
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
@@ -230,10 +224,10 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError(_CONTRADICTION)
     bits, cost = source if is_exact else OperatingSystemBits.mark, None
     if is_exact:
-        precision = precision_of(plan.noise_variances)
-        require_drawable(precision)
-        cost = measured_cost(plan, precision)
-        require_affordable(plan, cost)
+        precision = exact.precision_of(plan.noise_variances)
+        exact.require_drawable(precision)
+        cost = exact.measured_cost(plan, precision)
+        exact.require_affordable(plan, cost)
         if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
                 f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "

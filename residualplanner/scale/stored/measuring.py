@@ -33,26 +33,9 @@ from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
+from residualplanner.scale.stored import reading
+from residualplanner.scale.stored import release as stored
 from residualplanner.scale.stored.generations import Driver, close
-from residualplanner.scale.stored.reading import (
-    collector_of,
-    end_without_answers,
-    load_stored_measurement,
-    measurement_of,
-    write_manifest,
-)
-from residualplanner.scale.stored.release import (
-    ANSWERS,
-    CLOSED,
-    GENERATIONS,
-    RELEASE,
-    StoredRelease,
-    generation_of,
-    in_use,
-    numbered_names,
-    open_release,
-    opened_release,
-)
 from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, require_rooms, tasks_of_release, tasks_within
 
 _REST = (
@@ -81,13 +64,13 @@ class _Job:
     """What is measured into a store, and with what."""
 
     data: object
-    opening: Callable[[], StoredRelease]  # gives the release; opens it in the store if it is begun
+    opening: Callable[[], stored.StoredRelease]  # gives the release; opens it in the store if it is begun
     tasks: Tasks
     collector: AnswersOnDisk
     options: Options
 
     @cached_property
-    def release(self) -> StoredRelease:
+    def release(self) -> stored.StoredRelease:
         """What is measured, open: before that, nothing is in the store."""
         return self.opening()
 
@@ -154,9 +137,9 @@ class _Job:
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
         options = self.options
         driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
-        write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
+        reading.write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
-        return measurement_of(self.release, self.tasks, lambda: self.collector)
+        return reading.measurement_of(self.release, self.tasks, lambda: self.collector)
 
 
 @entrance
@@ -281,12 +264,16 @@ def abort_measuring(store: object) -> None:
         FileFormatError: the store holds no release.
         StoreError: the release is complete, or the store failed.
     """
-    release = opened_release(open_store(store))
-    end_without_answers(release)
+    release = stored.opened_release(open_store(store))
+    reading.end_without_answers(release)
     objects = release.store
-    close(release, range(len(tasks_of_release(release))), map(generation_of, numbered_names(objects, GENERATIONS)))
-    for name in numbered_names(objects, ANSWERS):
-        if objects.read(name) != CLOSED:
+    close(
+        release,
+        range(len(tasks_of_release(release))),
+        map(stored.generation_of, stored.numbered_names(objects, stored.GENERATIONS)),
+    )
+    for name in stored.numbered_names(objects, stored.ANSWERS):
+        if objects.read(name) != stored.CLOSED:
             objects.remove(name)
     objects.remove_unfinished()
 
@@ -301,11 +288,11 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
         warn_without_ledger()
-    if RELEASE in objects.names(RELEASE):
-        raise in_use(objects)
+    if stored.RELEASE in objects.names(stored.RELEASE):
+        raise stored.in_use(objects)
     tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
     opening = partial(
-        open_release,
+        stored.open_release,
         objects,
         plan,
         task_cells=task_cells,
@@ -330,9 +317,9 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     require_guarded_main("resume_measuring")
     require_charge_time(options.charge)
     objects = open_store(store)
-    release = opened_release(objects)
+    release = stored.opened_release(objects)
     if release.is_complete:
-        return load_stored_measurement(objects, scratch=options.scratch)
+        return reading.load_stored_measurement(objects, scratch=options.scratch)
     is_drawn = release.is_drawn
     require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
@@ -344,7 +331,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     return job.finished(is_drawn=is_drawn)
 
 
-def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
     if not release.has_ledger:
         return
@@ -360,7 +347,7 @@ def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_dra
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
     """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
-    collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    collector = reading.collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
     _require_free(tasks, store)
     return collector
@@ -368,7 +355,7 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
 
 def _require_free(tasks: Tasks, store: ObjectStore) -> None:
     """Raise ResourceError where a store that holds no answers yet has no room for them."""
-    if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
+    if stored.numbered_names(store, stored.ANSWERS):  # the release was charged; what is left of it may fit
         return
     free, needed = store.free_bytes(), tasks.stored_bytes
     if free is not None and free < needed:
