@@ -18,9 +18,8 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Mean, Quantiles, Statistic
 from residualplanner.release.heading import Heading
-from residualplanner.release.means import MeanTable
+from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
-from residualplanner.release.quantiles import QuantileTable
 from residualplanner.release.statistic_table import Column, StatisticTable, unit_of
 from residualplanner.release.tidy_form import label_columns
 
