@@ -54,14 +54,9 @@ class StatisticForm:
         return (*(label_columns(*group) for group in self.groups), *more)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """How many labels there are along each axis."""
-        return tuple(len(next(iter(columns.values()))) for columns in self.axes)
-
-    @property
     def rows(self) -> int:
         """How many rows it has."""
-        return math.prod(self.shape)
+        return math.prod(len(next(iter(columns.values()))) for columns in self.axes)
 
     def described(self, count_unit: str, level: float) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of the columns of numbers."""

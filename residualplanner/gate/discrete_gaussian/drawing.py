@@ -142,17 +142,8 @@ def exponential_choices(
     """Draw candidates without replacement, each with probability in proportion to ``exp(rate * score)``, exactly.
 
     Scores (g,) are distinct integers; ``members`` (g,) candidates, at least 1, have each of them.  Each draw has the
-    law of the exponential mechanism over all that were not drawn before, which is also that of the largest sums of
-    score and Gumbel noise.
-
-    Raises:
-        BudgetError: the rate is not an exact fraction of at least 0.
-        ValueError: the scores, their members or the number of draws do not fit.
-        NoiseError: the random bytes or the machine's arithmetic failed a check.
-
-    Guarantees: no rounding decides an outcome.  If neighboring records change every score by at most 1, a draw is
-        2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
-    Cost: O(g) and about 30 microseconds a draw.
+    law of the exponential mechanism over all that were not drawn before; no rounding decides an outcome.  If neighbors
+    change every score by at most 1, it is 2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
     Source: docs/adaptive-projection.md eqs. (c) and (d), with the proof.
     """
     if not isinstance(rate, Fraction | int) or isinstance(rate, bool) or rate < 0:

@@ -13,7 +13,7 @@ from residualplanner.ground.words import JOIN, count_text, listed
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.publish.files.reading import Saved
-from residualplanner.publish.maps import Boundaries, require_shapes
+from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import ShownTable, draw_intervals
@@ -130,13 +130,6 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
             number += 1
             for shown in LEGENDS:
                 yield _map(subject, areas, boundaries, shown, f"map-{number}-{shown}")
-
-
-def require_mapped(subject: Subject, maps: Mapping[str, Boundaries]) -> None:
-    """Raise WorkloadError or DomainError unless the maps are of attributes of a release with areas."""
-    if maps and subject.tables is None:
-        raise WorkloadError("maps are for the report on a release, not on a plan")
-    require_shapes(subject.plan.workload, maps)
 
 
 def _areas(subject: Subject, name: str, boundaries: Boundaries) -> Iterator[Areas]:
