@@ -32,17 +32,15 @@ from residualplanner.gate.measurement.blocks import (
 from residualplanner.gate.measurement.combined import map_measurements
 from residualplanner.gate.measurement.counting import count_tables, parents
 from residualplanner.gate.measurement.discrete import RECORDS, exact_noise
+from residualplanner.gate.measurement.double_word import combine_words, float_identifies, products_modulo
 from residualplanner.gate.measurement.gaussian import continuous_noise, gaussian_mechanism, generator_of_entropy
 from residualplanner.gate.measurement.measure import measure_with_bits, require_measurable
 from residualplanner.gate.measurement.measurement import groups_of_plan, map_measurement
 from residualplanner.gate.measurement.noise_record import noise_from_json, noise_to_json
 from residualplanner.gate.measurement.noisy_answers import (
     Width,
-    combine_words,
     fits_int64_path,
-    float_identifies,
     noisy_answers,
-    products_modulo,
     wide_from_words,
     wide_to_words,
     width_of,
