@@ -19,7 +19,7 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import file_names
 from residualplanner.release.product import Product
-from residualplanner.release.profiles import Profile
+from residualplanner.release.profiles import QUERY, Profile
 from residualplanner.release.quality import Publication
 from residualplanner.release.statistics import StatisticForm, kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_columns
@@ -186,7 +186,8 @@ class Description:
             every = []
             for name, own_unit, meaning in self.profile.meanings(self.level, unit):
                 is_integer = self.profile.has_integers and name == self.profile.estimate_name
-                datatype = TEXT if name in self.profile.text_names else INTEGER if is_integer else NUMBER
+                is_text = name == QUERY or quantities[name] == "quality"
+                datatype = TEXT if is_text else INTEGER if is_integer else NUMBER
                 shown = _NUMBER_FORMATS.get(quantities.get(name, ""), "#,##0" if is_integer else "#,##0.0")
                 shown = shown if name in quantities else ""
                 every.append(FileColumn(name, datatype, own_unit, meaning, shown, name in optional))
@@ -234,10 +235,6 @@ class Description:
             ("privacy", self.noise.guarantee),
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
-
-    def about_columns(self, form: FileForm) -> list[tuple[str, ...]]:
-        """Name, unit and meaning of the columns of a file, where there is something to say."""
-        return [*self.about_attributes(form.query.positions), *(column.words for column in form.columns)]
 
     def about_statistics(self) -> dict[str, Any]:
         """The entry of the metadata on statistics: of each file its columns; none where there are no files."""

@@ -228,7 +228,8 @@ class Measure:
         found, data, output = self._foreseen, self.data, self.output
         names = data.columns(self.plan) if found.has_records else []
         columns = f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}" if names else "no record"
-        text = f"{data.path}: {columns}; only the {data.what_is_read} have been read"
+        known = "names" if data.is_csv and not data.path.is_dir() else "names and types"
+        text = f"{data.path}: {columns}; only the {known} have been read"
         output.fact("Would read", text, event="would-read", path=data.path, columns=names)
         data.say_people(self.plan, output)
         words, left = "no ledger is named, so nothing adds up what is spent", None

@@ -92,7 +92,8 @@ class WriteTables:
                 with self.output.progress("adjusting the tables") as progress:
                     tables = self.adjustments.of(tables, progress)
             save_tables(tables, self.path, self.wanted.table, self.output, workers=self.workers)
-        file_format, options = self.wanted.table.file_format(self.plan.workload), self.wanted.report_options
+        file_format, spec = self.wanted.table.file_format(self.plan.workload), self.wanted.spec
+        options = () if spec is None or not self.wanted.table.maps else ("--spec", str(spec.path))
         say_release(tables, self.path, self.output, file_format=file_format, options=options)
         if self.measured is not None:
             self.measured.unlink()
