@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import require_type
-from residualplanner.method import kron
 from residualplanner.method.bases.basis import Basis, basis_codes
+from residualplanner.method.kron import (
+    Array,
+    AxisMap,
+    ProductMap,
+    Scratch,
+    empty_floats,
+    keeping,
+    read_only,
+    rebuilding_differences,
+)
 from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.release.devices import HOST, Device
@@ -30,7 +39,7 @@ _MANY = 2
 
 #: Tables of the same bases and kinds: the numbers of their queries among those given, ascending, (b,); the kind of
 #: query on each attribute, (k,); and the estimates (b, q_1, .., q_k) in counts, read-only where they are on the host.
-Stack = tuple[NDArray[np.int64], tuple[Kind, ...], kron.Array]
+Stack = tuple[NDArray[np.int64], tuple[Kind, ...], Array]
 
 
 class Reconstructor:
@@ -44,11 +53,11 @@ class Reconstructor:
         self._bases = measurement.plan.strategy.of_attributes
         self._codes = basis_codes(self._bases)
         # Kept with the object, not with the module: maps hold the matrices of one plan's bases.
-        self._axis_maps: dict[tuple[int, Kind], kron.AxisMap] = {}
-        self._table_map = lru_cache(_KEPT)(lambda *pairs: kron.ProductMap([self._axis_map(*pair) for pair in pairs]))
+        self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}
+        self._table_map = lru_cache(_KEPT)(lambda *pairs: ProductMap([self._axis_map(*pair) for pair in pairs]))
 
     def stacks(
-        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind], scratch: kron.Scratch
+        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind], scratch: Scratch
     ) -> Iterator[Stack]:
         """The tables of some queries of one order, stacked by bases and kinds: rows in order, each once.
 
@@ -68,7 +77,7 @@ class Reconstructor:
         kinds: NDArray[np.int16],
         names: Sequence[Kind],
         rows: NDArray[np.int64],
-        scratch: kron.Scratch,
+        scratch: Scratch,
     ) -> Iterator[Stack]:
         """The tables of queries that have attributes of a single value along the same axes."""
         kept = ~self._closure.trivial[attributes[0]]
@@ -87,9 +96,9 @@ class Reconstructor:
             for part in np.array_split(same, pieces):
                 blocks, of_part = self._answers.blocks(numbers, row[part])
                 tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
-                yield rows[part], chosen, kron.read_only(answered_jointly(tables, chosen, first_axis=1))
+                yield rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1))
 
-    def _axis_map(self, code: int, kind: Kind) -> kron.AxisMap:
+    def _axis_map(self, code: int, kind: Kind) -> AxisMap:
         if (code, kind) not in self._axis_maps:
             self._axis_maps[code, kind] = reconstruction_map(self._bases[int(np.argmax(self._codes == code))], kind)
         return self._axis_maps[code, kind]
@@ -120,7 +129,7 @@ class DeviceAnswers:
         # Floats are the answers themselves.
         return self._residuals.divisor(group) if self._numbers(group).dtype == np.int64 else 1
 
-    def blocks(self, groups: Sequence[int], rows: NDArray[np.int64]) -> tuple[list[kron.Array], NDArray[np.int64]]:
+    def blocks(self, groups: Sequence[int], rows: NDArray[np.int64]) -> tuple[list[Array], NDArray[np.int64]]:
         """Blocks (g, m_1, .., m_k) of groups on the device, and which of their rows are meant, (b, j).
 
         Groups (j,) are those that tables need, in the order of `tables_of_residuals`, and ``rows`` (b, j) theirs.
@@ -136,7 +145,7 @@ class DeviceAnswers:
                 chosen[:, number] = np.arange(len(rows))
         return found, chosen
 
-    def _sent(self, group: int) -> kron.Array:
+    def _sent(self, group: int) -> Array:
         return self._device.put(self._numbers(group))
 
     def _new_numbers(self, group: int) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -155,7 +164,7 @@ def _smallest_within(sizes: NDArray[np.int64], room: int) -> NDArray[np.bool_]:
     return is_kept
 
 
-def reconstruction_map(basis: Basis, kind: Kind) -> kron.AxisMap:
+def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:
     """The map from the total and the residual answers of one attribute to the answers of a kind of query.
 
     Its matrix is ``W [u | G]`` (q, 1 + m).  Where W has many rows, or the values follow from the answers in O(n), the
@@ -172,24 +181,21 @@ def reconstruction_map(basis: Basis, kind: Kind) -> kron.AxisMap:
         return kind.apply(values.matrix, 0)
 
     if values.direct is None and rows <= _MANY * basis.size:
-        return kron.AxisMap(values.columns, rows, make_matrix)
+        return AxisMap(values.columns, rows, make_matrix)
 
-    def direct(stack: kron.Array, target: kron.Array) -> None:
-        rebuilt = kron.empty_floats((stack.shape[0], stack.shape[2], basis.size), stack)
+    def direct(stack: Array, target: Array) -> None:
+        rebuilt = empty_floats((stack.shape[0], stack.shape[2], basis.size), stack)
         values.turn(stack, rebuilt)
         target[...] = kind.apply(rebuilt, 2)
 
-    return kron.AxisMap(values.columns, rows, make_matrix, direct)
+    return AxisMap(values.columns, rows, make_matrix, direct)
 
 
-def components_of_answers(bases: Sequence[Basis]) -> kron.ProductMap:
+def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
     """The map from the residual answers of a set to its components: the least noise that gives these answers.
 
     With subtraction bases these are a table whose sum along every axis is 0; else the answers.  Source: eq. (48).
     """
-    return kron.ProductMap(
-        [
-            kron.rebuilding_differences(basis.size) if basis.takes_differences else kron.keeping(basis.answers)
-            for basis in bases
-        ]
+    return ProductMap(
+        [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]
     )

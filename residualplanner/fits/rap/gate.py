@@ -130,9 +130,12 @@ def rap(
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
     """Whether all counts may be kept; ResourceError where the run cannot be made in this memory."""
-    counts, most = _COUNT_BYTES * sum(each.cells for each in plan.thresholds), memory // 2
+    cells, most = [each.cells for each in plan.thresholds], memory // 2
+    counts = _COUNT_BYTES * sum(cells)
+    # of all rounds together
+    measured = cells if plan.choices is None else plan.chosen.largest(plan.thresholds, plan.rounds * plan.choices)
     require_room(
-        min(memory, _WORK * counts) + _ANSWER_BYTES * plan.most_answers,
+        min(memory, _WORK * counts) + _ANSWER_BYTES * sum(measured),
         "RAP holds {needed} of counts and noisy answers at once",
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )
