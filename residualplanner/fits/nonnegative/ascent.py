@@ -203,9 +203,8 @@ class PotentialAscent:
             self._reach *= _SLOWER
             np.maximum(self._reach, moved, out=self._reach)
             self._look(point.potentials)
-            if self._point.value < start.value - agreement.rounding_of(
-                start
-            ):  # cells were positive that were not followed
+            # cells were positive that were not followed
+            if self._point.value < start.value - agreement.rounding_of(start):
                 self._memory = LimitedMemory()
                 self._reach *= _FARTHER / _SLOWER
                 self._look(start.potentials)
