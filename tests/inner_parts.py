@@ -66,7 +66,7 @@ from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, ex
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import MergedValues, Source
 from residualplanner.gate.spend import WatchedProgress
-from residualplanner.ground import archive, array_hashes, atomic
+from residualplanner.ground import array_hashes, atomic
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.json import parse_json
