@@ -19,9 +19,9 @@ _ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegati
 class QualityTable(SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
 
-    reliable: Real = Field(0.15, description='Below this an estimate is "reliable".')
-    usable: Real = Field(0.30, description='Below this it is to "use with caution", else it is "unreliable".')
-    suppress: bool = Field(False, description="Whether files leave out unreliable estimates.")
+    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
+    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
+    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "QualityTable":
@@ -35,12 +35,12 @@ class QualityTable(SpecTable):
 class PublicationTable(SpecTable):
     """What is said to readers about all tables together."""
 
-    title: str = Field("", description="The title of the publication.")
-    author: str = Field("", description="Who publishes it.")
-    date: TextOrDate = Field("", description="The date of publication.")
-    contact: str = Field("", description="Where questions are answered.")
-    source: str = Field("", description="Where the records are from.")
-    note: str = Field("", description="Anything else that readers should know.")
+    title: str = Field(default="", description="The title of the publication.")
+    author: str = Field(default="", description="Who publishes it.")
+    date: TextOrDate = Field(default="", description="The date of publication.")
+    contact: str = Field(default="", description="Where questions are answered.")
+    source: str = Field(default="", description="Where the records are from.")
+    note: str = Field(default="", description="Anything else that readers should know.")
 
     @property
     def publication(self) -> Publication:
@@ -82,12 +82,12 @@ class OutputTable(SpecTable):
     round_to: int | None = Field(
         default=None, ge=1, le=10**9, description="Multiples of this that add up; 1: integers."
     )
-    with_unbiased: bool = Field(False, description="Whether the unbiased estimates stand beside others.")
+    with_unbiased: bool = Field(default=False, description="Whether the unbiased estimates stand beside others.")
     published_errors: int | None = Field(
         default=None, ge=10, le=10_000, description="Simulations that tell the errors of others."
     )
-    quality: QualityTable | None = Field(None, description="Columns on how noisy each estimate is.")
-    maps: dict[str, MapTable] = Field({}, description="For a report: the shapes of the areas that values are.")
+    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
+    maps: dict[str, MapTable] = Field(default={}, description="For a report: the shapes of the areas that values are.")
     publication: PublicationTable = Field(
         default=PublicationTable(), description="Title, author and the like, for readers."
     )
