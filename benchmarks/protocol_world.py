@@ -381,7 +381,7 @@ class World:
         again = rp.scale.load_stored_measurement(self.store)
         if not np.array_equal(again.residuals.values, measurement.residuals.values):
             self.wrongs.append("the answers changed after the manifest")
-        tasks = tasks_of_release(measuring.opened_release(self.store))
+        tasks = tasks_of_release(measuring.stored.opened_release(self.store))
         if sorted(self.published) != list(range(len(tasks))):
             self.wrongs.append("a task has no answers")
         repeated = list((Counter(task for task, _ in attempts) - Counter(range(len(tasks)))).elements())

@@ -35,8 +35,7 @@ from .more.queries.among import Among
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
 from .publish.saving import load_tables
-from .release.means import means
-from .release.quantiles import quantiles
+from .release.means import means, quantiles
 from .release.reconstruct import reconstruct
 from .release.release import Release
 from .shell import questions as questions

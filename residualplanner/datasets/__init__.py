@@ -7,9 +7,7 @@ from pathlib import Path
 
 from residualplanner.method.domain.domain import Domain
 
-__all__ = [
-    "adult",
-]
+__all__ = ["adult"]
 
 #: Labels in the order of their codes, none of which contains a space.
 _WORKCLASS = "Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked ?"

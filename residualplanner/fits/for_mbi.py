@@ -17,7 +17,7 @@ import numpy as np
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.errors import needing
 from residualplanner.method.kron import Array
 from residualplanner.release.stacks import components_of_answers
 
@@ -62,11 +62,8 @@ def mbi_problem(measurement: NoisyAnswers) -> MbiProblem:
 
     MissingExtraError where mbi is not installed.  Source: eqs. (7) and (48).
     """
-    try:
+    with needing("to_mbi needs mbi, which is not installed", "mbi"):
         import mbi
-    except ImportError:
-        message = "to_mbi needs mbi, which is not installed: pip install 'residualplanner[mbi]'"
-        raise MissingExtraError(message, extra="mbi") from None
     plan = measurement.plan
     groups, closure = measurement.residuals.groups, list(plan.closure)
     std_dev, found = np.sqrt(plan.noise_variances), {}

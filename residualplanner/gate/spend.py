@@ -17,18 +17,8 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 
 from residualplanner.gate.sources.source import Progress
+from residualplanner.ground import errors
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.errors import (
-    ArgumentError,
-    BudgetError,
-    DataError,
-    FileFormatError,
-    NoLedgerWarning,
-    ResidualPlannerError,
-    ResourceError,
-    UnexpectedError,
-    location_of,
-)
 from residualplanner.ground.words import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, charged_text, count_text, suggestion
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
@@ -54,7 +44,7 @@ class WatchedProgress:
 
     def __init__(self, progress: Progress | None) -> None:
         if progress is not None and not callable(progress):
-            raise ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
+            raise errors.ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
         self._progress = progress
         self._raised: BaseException | None = None
 
@@ -107,7 +97,9 @@ def entrance(function: Callable[P, Result]) -> Callable[P, Result]:
 def require_charge_time(charge: object) -> None:
     """Raise BudgetError unless it says when the ledger is charged."""
     if not isinstance(charge, str) or charge not in _TIMES:
-        raise BudgetError(f'charge must be "counted" or "first", got {value_text(charge)}{suggestion(charge, _TIMES)}')
+        raise errors.BudgetError(
+            f'charge must be "counted" or "first", got {value_text(charge)}{suggestion(charge, _TIMES)}'
+        )
 
 
 def spend(
@@ -151,11 +143,11 @@ class _Account:
         """The error to raise, with a note on the charge."""
         if self.stage == "charging" and self._entry is None:
             outcome = without_history(error)
-            is_told = isinstance(error, ResidualPlannerError | OSError) or bool(getattr(error, "__notes__", ()))
+            is_told = isinstance(error, errors.ResidualPlannerError | OSError) or bool(getattr(error, "__notes__", ()))
             note = "" if is_told else self._found
         else:
             outcome = shielded(error, progress)
-            is_refusal = self.stage == "opening" and isinstance(outcome, ResidualPlannerError)
+            is_refusal = self.stage == "opening" and isinstance(outcome, errors.ResidualPlannerError)
             fate = NOT_CHARGED if self._entry is None else charged_text(self._entry.cost, self._entry.sequence)
             has_read = self.stage in ("counting", "drawing")
             note = "" if is_refusal else "  ".join([fate, _TELLS] if has_read else [fate])
@@ -168,7 +160,7 @@ class _Account:
         """What the ledger says of a charge that was interrupted so late that it could not say so itself."""
         try:
             entries = () if self._ledger is None else self._ledger.entries
-        except (OSError, FileFormatError):
+        except (OSError, errors.FileFormatError):
             return CHARGE_UNKNOWN
         if len(entries) > self._known:
             return charged_text(entries[-1].cost, entries[-1].sequence)
@@ -181,21 +173,21 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
     Errors of ``progress`` pass, as interrupts do; but their history is removed.
     """
     is_callers = progress.has_raised(error)
-    location = location_of(error)
+    location = errors.location_of(error)
     without_history(error)
     if is_callers:
         error.add_note("It was raised by progress, whose traceback leads to the records and is left out.")
         return error
-    if isinstance(error, DataError):
-        return DataError(str(error), column=error.column)
-    if isinstance(error, ResidualPlannerError) or not isinstance(error, Exception):
+    if isinstance(error, errors.DataError):
+        return errors.DataError(str(error), column=error.column)
+    if isinstance(error, errors.ResidualPlannerError) or not isinstance(error, Exception):
         return error
     if isinstance(error, MemoryError):
-        return ResourceError(
+        return errors.ResourceError(
             "there was not enough memory to measure; ask for fewer or smaller tables, with a lower up_to or with "
             "max_cells, or measure on a machine with more memory"
         )
-    return UnexpectedError(
+    return errors.UnexpectedError(
         f"unexpected {type(error).__name__} at {location}.  What it said is withheld, because it may quote a record; "
         "unless a signal handler of yours raised it, this is a defect, please report it"
     )
@@ -218,7 +210,7 @@ def warn_without_ledger() -> None:
         "ledger=Ledger.open(path); where there is nothing to count, ledger=Ledger.unlimited(reason)"
     )
     functions = [*(frame.function for frame in inspect.stack(0)), "entered"]
-    warnings.warn(message, NoLedgerWarning, stacklevel=functions.index("entered") + 2)
+    warnings.warn(message, errors.NoLedgerWarning, stacklevel=functions.index("entered") + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,5 +255,5 @@ def _require_ledger(ledger: "Ledger") -> "Ledger":
     from residualplanner.gate.ledger import Ledger  # who gives none needs none
 
     if not isinstance(ledger, Ledger):
-        raise BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
+        raise errors.BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
     return ledger

@@ -19,20 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from residualplanner.ground.array_hashes import (
-    ARRAY_NAME,
-    DTYPES,
-    ENTRY_LIMIT,
-    NONE_KNOWN,
-    Array,
-    VerifiedFile,
-    array_hash,
-    declaration,
-    pieces,
-    settle,
-    state_of,
-    storable,
-)
+from residualplanner.ground import array_hashes as hashing
 from residualplanner.ground.atomic import PathLike, WholeObject, write_atomically
 from residualplanner.ground.checks import frozen, has_shape, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
@@ -54,7 +41,7 @@ _ALIGNMENT, _PADDING_FIELD = 8, 0x5250
 _DAMAGED = "this is not a residualplanner file, or it is damaged; write it again"
 _FIELDS = {"format": str, "version": int, "package_version": lambda _: True, "content": dict, "arrays": dict}
 #: What the header says of an array.
-_DECLARED = {"dtype": lambda word: isinstance(word, str) and word in DTYPES, "shape": [int], "sha256": str}
+_DECLARED = {"dtype": lambda word: isinstance(word, str) and word in hashing.DTYPES, "shape": [int], "sha256": str}
 _UNREADABLE = (
     zipfile.BadZipFile,
     struct.error,
@@ -69,7 +56,12 @@ _UNREADABLE = (
 
 
 def write_archive(
-    path: PathLike | WholeObject, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
+    path: PathLike | WholeObject,
+    *,
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, hashing.Array],
 ) -> None:
     """Write a header of JSON values, and arrays of numbers or truth values, to one file, whole or not at all.
 
@@ -86,10 +78,10 @@ def write_archive(
 
 
 def archive_pieces(
-    *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, Array]
+    *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
 ) -> Callable[[IO[bytes]], None]:
     """A function that writes the bytes of `write_archive` to an open file; arguments and ValueError as there."""
-    stored = {name: storable(name, array) for name, array in arrays.items()}
+    stored = {name: hashing.storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
     whole = {
@@ -97,7 +89,7 @@ def archive_pieces(
         "version": version,
         "package_version": __version__,
         "content": dict(header),
-        "arrays": {name: declaration(array) for name, array in stored.items()},
+        "arrays": {name: hashing.declaration(array) for name, array in stored.items()},
     }
     text = json_text(whole)
     if len(text) > HEADER_LIMIT:
@@ -114,7 +106,7 @@ def archive_pieces(
             for name, array in stored.items():
                 with _new_member(archive, f"{name}.npy", array.nbytes + _NPY_HEADER_LIMIT) as member:
                     np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
-                    for piece in pieces(array):
+                    for piece in hashing.pieces(array):
                         member.write(piece)
 
     return write
@@ -122,7 +114,7 @@ def archive_pieces(
 
 def read_archive(
     path: PathLike, *, kind: str, version: int, mapped: bool = False
-) -> tuple[dict[str, Any], dict[str, Array]]:
+) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
     """Read what `write_archive` wrote: the header, and the arrays, read-only.
 
     Arrays that are ``mapped`` stay on disk; the system reads them into memory, and drops them from it, as it likes.
@@ -134,8 +126,8 @@ def read_archive(
 
 
 def open_archive(
-    path: PathLike, *, kind: str, version: int, mapped: bool = False, verified: VerifiedFile | None = None
-) -> tuple[dict[str, Any], dict[str, Array], VerifiedFile]:
+    path: PathLike, *, kind: str, version: int, mapped: bool = False, verified: hashing.VerifiedFile | None = None
+) -> tuple[dict[str, Any], dict[str, hashing.Array], hashing.VerifiedFile]:
     """As `read_archive`, and what makes it unnecessary to compare the hashes of this file again.
 
     Given what an earlier call has returned, arrays that it has compared are not read for that again if the file is
@@ -145,22 +137,22 @@ def open_archive(
     if os.path.isdir(path):
         raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
     if mapped:
-        settle(path)
+        hashing.settle(path)
     now = time.time_ns()
     with open_regular(path) as file:
-        state = state_of(os.fstat(file.fileno()))
+        state = hashing.state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
             content, arrays, hashes = _content(file, state.size, kind, version, known, is_mapped=mapped)
-            is_sure = state.is_settled(now) and state_of(os.fstat(file.fileno())) == state
-            return content, arrays, VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
+            is_sure = state.is_settled(now) and hashing.state_of(os.fstat(file.fileno())) == state
+            return content, arrays, hashing.VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None
         except _UNREADABLE:
             raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}") from None
 
 
-def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, Array]]:
+def parse_archive(content: bytes, *, kind: str, version: int) -> tuple[dict[str, Any], dict[str, hashing.Array]]:
     """As `read_archive`, from the bytes of a file."""
     try:
         return _content(io.BytesIO(content), len(content), kind, version)[:2]
@@ -175,10 +167,10 @@ def _content(
     size: int,
     kind: str,
     version: int,
-    known: Mapping[str, str] = NONE_KNOWN,
+    known: Mapping[str, str] = hashing.NONE_KNOWN,
     *,
     is_mapped: bool = False,
-) -> tuple[dict[str, Any], dict[str, Array], dict[str, str]]:
+) -> tuple[dict[str, Any], dict[str, hashing.Array], dict[str, str]]:
     """The header, the arrays and their hashes of an open file; hashes that are ``known`` are not computed."""
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
@@ -271,7 +263,7 @@ def _array_of_member(
     stated: object,
     disk: mmap.mmap | None,
     known: str | None,
-) -> Array:
+) -> hashing.Array:
     """One array, read-only, when its size, type, shape and hash, which may be ``known``, are those of the header."""
     dtype, shape, digest = _declared(name, stated)
     info = members[f"{name}.npy"]
@@ -287,14 +279,16 @@ def _array_of_member(
         array = None if disk is None else _mapped(disk, info.header_offset, member.tell(), shape, dtype)
         if array is None:
             array = np.empty(shape, dtype)
-            for piece in pieces(array):
+            for piece in hashing.pieces(array):
                 piece[:] = member.read(len(piece))
-    if (known or array_hash(array)) != digest:
+    if (known or hashing.array_hash(array)) != digest:
         raise FileFormatError(f"array {name!r} was altered: its SHA-256 is not the header's; write the file again")
     return frozen(array)
 
 
-def _mapped(disk: mmap.mmap, header: int, read: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+def _mapped(
+    disk: mmap.mmap, header: int, read: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> hashing.Array | None:
     """The array where it stands on disk, behind a header and what was read of it; None where it cannot be mapped."""
     start = header + _LOCAL_HEADER + sum(struct.unpack_from("<HH", disk, header + _LENGTHS)) + read
     count = math.prod(shape)
@@ -316,12 +310,12 @@ def _npy_header(member: IO[bytes]) -> object:
 def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...], str]:
     """The type, shape and hash in a header's entry for one array, if they are allowed."""
     about: Any = stated
-    is_array = ARRAY_NAME.fullmatch(name) is not None and has_shape(about, _DECLARED)
+    is_array = hashing.ARRAY_NAME.fullmatch(name) is not None and has_shape(about, _DECLARED)
     if not is_array or len(about["shape"]) > 64 or min(about["shape"], default=0) < 0:
         raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
     dtype, shape, digest = about["dtype"], about["shape"], about["sha256"]
-    if math.prod(shape) > ENTRY_LIMIT:
+    if math.prod(shape) > hashing.ENTRY_LIMIT:
         raise FileFormatError(
-            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {ENTRY_LIMIT:,}"
+            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {hashing.ENTRY_LIMIT:,}"
         )
     return np.dtype(dtype), tuple(shape), digest

@@ -97,6 +97,15 @@ def memory_for(task: str) -> Iterator[None]:
         raise ResourceError(f"there was not enough memory {task}") from None
 
 
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Raise MissingExtraError, which begins with what needs a package, where the block cannot import it."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError(f"{what}: pip install 'residualplanner[{extra}]'", extra=extra) from None
+
+
 def location_of(error: BaseException) -> str:
     """The line of this package where an error arose, which is public, unlike its text."""
     location, trace = "an unknown line", error.__traceback__

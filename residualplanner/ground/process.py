@@ -24,10 +24,7 @@ def memory_left(system: Path = Path("/")) -> Iterator[tuple[int, str]]:
         facts = _facts(system / "proc/meminfo")
         yield 1024 * (facts["MemAvailable"] + facts.get("SwapFree", 0)), "the machine"
     for folder in _control_groups(system):
-        for limit, usage in (
-            ("memory.max", "memory.current"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ):
+        for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             with suppress(OSError, ValueError):  # no such file, or "max": no limit
                 most = int((folder / limit).read_text())
                 if most < _NO_LIMIT:

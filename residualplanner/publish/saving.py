@@ -100,12 +100,7 @@ def save(  # noqa: PLR0913
 
 
 def _save_tables(
-    described: Description,
-    tables: Iterable[Table],
-    answers: NoisyAnswers,
-    folder: PathLike,
-    *,
-    more: Mapping[str, Any],
+    described: Description, tables: Iterable[Table], answers: NoisyAnswers, folder: PathLike, *, more: Mapping[str, Any]
 ) -> None:
     """Write all tables of a plan's workload, in its order, the answers that they are made from, and more files."""
     workload = described.plan.workload
@@ -171,8 +166,10 @@ def _words_of(index: Any) -> tuple[list[str], list[str]]:
 
 def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> TableWords:
     about = described.about_query(query, kinds, form.query)
-    title, columns = described.title_of(form.query) or query, described.about_columns(form)
-    return TableWords(title, about, columns, form.number_formats, described.publication)
+    columns = [*described.about_attributes(form.query.positions), *(column.words for column in form.columns)]
+    return TableWords(
+        described.title_of(form.query) or query, about, columns, form.number_formats, described.publication
+    )
 
 
 def _write_book(

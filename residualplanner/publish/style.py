@@ -35,11 +35,7 @@ def chosen_format(
 
 
 def require_exportable(
-    workload: Workload,
-    format: FormatName | None = None,
-    profile: str = "default",
-    *,
-    quality: Quality | None = None,
+    workload: Workload, format: FormatName | None = None, profile: str = "default", *, quality: Quality | None = None
 ) -> None:
     """Raise unless the tables of a workload can be written in a format and profile; to call before they are measured.
 

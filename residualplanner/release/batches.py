@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.kron import Array, Scratch, namespace, read_only, take
 from residualplanner.method.queries.kind import Kind
@@ -48,7 +47,9 @@ def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: i
     """For each run of consecutive queries its tables, as batches on the reconstructor's device, of bounded size."""
     scratch, factor = Scratch(), reconstructor.device.batch_factor
     for numbers, block in workload.runs(first=first, last=last):
-        for before, after in pairwise(_chunk_ends(workload.cells[numbers], factor)):
+        cells = workload.cells[numbers]
+        chunk = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
+        for before, after in pairwise([0, *(1 + np.flatnonzero(np.diff(chunk))).tolist(), len(cells)]):
             part = block.part(slice(before, after))
             with memory_for(A_TABLE):
                 stacks = list(reconstructor.stacks(part.attributes, part.kinds, workload.kinds, scratch))
@@ -74,9 +75,3 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
 
 def _with_axes(tables: Array, axes: list[int]) -> Array:
     return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))
-
-
-def _chunk_ends(cells: FloatArray, factor: int) -> list[int]:
-    """Where to cut tables of ``cells`` (m,) cells into runs of bounded size, ``factor`` times that of the host's."""
-    number = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
-    return [0, *(1 + np.flatnonzero(np.diff(number))).tolist(), len(cells)]

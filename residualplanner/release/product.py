@@ -1,7 +1,7 @@
 """What the numbers of a release are: unbiased estimates, or something that was made from these."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,10 +41,6 @@ class Product:
     def is_unbiased(self) -> bool:
         """Whether errors of the plan are those of the numbers."""
         return not (self.is_nonnegative or self.is_rounded)
-
-    def rounded_to(self, base: int) -> "Product":
-        """The same as multiples of an integer."""
-        return self if self.is_rounded else replace(self, is_rounded=True, base=base)
 
     @property
     def name(self) -> str:

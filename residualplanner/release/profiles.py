@@ -91,16 +91,6 @@ class Profile:
         return frozenset(name for name, quantity in self.columns if quantity in gone)
 
     @property
-    def text_names(self) -> frozenset[str]:
-        """The names of columns of words."""
-        return frozenset([QUERY, *(name for name, quantity in self.columns if quantity == "quality")])
-
-    @property
-    def value_names(self) -> tuple[str, ...]:
-        """The names of all columns but the labels', in their order."""
-        return ((QUERY,) if self.is_described else ()) + tuple(name for name, _ in self.columns)
-
-    @property
     def estimate_name(self) -> str:
         """The name of the column of estimates, which every profile has."""
         return next(name for name, quantity in self.columns if quantity == "estimate")
@@ -180,6 +170,7 @@ def require_free_names(names: Iterable[str], profile: Profile) -> None:
             f"{clash_text(twice)} for the meanings, or the codes and names, of another attribute's values; "
             "rename them in the domain"
         )
-    clashes = sorted(set(every) & set(profile.value_names))
+    taken = [QUERY] * profile.is_described + [name for name, _ in profile.columns]
+    clashes = sorted(set(every).intersection(taken))
     if clashes:
         raise WorkloadError(f"{clash_text(clashes)} of estimates; rename them in the domain, or choose another profile")

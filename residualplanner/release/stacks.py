@@ -57,11 +57,7 @@ class Reconstructor:
         self._table_map = lru_cache(_KEPT)(lambda *pairs: ProductMap([self._axis_map(*pair) for pair in pairs]))
 
     def stacks(
-        self,
-        attributes: NDArray[np.int32],
-        kinds: NDArray[np.int16],
-        names: Sequence[Kind],
-        scratch: Scratch,
+        self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind], scratch: Scratch
     ) -> Iterator[Stack]:
         """The tables of some queries of one order, stacked by bases and kinds: rows in order, each once.
 

@@ -18,9 +18,8 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.statistics import Mean, Quantiles, Statistic
 from residualplanner.release.heading import Heading
-from residualplanner.release.means import MeanTable
+from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
-from residualplanner.release.quantiles import QuantileTable
 from residualplanner.release.statistic_table import Column, StatisticTable, unit_of
 from residualplanner.release.tidy_form import label_columns
 
@@ -55,14 +54,9 @@ class StatisticForm:
         return (*(label_columns(*group) for group in self.groups), *more)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """How many labels there are along each axis."""
-        return tuple(len(next(iter(columns.values()))) for columns in self.axes)
-
-    @property
     def rows(self) -> int:
         """How many rows it has."""
-        return math.prod(self.shape)
+        return math.prod(len(next(iter(columns.values()))) for columns in self.axes)
 
     def described(self, count_unit: str, level: float) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of the columns of numbers."""

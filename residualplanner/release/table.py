@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
-from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.errors import WorkloadError, needing
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.workload.query import WrittenQuery
@@ -16,7 +16,7 @@ from residualplanner.release.heading import Heading, adds_up, index_of_cell, req
 from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
 from residualplanner.release.profiles import ProfileName
 from residualplanner.release.quality import Quality
-from residualplanner.release.tidy_form import html_of, polars_of, text_of, tidy_columns, xarray_of
+from residualplanner.release.tidy_form import html_of, text_of, tidy_columns, xarray_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -279,7 +279,10 @@ class Table(Heading):
         self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
     ) -> "pl.DataFrame":
         """The same as `to_frame`, as a polars frame.  MissingExtraError where polars is not installed."""
-        return polars_of({name: list(column) for name, column in self._columns(level, profile, quality).items()})
+        with needing("to_polars needs polars, which is not installed", "frames"):
+            import polars as pl
+        columns = {name: list(column) for name, column in self._columns(level, profile, quality).items()}
+        return pl.DataFrame(columns, strict=False)
 
     def to_xarray(self) -> "xr.Dataset":
         """The table as an xarray data set, with labels along each axis.  MissingExtraError without xarray."""

@@ -1,14 +1,13 @@
 """A table in other forms: tidy, with a row for each cell, as consoles show it, and as libraries hold it."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.errors import needing
 from residualplanner.ground.notebooks import ROWS, html_table, rest_note
 from residualplanner.ground.words import AMONG, COUNTS, TOTAL, count_text, number_text
 from residualplanner.method.domain.attribute import Attribute
@@ -19,7 +18,6 @@ from residualplanner.release.profiles import QUERY, Profile, ProfileName, level_
 from residualplanner.release.quality import Quality
 
 if TYPE_CHECKING:
-    import polars as pl
     import xarray as xr
 
 #: What a column beside the labels is, by the word that its name ends in.
@@ -111,16 +109,9 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
     return html_table(_title(heading, estimate), head, rows, note=_note(estimate))
 
 
-def polars_of(columns: dict[str, Sequence[object]]) -> "pl.DataFrame":
-    """Columns as a polars frame; MissingExtraError where polars is not installed."""
-    with _needing("polars"):
-        import polars as pl
-    return pl.DataFrame(columns, strict=False)
-
-
 def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "xr.Dataset":
     """A table as an xarray data set, with labels along each axis; MissingExtraError where xarray is not installed."""
-    with _needing("xarray"):
+    with needing("to_xarray needs xarray, which is not installed", "frames"):
         import xarray as xr
     names, provenance = heading.names, heading.provenance
     coordinates: dict[str, Any] = {
@@ -129,15 +120,6 @@ def xarray_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> "x
     arrays = {name: (names, each) for name, each in zip(provenance.product.columns, (estimate, std_err), strict=True)}
     about = {name: text for name, text in (("universe", heading.universe), ("noise", provenance.warning)) if text}
     return xr.Dataset(arrays, coordinates, {"units": heading.unit} | about)
-
-
-@contextmanager
-def _needing(package: str) -> Iterator[None]:
-    try:
-        yield
-    except ImportError:
-        message = f"to_{package} needs {package}, which is not installed: pip install 'residualplanner[frames]'"
-        raise MissingExtraError(message, extra="frames") from None
 
 
 def _array_of(labels: Sequence[object]) -> Any:

@@ -15,19 +15,8 @@ from functools import partial
 
 import numpy as np
 
+from residualplanner.fits.nonnegative import potentials as agreement
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior, newton
-from residualplanner.fits.nonnegative.potentials import (
-    AgreementPoint,
-    Facets,
-    agreement_at,
-    agreement_point,
-    along,
-    facets_of,
-    first_multipliers,
-    first_potentials,
-    followed_cells,
-    rounding_of,
-)
 from residualplanner.fits.nonnegative.problem import DualProblem, covering, largest_shortage
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen
@@ -117,7 +106,7 @@ def solve(
             report(steps_done, closeness)
 
     kept: list[Solution] = []
-    first = first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
+    first = agreement.first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
     ascent, steps_done, near, slow = Ascent(problem, first), 0, gap, math.inf
     has_few_cells = problem.tables.size <= MOST_CELLS
     while True:
@@ -190,14 +179,14 @@ class LimitedMemory:
 class PotentialAscent:
     """Ascent in the dual problem of agreement, in directions from the last steps."""
 
-    def __init__(self, problem: DualProblem, facets: Facets) -> None:
+    def __init__(self, problem: DualProblem, facets: agreement.Facets) -> None:
         self._problem, self._facets = problem, facets
         self._unbiased = problem.cells(problem.start, np.empty(problem.tables.size)).astype(np.float32)
         self._sharing = np.bincount(facets.cell)[facets.cell]
         self._memory, self._reach = LimitedMemory(), np.zeros(len(facets.cell))
-        self._look(first_potentials(facets, self._unbiased))
+        self._look(agreement.first_potentials(facets, self._unbiased))
         # In the first steps margins move so far that it cannot be told which cells become positive: all are looked at.
-        self._at: Callable[[Array], AgreementPoint] = partial(agreement_at, facets, self._unbiased)
+        self._at: Callable[[Array], agreement.AgreementPoint] = partial(agreement.agreement_at, facets, self._unbiased)
 
     def advance(self, steps: int) -> None:
         """Take some steps, each halved until the value rises as its slope promises."""
@@ -205,7 +194,7 @@ class PotentialAscent:
             point, start = self._point, self._point
             for _ in range(first, min(first + _STEPS, steps)):
                 step = self._memory.direction(point.gradient, self._diagonal)
-                following, part = along(self._at, point, step, _HALVINGS)
+                following, part = agreement.along(self._at, point, step, _HALVINGS)
                 if part:
                     self._memory.keep(part * step, point.gradient - following.gradient)
                 point = following
@@ -214,7 +203,8 @@ class PotentialAscent:
             self._reach *= _SLOWER
             np.maximum(self._reach, moved, out=self._reach)
             self._look(point.potentials)
-            if self._point.value < start.value - rounding_of(start):  # cells were positive that were not followed
+            # cells were positive that were not followed
+            if self._point.value < start.value - agreement.rounding_of(start):
                 self._memory = LimitedMemory()
                 self._reach *= _FARTHER / _SLOWER
                 self._look(start.potentials)
@@ -230,22 +220,22 @@ class PotentialAscent:
         facets = self._facets
         raised_by = potentials * facets.freedom
         self._reach += _LEAST * np.sqrt(facets.freedom)
-        followed = followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
+        followed = agreement.followed_cells(facets.blocks, self._unbiased, (raised_by + self._reach).astype(np.float32))
         is_positive = followed.cut(raised_by) > 0
         diagonal: Array = followed.margins.T @ np.where(is_positive, followed.freedoms, 0.0)
         diagonal += facets.curvature[facets.cell] * self._sharing
         self._diagonal = np.maximum(diagonal, facets.freedom, out=diagonal)  # of one positive cell at least
-        self._at = partial(agreement_point, facets, followed)
+        self._at = partial(agreement.agreement_point, facets, followed)
         self._point = self._at(potentials)
 
 
-def facets_of_many(problem: DualProblem) -> Facets | None:
+def facets_of_many(problem: DualProblem) -> agreement.Facets | None:
     """The facets of a problem that has very many cells; None of others, and where it has no facets."""
-    return facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
+    return agreement.facets_of(problem) if problem.tables.size >= _MANY_CELLS else None
 
 
 def solve_many(
-    problem: DualProblem, facets: Facets, *, gap: float, steps: int, report: Report | None = None
+    problem: DualProblem, facets: agreement.Facets, *, gap: float, steps: int, report: Report | None = None
 ) -> Solution:
     """The nearest tables that are non-negative, nearly: of very many cells, in single precision.
 

@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.fitting import (
-    Descent,
-    Ensemble,
-    StartLogits,
-    fit,
-    fit_ensemble,
-    settled,
-    start_at,
-    start_near,
-)
+from residualplanner.fits.mixtures import fitting
 from residualplanner.fits.mixtures.loss import loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
 from residualplanner.fits.mixtures.records import unreported, within
@@ -38,7 +29,7 @@ from residualplanner.release.numbers import Estimates
 from residualplanner.release.release import Release
 
 #: How often tables are looked at, and what is done in between.
-_POLISHINGS, _DESCENT = 2, Descent(steps=40, rate=0.07)
+_POLISHINGS, _DESCENT = 2, fitting.Descent(steps=40, rate=0.07)
 #: The most that a table's weight becomes.
 _MOST_WEIGHT = 100.0
 #: Steps of a fit whose start is as near as noise allows, how many more for every doubling of its distance, and at most.
@@ -70,8 +61,10 @@ def polished(measured: MeasuredTables, mixture: Mixture, report: Progress = unre
         pairs = zip(measured.tables, weights.tolist(), strict=True)
         tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
-        nearer, *_ = fit(loss, start_at(mixture), _DESCENT, enough=0.0)
-        mixture = settled(loss, nearer, within(report, 100 * turn // _POLISHINGS, 100 * (turn + 1) // _POLISHINGS))
+        nearer, *_ = fitting.fit(loss, fitting.start_at(mixture), _DESCENT, enough=0.0)
+        mixture = fitting.settled(
+            loss, nearer, within(report, 100 * turn // _POLISHINGS, 100 * (turn + 1) // _POLISHINGS)
+        )
     return mixture
 
 
@@ -106,7 +99,7 @@ class FittedMixture:
 def fit_mixture(
     measurement: NoisyAnswers,
     facts: Facts,
-    ensemble: Ensemble | None = None,
+    ensemble: fitting.Ensemble | None = None,
     *,
     seed: int = 0,
     progress: Progress = unreported,
@@ -130,10 +123,10 @@ def fit_mixture(
     if not loss.terms:
         chosen = replace(chosen, members=1)
     if not measured.records:  # every mixture has the same tables, all of them 0
-        chosen = replace(chosen, members=1, descent=Descent(steps=0), together=Descent(steps=0))
+        chosen = replace(chosen, members=1, descent=fitting.Descent(steps=0), together=fitting.Descent(steps=0))
 
-    def start(classes: int, generator: np.random.Generator) -> StartLogits:
-        near = start_near(measured.near, classes, spreads, generator)
+    def start(classes: int, generator: np.random.Generator) -> fitting.StartLogits:
+        near = fitting.start_near(measured.near, classes, spreads, generator)
         if not measured.possible:
             return near
         may = supports(measured.blocks, measured.near, measured.possible, classes, generator)
@@ -141,7 +134,7 @@ def fit_mixture(
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return np.where(may, near[0], -np.inf), near[1]
 
-    mean, members = fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
+    mean, members = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
     single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     fitted = polished(measured, mean, within(progress, 90, 100))
@@ -149,13 +142,13 @@ def fit_mixture(
     return FittedMixture(raked(fitted, sums) if sums else fitted, measured, sum(steps for _, _, steps in members))
 
 
-def ensemble_for(doublings: float) -> Ensemble:
+def ensemble_for(doublings: float) -> fitting.Ensemble:
     """The ensemble where independence is so many doublings farther away than noise explains.  Source: eq. (73)."""
     is_far = doublings > _FAR
     steps = min(round(_STEPS + _MORE_STEPS * doublings), _MOST_STEPS)
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
-    both = Descent(steps=steps), Descent(steps=together, rate=_FAR_RATE if is_far else _RATE)
-    return Ensemble(_MEMBERS, _MORE_CLASSES if is_far else _CLASSES, *both)
+    both = fitting.Descent(steps=steps), fitting.Descent(steps=together, rate=_FAR_RATE if is_far else _RATE)
+    return fitting.Ensemble(_MEMBERS, _MORE_CLASSES if is_far else _CLASSES, *both)
 
 
 def mixture_draws(

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from residualplanner.fits.mixtures.records import unreported
+from residualplanner.fits.nonnegative import problem as dual
 from residualplanner.fits.nonnegative.ascent import Ascent, PotentialAscent, Solution, facets_of_many, solve, solve_many
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
@@ -21,16 +22,6 @@ from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
-from residualplanner.fits.nonnegative.problem import (
-    WEIGHTS,
-    DualProblem,
-    FreedomWeights,
-    WeightsName,
-    center_of,
-    fix_known,
-    problem_of,
-    unlimited,
-)
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.combined import NoisyAnswers
@@ -74,7 +65,7 @@ def nonnegative(  # noqa: PLR0913
     impossible: Iterable[Impossible] = (),
     method: Literal["nearest", "mixture"] = "nearest",
     total: Literal["estimate", "free"] = "estimate",
-    weights: WeightsName = "protect-margins",
+    weights: dual.WeightsName = "protect-margins",
     gap: float = 1e-6,
     max_steps: int = _STEPS,
     progress: Progress | None = None,
@@ -151,8 +142,8 @@ def nonnegative(  # noqa: PLR0913
     require_memory_for_nonnegative(release.plan)
     if progress is not None:
         progress(0, int(max_steps))
-    of_weights, fixes_total = entry_named("weights", weights, WEIGHTS), total == "estimate"
-    problem = problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
+    of_weights, fixes_total = entry_named("weights", weights, dual.WEIGHTS), total == "estimate"
+    problem = dual.problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
     least = 3 * max(ROUNDING * problem.total, solution.violation)
@@ -160,7 +151,9 @@ def nonnegative(  # noqa: PLR0913
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
 
-def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None) -> Solution:
+def _solution(
+    problem: dual.DualProblem, facts: Facts, *, gap: float, steps: int, progress: Progress | None
+) -> Solution:
     """The solution of a problem, or WorkloadError where the facts leave none."""
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
@@ -170,7 +163,7 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
             progress(done, steps)
 
     facets = facets_of_many(problem)
-    center = None if facets is not None or facts.are_about_tables else center_of(problem)
+    center = None if facets is not None or facts.are_about_tables else dual.center_of(problem)
     if facets is not None:
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:
@@ -191,13 +184,13 @@ def _solution(problem: DualProblem, facts: Facts, *, gap: float, steps: int, pro
 
 
 def nonnegative_draws(
-    facts: Facts, weights: FreedomWeights, measurement: NoisyAnswers, adjusted: NoisyAnswers, *, fixes_total: bool
+    facts: Facts, weights: dual.FreedomWeights, measurement: NoisyAnswers, adjusted: NoisyAnswers, *, fixes_total: bool
 ) -> Callable[[np.random.Generator], tuple[Estimates, float]]:
     """For each draw of the noise around ``adjusted``: non-negative tables, and how far zeros are off by rounding."""
-    plan, problem = measurement.plan, problem_of(measurement, facts, weights, fixes_total=fixes_total)
+    plan, problem = measurement.plan, dual.problem_of(measurement, facts, weights, fixes_total=fixes_total)
     layout = problem.reference.own
     center, variances = measured_components(layout, adjusted), plan.noise_variances.copy()
-    fix_known(plan, layout, facts, np.empty(layout.count), variances)  # what is known has no noise
+    dual.fix_known(plan, layout, facts, np.empty(layout.count), variances)  # what is known has no noise
     below = _BELOW * float(np.sqrt(plan.average_variances.min()))
 
     def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
@@ -212,7 +205,9 @@ def nonnegative_draws(
     return draw
 
 
-def nearly_nearest(problem: DualProblem, below: float, *, gap: float = _DRAW_GAP, most: int = _DRAW_STEPS) -> DualPoint:
+def nearly_nearest(
+    problem: dual.DualProblem, below: float, *, gap: float = _DRAW_GAP, most: int = _DRAW_STEPS
+) -> DualPoint:
     """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
 
     SolverError where so many steps at most do not suffice.
@@ -253,7 +248,7 @@ def require_solvable(plan: Plan) -> None:
         if bins > 1 and kind.rows(attribute.size) > attribute.size - bins:  # it tells apart the two ends of bins
             raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
     units = reference_map(plan).own.squared_units
-    if (unlimited(plan.noise_variances, units) > 1).any():
+    if (dual.unlimited(plan.noise_variances, units) > 1).any():
         what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
         raise _unsolvable(plan, what, "smaller tables, or beside the thresholds the table of all their attributes")
 
@@ -292,10 +287,6 @@ class Adjustments:
 
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None
-
-    def bytes_for(self, plan: Plan) -> float:
-        """About how many bytes of memory they take besides those of the tables themselves."""
-        return nonnegative_bytes(plan) if self.is_nonnegative else 0.0
 
     def require_for(self, plan: Plan) -> None:
         """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""

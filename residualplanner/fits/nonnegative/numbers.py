@@ -171,7 +171,8 @@ class Rounded(Numbers):
     @property
     def product(self) -> Product:
         """Integers, or multiples of the base."""
-        return self.source.product.rounded_to(self.base)
+        made = self.source.product
+        return made if made.is_rounded else replace(made, is_rounded=True, base=self.base)
 
     def of(self, measurement: NoisyAnswers, device: Device = HOST) -> IntegerTables:
         """Those that follow from the numbers of a measurement."""

@@ -14,16 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.fits.nonnegative import table_map as table_maps
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts, cell_counts
-from residualplanner.fits.nonnegative.table_map import (
-    ReferenceMap,
-    TableMap,
-    TableStack,
-    dual_steps,
-    reference_map,
-    squared_norms,
-)
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.plan.plan import Plan
@@ -46,11 +39,7 @@ _ROUNDS = 60
 #: attribute less.
 FreedomWeights = tuple[bool, float]
 #: By name: large tables move first and small ones hardly; all by their noise alone; all by their order alone.
-WEIGHTS: dict[str, FreedomWeights] = {
-    "protect-margins": (True, 30.0),
-    "variance": (True, 1.0),
-    "order": (False, 4.0),
-}
+WEIGHTS: dict[str, FreedomWeights] = {"protect-margins": (True, 30.0), "variance": (True, 1.0), "order": (False, 4.0)}
 
 
 def freedoms_of(
@@ -78,8 +67,8 @@ def unlimited(noise_variances: FloatArray, units: FloatArray) -> FloatArray:
 class DualProblem:
     """Minimize ``sum (w - start)**2 / freedom / 2`` over components w whose tables have no negative cell."""
 
-    reference: ReferenceMap  # to the components that tables follow from
-    tables: TableMap  # from these to cells, M
+    reference: table_maps.ReferenceMap  # to the components that tables follow from
+    tables: table_maps.TableMap  # from these to cells, M
     start: FloatArray  # (c,): the noisy components; those that are known have their known value
     freedom: FloatArray  # (c,): v of each component; 0 where it is known
     steps: FloatArray  # (y,): step sizes of the dual ascent
@@ -119,15 +108,15 @@ def problem_of(measurement: NoisyAnswers, facts: Facts, weights: FreedomWeights,
     ``fixes_total`` says whether the number of records stays at its estimate, where it is not known.
     """
     plan = measurement.plan
-    reference = reference_map(plan)
-    tables = TableMap(plan, reference.reference)
+    reference = table_maps.reference_map(plan)
+    tables = table_maps.TableMap(plan, reference.reference)
     start = measured_components(reference.own, measurement)
     freedoms = freedoms_of(weights, plan.noise_variances, reference.own.squared_units, plan.closure.orders)
     if fixes_total:
         start[0], freedoms[0] = max(start[0], 0.0), 0.0
     fix_known(plan, reference.own, facts, start, freedoms)
     spread = reference.own.spread(freedoms)
-    steps = dual_steps(tables, freedoms)
+    steps = table_maps.dual_steps(tables, freedoms)
     if not reference.is_identity:
         steps *= _shortening(reference, tables, spread, steps)
     lowest = np.zeros(tables.size if facts.are_about_tables else ())  # one number for all cells where it is 0
@@ -148,7 +137,7 @@ def fix_known(plan: Plan, layout: ComponentLayout, facts: Facts, start: FloatArr
             freedoms[number] = 0.0
 
 
-def mark_zeros(plan: Plan, stack: TableStack, fact: Fact, lowest: FloatArray) -> None:
+def mark_zeros(plan: Plan, stack: table_maps.TableStack, fact: Fact, lowest: FloatArray) -> None:
     """Let the multipliers of the cells of some tables that must be 0 by a fact have any sign."""
     must = cell_counts(plan, fact.attributes, fact.counts) == 0
     if not fact.attributes or not must.any():
@@ -199,7 +188,7 @@ def covering(problem: DualProblem, cells: FloatArray) -> tuple[FloatArray, Float
     found *= problem.total / (even + float(weights.sum()))
     # Of subtraction bases, each component follows from every table that has it: the transposed map adds these up.
     tables = problem.tables
-    return tables.transposed(found) / tables.layout.spread(squared_norms(tables)), found
+    return tables.transposed(found) / tables.layout.spread(table_maps.squared_norms(tables)), found
 
 
 def records_for(problem: DualProblem, shortages: FloatArray) -> Records:
@@ -266,7 +255,9 @@ def _within(known: list[int], tables: dict[tuple[int, ...], FloatArray]) -> Iter
                 yield members
 
 
-def _shortening(reference: ReferenceMap, tables: TableMap, spread: FloatArray, steps: FloatArray) -> float:
+def _shortening(
+    reference: table_maps.ReferenceMap, tables: table_maps.TableMap, spread: FloatArray, steps: FloatArray
+) -> float:
     """By what to multiply steps so that none overshoots, by the power method, with a reserve of a twentieth."""
     roots = np.sqrt(steps)
     vector = np.random.default_rng(0).normal(size=tables.size)

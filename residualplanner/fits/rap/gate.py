@@ -11,22 +11,13 @@ from residualplanner.fits.rap.mechanism import RapResult, Run, require_records
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.selection import ExactCounts, count_records
 from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource, InsecureTestBits, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import open_source, require_several_readings
 from residualplanner.gate.sources.source import Source
-from residualplanner.gate.spend import (
-    Bill,
-    ChargeTime,
-    Steps,
-    WatchedProgress,
-    entrance,
-    require_charge_time,
-    spend,
-    warn_without_ledger,
-)
 from residualplanner.ground.checks import float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.process import require_guarded_main
@@ -41,13 +32,13 @@ _COUNT_BYTES, _ANSWER_BYTES = 8, 40
 _WORK = 9
 
 
-@entrance
+@spending.entrance
 def rap(
     plan: RapPlan,
     data: object,
     *,
     ledger: Ledger | None = None,
-    charge: ChargeTime = "counted",
+    charge: spending.ChargeTime = "counted",
     again: bool = False,
     memory: int = MEMORY,
     seed: int | None = None,
@@ -99,7 +90,7 @@ def rap(
     """
     require_type("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
     require_guarded_main("rap")
-    require_charge_time(charge)
+    spending.require_charge_time(charge)
     bits, generator = _randomness(seed)
     if not 0 <= float_of(memory) < math.inf:
         raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
@@ -108,12 +99,12 @@ def rap(
     keeps, half = _require_room(plan, data, memory), memory // 2
     tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
     what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
-    bill = Bill(plan.cost, plan.sha256, what, plan.budget, plan.protected, again)
+    bill = spending.Bill(plan.cost, plan.sha256, what, plan.budget, plan.protected, again)
     if ledger is not None:
         require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
         bill.require_room(ledger)
     elif seed is None:
-        warn_without_ledger()
+        spending.warn_without_ledger()
 
     def opened() -> Source:
         source = open_source(data, plan.workload.domain, records_per_person=plan.records_per_person)
@@ -129,19 +120,22 @@ def rap(
         noise = result.noise.of_run(ledger, data, plan.protected)
         return replace(result, noise=noise.told(plan.workload.domain))
 
-    return spend(
-        Steps(opened, counted, partial(bill.charge, ledger), drawn),
+    return spending.spend(
+        spending.Steps(opened, counted, partial(bill.charge, ledger), drawn),
         ledger=ledger,
         charge=charge,
-        progress=WatchedProgress(None),
+        progress=spending.WatchedProgress(None),
     )
 
 
 def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
     """Whether all counts may be kept; ResourceError where the run cannot be made in this memory."""
-    counts, most = _COUNT_BYTES * sum(each.cells for each in plan.thresholds), memory // 2
+    cells, most = [each.cells for each in plan.thresholds], memory // 2
+    counts = _COUNT_BYTES * sum(cells)
+    # of all rounds together
+    measured = cells if plan.choices is None else plan.chosen.largest(plan.thresholds, plan.rounds * plan.choices)
     require_room(
-        min(memory, _WORK * counts) + _ANSWER_BYTES * plan.most_answers,
+        min(memory, _WORK * counts) + _ANSWER_BYTES * sum(measured),
         "RAP holds {needed} of counts and noisy answers at once",
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )

@@ -204,13 +204,6 @@ class RapPlan:
         return Fraction(0) if is_public else rounded_down(self.cost * require_fraction("", self.total_fraction))
 
     @property
-    def most_answers(self) -> int:
-        """How many cells all rounds measure together, at most."""
-        if self.choices is None:
-            return sum(each.cells for each in self.thresholds)
-        return sum(self.chosen.largest(self.thresholds, self.rounds * self.choices))
-
-    @property
     def round_cost(self) -> Fraction:
         """What one round may cost."""
         return (self.cost - self.total_cost) / self.rounds

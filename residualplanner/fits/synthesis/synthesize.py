@@ -8,15 +8,7 @@ from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.fits.mixtures.records import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
-from residualplanner.fits.synthesis.records import (
-    MOST_RECORDS,
-    RoundingName,
-    SyntheticRecords,
-    drawn,
-    require_count,
-    require_seed,
-    rounding_named,
-)
+from residualplanner.fits.synthesis import records as synthetic
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import is_integer, require_positive, require_type, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
@@ -127,11 +119,11 @@ def synthesize(
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: RoundingName = "controlled",
+    method: synthetic.RoundingName = "controlled",
     ensemble: Ensemble | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> SyntheticRecords:
+) -> synthetic.SyntheticRecords:
     """Records whose tables are near those of a release.
 
     A mixture of products is fitted to the noisy answers, each in units of its noise, and records are drawn from it.
@@ -179,29 +171,29 @@ def synthesize(
     """
     release = release_of(release, "synthesize", "write synthesize(reconstruct(measurement))")
     release.plan.domain.require_no_amounts("synthetic records have values that are listed")
-    require_seed(seed)
+    synthetic.require_seed(seed)
     if ensemble is not None:
         require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
     release.plan.domain.require_equal_weights("synthesize")
-    rounding_named(method)
+    synthetic.rounding_named(method)
     facts = read_facts(release.plan, known, impossible)
     count = count_to_make(release, facts, records, method)
     report = progress or unreported
     fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
-    return drawn(release, fitted, facts, count, method=method, seed=seed, report=within(report, 50, 100))
+    return synthetic.drawn(release, fitted, facts, count, method=method, seed=seed, report=within(report, 50, 100))
 
 
-def count_to_make(release: Release, facts: Facts, records: int | None, method: RoundingName) -> int:
+def count_to_make(release: Release, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:
     """How many records will be made, after all that can be checked without making them."""
     count = records
     if count is None:
         totals = [float(fact.counts.sum()) for fact in facts.known]
         count = max(round(totals[0] if totals else float(release[()].estimate)), 0)
-        if count > MOST_RECORDS:
+        if count > synthetic.MOST_RECORDS:
             raise ArgumentError(
-                f"there are about {count:,} records, and at most {MOST_RECORDS:,} are made; write "
-                f"records={MOST_RECORDS:_}, or fewer"
+                f"there are about {count:,} records, and at most {synthetic.MOST_RECORDS:,} are made; write "
+                f"records={synthetic.MOST_RECORDS:_}, or fewer"
             )
-    require_count(count, "synthesize(release, records=1000)")
-    rounding_named(method).require_room(count, len(release.plan.domain))
+    synthetic.require_count(count, "synthesize(release, records=1000)")
+    synthetic.rounding_named(method).require_room(count, len(release.plan.domain))
     return int(count)

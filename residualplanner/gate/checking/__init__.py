@@ -5,8 +5,4 @@ It costs nothing, holds values of records and exact counts, and must not be publ
 
 from residualplanner.gate.checking.check import Finding, RecordsCheck, check
 
-__all__ = [
-    "Finding",
-    "RecordsCheck",
-    "check",
-]
+__all__ = ["Finding", "RecordsCheck", "check"]

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.gate.checking.hints import (
-    MISSING_HINT,
-    NOBODY_HINT,
-    hint_of_lines,
-    hint_of_missing_column,
-    hint_of_type,
-    hint_of_values,
-)
+from residualplanner.gate.checking import hints
 from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
 from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import columns_of, open_source, require_here
@@ -164,7 +157,9 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     findings = [*read.columns(), *read.entries()]
     error = opened if isinstance(opened, DataError) else read.error
     if error is not None and all(each.outcome != REFUSED for each in findings):
-        findings.insert(0, Finding(error.column or "", str(error), None, REFUSED, hint=hint_of_type(None, str(error))))
+        findings.insert(
+            0, Finding(error.column or "", str(error), None, REFUSED, hint=hints.hint_of_type(None, str(error)))
+        )
     tally = read.tally
     left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
     return RecordsCheck(error is None, tally.records, tally.dropped, left_out, tuple(findings))
@@ -201,12 +196,12 @@ class _Reading:
             is_strict = any(each.unknown == "error" for each in self._domain.attributes)
             joins = isinstance(self._file, CsvFile) and self._file.newlines_in_values and tally.unsound > 0
             outcome = REFUSED if is_strict or joins else "their values are unknown"
-            yield Finding("", "lines that are not records", lines, outcome, hint=hint_of_lines(tally.numbers))
+            yield Finding("", "lines that are not records", lines, outcome, hint=hints.hint_of_lines(tally.numbers))
         for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
             yield self._entry_finding(position, code, offenders)
         if tally.nobody.records and self._people:
             shown = _shown(tally.nobody)
-            yield Finding(self._people[0], "no person", tally.nobody.records, REFUSED, shown, NOBODY_HINT)
+            yield Finding(self._people[0], "no person", tally.nobody.records, REFUSED, shown, hints.NOBODY_HINT)
         if tally.last.records:
             problem = "no entry to order by"
             yield Finding(self._people[1], problem, tally.last.records, LAST, _shown(tally.last))
@@ -238,10 +233,10 @@ class _Reading:
 
     def _column_finding(self, name: str, error: DataError) -> Finding:
         if self._names and name not in self._names:
-            return Finding(name, "missing column", None, REFUSED, hint=hint_of_missing_column(name, self._names))
+            return Finding(name, "missing column", None, REFUSED, hint=hints.hint_of_missing_column(name, self._names))
         attribute = self._domain[name] if name in self._domain.names else None
         problem = str(error).removeprefix(f"column {name!r} ")
-        return Finding(name, problem, None, REFUSED, hint=hint_of_type(attribute, str(error)))
+        return Finding(name, problem, None, REFUSED, hint=hints.hint_of_type(attribute, str(error)))
 
     def _entry_finding(self, position: int, code: int, offenders: Offenders) -> Finding:
         column = self._readable.columns[position]
@@ -252,7 +247,7 @@ class _Reading:
         attribute = self._readable.attributes[position]
         rule = attribute.unknown if code == UNKNOWN else attribute.missing
         outcome = f"counted under {rule.label!r}" if isinstance(rule, Into) else REFUSED if rule == "error" else DROPPED
-        hint = self._hint(attribute, offenders) if code == UNKNOWN else MISSING_HINT if outcome == REFUSED else ""
+        hint = self._hint(attribute, offenders) if code == UNKNOWN else hints.MISSING_HINT if outcome == REFUSED else ""
         return Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
 
     def _hint(self, attribute: Attribute, offenders: Offenders) -> str:
@@ -266,7 +261,7 @@ class _Reading:
                     f"the file is not UTF-8: line {line:,} has the byte 0x{byte:02x} as its {place:,}. byte; if it was "
                     "saved as latin-1 or windows-1252, save it as UTF-8"
                 )
-        return hint_of_values(attribute, values)
+        return hints.hint_of_values(attribute, values)
 
 
 def _weights(domain: Domain) -> list[Weight]:

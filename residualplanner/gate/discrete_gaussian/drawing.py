@@ -11,12 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
 from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
-from residualplanner.gate.discrete_gaussian.bits import (
-    ByteSource,
-    CheckedBits,
-    InsecureTestBits,
-    NoiseError,
-)
+from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
 from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
 from residualplanner.gate.discrete_gaussian.scales import Scales
 from residualplanner.ground.checks import FloatArray, IntArray
@@ -147,17 +142,8 @@ def exponential_choices(
     """Draw candidates without replacement, each with probability in proportion to ``exp(rate * score)``, exactly.
 
     Scores (g,) are distinct integers; ``members`` (g,) candidates, at least 1, have each of them.  Each draw has the
-    law of the exponential mechanism over all that were not drawn before, which is also that of the largest sums of
-    score and Gumbel noise.
-
-    Raises:
-        BudgetError: the rate is not an exact fraction of at least 0.
-        ValueError: the scores, their members or the number of draws do not fit.
-        NoiseError: the random bytes or the machine's arithmetic failed a check.
-
-    Guarantees: no rounding decides an outcome.  If neighboring records change every score by at most 1, a draw is
-        2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
-    Cost: O(g) and about 30 microseconds a draw.
+    law of the exponential mechanism over all that were not drawn before; no rounding decides an outcome.  If neighbors
+    change every score by at most 1, it is 2 * rate bounded-range, hence ``rate**2 / 2``-zCDP: its pcost is ``rate**2``.
     Source: docs/adaptive-projection.md eqs. (c) and (d), with the proof.
     """
     if not isinstance(rate, Fraction | int) or isinstance(rate, bool) or rate < 0:

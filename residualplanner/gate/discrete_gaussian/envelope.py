@@ -120,7 +120,9 @@ def envelope(table: int) -> Envelope:
     radius = radius_of_table(table)
     power = (table - 1) // len(RADII) + LEAST_POWER
     reach = max(int(_WIDTHS * 64 * Fraction(2) ** min(power, 0)), _WIDTHS)
-    heights = [exp_above(near, radius) for near in range(reach + 1)]
+    # at least exp(-near**2 / (2 * radius**2)), equal to it at 0, the same on every platform
+    squares = ((near * radius.denominator) ** 2 for near in range(reach + 1))
+    heights = [exp_bounds(square, 2 * radius.numerator**2, _DIGITS)[1] for square in squares]
     # The distance of each block from 0, in blocks, or a lower bound; the blocks of small tables are single integers.
     near = [abs(q) if table < SMALL_TABLES else max(q, -q - 1) for q in range(-reach, reach)]
     tail = heights[reach] * (2 << TAIL_CHUNK_BITS)
@@ -131,11 +133,6 @@ def envelope(table: int) -> Envelope:
     weights = [*(whole[n] for n in near), whole[-1], whole[-1]]
     weights.append(TOTAL - sum(weights))
     return _envelope_of_weights(radius, reach, scale, weights)
-
-
-def exp_above(near: int, radius: Fraction) -> Fraction:
-    """Return a number at least ``exp(-near**2 / (2 * radius**2))``, equal to it at 0, the same on every platform."""
-    return exp_bounds((near * radius.denominator) ** 2, 2 * radius.numerator**2, _DIGITS)[1]
 
 
 def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction, Fraction]:

@@ -8,8 +8,4 @@ from residualplanner.gate.ledger.account import Balance
 from residualplanner.gate.ledger.ledger import Ledger
 from residualplanner.gate.ledger.lines import LedgerEntry
 
-__all__ = [
-    "Balance",
-    "Ledger",
-    "LedgerEntry",
-]
+__all__ = ["Balance", "Ledger", "LedgerEntry"]

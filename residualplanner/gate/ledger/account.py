@@ -5,35 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from residualplanner.gate.ledger.lines import (
-    FREE,
-    SIZE_LIMIT,
-    TAB,
-    LedgerEntry,
-    LedgerStage,
-    LedgerTerms,
-    chained,
-    line_of_text,
-    shortened,
-    terms_of_line,
-    text_of_line,
-)
+from residualplanner.gate.ledger import lines as chain
 from residualplanner.ground.checks import Number, require_fraction
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.notebooks import hides, html_table
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
-from residualplanner.method.privacy import (
-    Budget,
-    budget_within,
-    claim_of_budget,
-    cost_text_down,
-    cost_text_up,
-    pcost,
-    zcdp,
-)
+from residualplanner.method import privacy
 
 #: In whose words costs are told where there is no budget.
-_RHO = zcdp(1)
+_RHO = privacy.zcdp(1)
 #: Less than this part of a budget is a trace that rounding has left, and told as nothing.
 _TRACE = Fraction(1, 10**6)
 
@@ -48,14 +28,14 @@ class Balance:
         spent: the exact pcost of all charges.
 
     Example:
-        >>> balance = Balance(zcdp("0.5"), Fraction(2, 3))
+        >>> balance = Balance(privacy.zcdp("0.5"), Fraction(2, 3))
         >>> balance
         <Balance: 0.333334-zCDP of 0.5-zCDP is spent, 0.166666-zCDP is left>
         >>> balance.remaining, balance.budget_for("1/2")
         (Fraction(1, 3), zcdp(1/12))
     """
 
-    budget: Budget | None
+    budget: privacy.Budget | None
     spent: Fraction
 
     def __repr__(self) -> str:
@@ -74,7 +54,7 @@ class Balance:
     @property
     def spent_text(self) -> str:
         """What is spent, in the notion of the budget, rounded up; in zCDP where there is none."""
-        return cost_text_up(self.spent, self._like)
+        return privacy.cost_text_up(self.spent, self._like)
 
     @property
     def told_remaining(self) -> Fraction:
@@ -85,13 +65,13 @@ class Balance:
     @property
     def remaining_text(self) -> str:
         """What is left, likewise, rounded down; "no limit" where there is none."""
-        return "no limit" if self.remaining is None else cost_text_down(self.told_remaining, self._like)
+        return "no limit" if self.remaining is None else privacy.cost_text_down(self.told_remaining, self._like)
 
     @property
     def fitting_text(self) -> str:
         """The budget of a plan that would fit, rounded down; in pcost where too little is left for any epsilon."""
-        words, nothing = self.remaining_text, cost_text_down(Fraction(0), self._like)
-        return cost_text_down(self.told_remaining, pcost(1)) if words == nothing else words
+        words, nothing = self.remaining_text, privacy.cost_text_down(Fraction(0), self._like)
+        return privacy.cost_text_down(self.told_remaining, privacy.pcost(1)) if words == nothing else words
 
     @property
     def text(self) -> str:
@@ -108,10 +88,12 @@ class Balance:
         """
         found = replace(self, spent=self.spent + cost)
         if found.remaining is not None and found.remaining < 0:
-            raise BudgetError(f"{cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}")
+            raise BudgetError(
+                f"{privacy.cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}"
+            )
         return found
 
-    def budget_for(self, fraction: Number = 1) -> Budget:
+    def budget_for(self, fraction: Number = 1) -> privacy.Budget:
         """The budget of a plan for a fraction of what is left.
 
         Args:
@@ -130,10 +112,10 @@ class Balance:
             raise BudgetError("there is no limit, and so no fraction of what is left; state a budget such as zcdp(0.5)")
         if not self.told_remaining:
             raise BudgetError(f"nothing is left of {self.budget.statement}")
-        return budget_within(part * self.remaining, self._like)
+        return privacy.budget_within(part * self.remaining, self._like)
 
     @property
-    def _like(self) -> Budget:
+    def _like(self) -> privacy.Budget:
         """The budget whose words are used."""
         return self.budget or _RHO
 
@@ -142,22 +124,22 @@ class Balance:
 class LedgerAccount:
     """A ledger at one moment."""
 
-    terms: LedgerTerms  # of the ledger
+    terms: chain.LedgerTerms  # of the ledger
     head: str  # the hash of its last complete line
-    lines: tuple[LedgerEntry | LedgerStage, ...] = ()  # its charges, and the stages of releases in stores
+    lines: tuple[chain.LedgerEntry | chain.LedgerStage, ...] = ()  # its charges, and the stages of releases in stores
     #: the total cost of the charges: exact, or rounded up where that has thousands of digits
     spent: Fraction = Fraction(0)
     torn: bytes = b""  # the bytes after the last complete line
 
     @property
-    def entries(self) -> tuple[LedgerEntry, ...]:
+    def entries(self) -> tuple[chain.LedgerEntry, ...]:
         """Its charges."""
-        return tuple(line for line in self.lines if isinstance(line, LedgerEntry))
+        return tuple(line for line in self.lines if isinstance(line, chain.LedgerEntry))
 
     @property
     def is_torn(self) -> bool:
         """Whether the last line is incomplete, and may have been a charge."""
-        return bool(self.torn) and not self.torn.startswith(FREE)
+        return bool(self.torn) and not self.torn.startswith(chain.FREE)
 
     @property
     def remaining(self) -> Fraction | None:
@@ -169,14 +151,14 @@ class LedgerAccount:
         """What is spent and what is left."""
         return Balance(self.terms.budget, self.spent)
 
-    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> LedgerEntry:
+    def next_entry(self, cost: Fraction, plan_sha256: str, label: str) -> chain.LedgerEntry:
         """The entry that charges ``cost``; BudgetError if that is more than what is left."""
-        total = shortened(self.spent + cost)
+        total = chain.shortened(self.spent + cost)
         budget = self.terms.budget
         if budget is not None and not total <= budget.pcost_exact:
             raise BudgetError(self._refusal(budget, cost))
-        entry = LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
-        return chained(entry, self.head, self.completed)
+        entry = chain.LedgerEntry(len(self.entries) + 1, cost, plan_sha256, label, "")
+        return chain.chained(entry, self.head, self.completed)
 
     def require_whole(self) -> None:
         """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
@@ -204,7 +186,7 @@ class LedgerAccount:
     def require_stages(self, release: str, known: Mapping[str, str]) -> None:
         """Raise BudgetError unless all stages recorded of a release are those of its store, by their digests."""
         for line in self.lines:
-            if isinstance(line, LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
+            if isinstance(line, chain.LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
                 raise BudgetError(
                     f"this store is a copy: the ledger has {line.stage} of its release from another one, which is "
                     "completed with resume_measuring, or was.  Noise is not drawn twice for one charge: go on there, "
@@ -214,11 +196,11 @@ class LedgerAccount:
     @property
     def completed(self) -> bytes:
         """What the next line starts with: a torn line, completed."""
-        return self.torn + TAB if self.torn else b""
+        return self.torn + chain.TAB if self.torn else b""
 
-    def _refusal(self, budget: Budget, cost: Fraction) -> str:
+    def _refusal(self, budget: privacy.Budget, cost: Fraction) -> str:
         """What is left, and what may still be planned; a trace that rounding has left is not worth a plan."""
-        limit = claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
+        limit = privacy.claim_of_budget(budget, self.terms.neighbors, noise="discrete").statement
         left, this = budget.pcost_exact - self.spent, decimal_text_up(cost)
         if not left:
             return f"the ledger has nothing left of {limit}; this costs pcost {this}"
@@ -227,13 +209,13 @@ class LedgerAccount:
         fitting = f"a plan for {self.balance.fitting_text} would fit"
         return f"the ledger has pcost {decimal_text_down(left)} left of {limit}; this costs {this}; {fitting}"
 
-    def bytes_of(self, line: LedgerEntry | LedgerStage) -> bytes:
+    def bytes_of(self, line: chain.LedgerEntry | chain.LedgerStage) -> bytes:
         """The bytes to append for the next line."""
-        return (TAB if self.torn else b"") + text_of_line(line)
+        return (chain.TAB if self.torn else b"") + chain.text_of_line(line)
 
-    def with_line(self, line: LedgerEntry | LedgerStage) -> "LedgerAccount":
+    def with_line(self, line: chain.LedgerEntry | chain.LedgerStage) -> "LedgerAccount":
         """The ledger with its next line."""
-        spent = shortened(self.spent + line.cost) if isinstance(line, LedgerEntry) else self.spent
+        spent = chain.shortened(self.spent + line.cost) if isinstance(line, chain.LedgerEntry) else self.spent
         return LedgerAccount(self.terms, line.sha256, (*self.lines, line), spent)
 
 
@@ -242,23 +224,23 @@ def read_account(content: bytes) -> LedgerAccount:
 
     FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
     """
-    if len(content) > SIZE_LIMIT:
-        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
+    if len(content) > chain.SIZE_LIMIT:
+        raise FileFormatError(f"a ledger is at most {chain.SIZE_LIMIT:,} bytes long; this file is longer")
     end = content.find(b"\n")
     if end < 0:
         raise FileFormatError(
             "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
         )
-    terms, whole = terms_of_line(content[:end]), content.rfind(b"\n") + 1
-    lines: list[LedgerEntry | LedgerStage] = []
+    terms, whole = chain.terms_of_line(content[:end]), content.rfind(b"\n") + 1
+    lines: list[chain.LedgerEntry | chain.LedgerStage] = []
     head, spent, charges = terms.head, Fraction(0), 0
     # One line at a time: a file may have 64 million empty lines, and is refused at the first.
     for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
-        found = line_of_text(line[:-1], number, head, charges + 1)
+        found = chain.line_of_text(line[:-1], number, head, charges + 1)
         lines.append(found)
         head = found.sha256
-        if isinstance(found, LedgerEntry):
-            charges, spent = charges + 1, shortened(spent + found.cost)
+        if isinstance(found, chain.LedgerEntry):
+            charges, spent = charges + 1, chain.shortened(spent + found.cost)
         if terms.budget is not None and not spent <= terms.budget.pcost_exact:
             raise FileFormatError(
                 f"line {number} spends more than the budget: the ledger was not written by this library"

@@ -10,11 +10,7 @@ from operator import add
 import numpy as np
 
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
-from residualplanner.gate.measurement.measurement import (
-    Measurement,
-    groups_of_plan,
-    measurement_html,
-)
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan, measurement_html
 from residualplanner.gate.measurement.noise_record import NoiseRecord, noise_from_json
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.checks import FloatArray, frozen
@@ -80,13 +76,6 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         gap=math.inf,
         status=f"combined from {len(plans)} plans",
     )
-
-
-def is_combined_from(plan: Plan, plans: Sequence[Plan]) -> bool:
-    """Whether a plan is that of several measurements together, its noise bit for bit; errors as of `combined_plan`."""
-    true = combined_plan(plans)
-    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=_LOSS_ROUNDING)
-    return is_near and plan_hash(plan) == plan_hash(replace(true, loss_value=plan.loss_value))
 
 
 def _combined_budget(plans: Sequence[Plan], cost: float) -> Budget:
@@ -216,24 +205,19 @@ def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> Noise
     if not isinstance(stated, Mapping) or "measurements" not in stated:
         return _record_of_release(stated, plan)
     several = stated["measurements"]
-    if not isinstance(several, list) or len(several) != len(plans) or len(plans) < 2:
+    are_several = isinstance(several, list) and all(isinstance(each, Mapping) for each in several)
+    if not are_several or len(several) != len(plans) or len(plans) < 2:
         raise FileFormatError("it does not say what the noise of each measurement was")
-    if not is_combined_from(plan, plans):
+    true = combined_plan(plans)
+    is_near = math.isclose(plan.loss_value, true.loss_value, rel_tol=_LOSS_ROUNDING)
+    if not is_near or plan_hash(plan) != plan_hash(replace(true, loss_value=plan.loss_value)):  # noise bit for bit
         raise FileFormatError("its plan is not that of all measurements together")
-    records = tuple(
-        _record_of_release(_about_noise(statement), own) for statement, own in zip(several, plans, strict=True)
-    )
+    about_noise = ({name: each[name] for name in each if name != "plan_sha256"} for each in several)
+    records = tuple(map(_record_of_release, about_noise, plans))
     noise = NoiseRecord.of_several(plans, records)
     if json_text(dict(stated)) != json_text(noise.published(plan)):
         raise FileFormatError("what it says of all measurements together does not follow from each")
     return noise
-
-
-def _about_noise(statement: object) -> object:
-    """What is said of one of several measurements, without the hash of its plan."""
-    if not isinstance(statement, Mapping):
-        return statement
-    return {name: value for name, value in statement.items() if name != "plan_sha256"}
 
 
 def _record_of_release(stated: object, plan: Plan) -> NoiseRecord:

@@ -107,11 +107,6 @@ def denominator_of_group(groups: BasisGroups, group: int) -> int:
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
-def records_of_table(table: IntArray, groups: BasisGroups, group: int) -> int:
-    """How many records a table of a group counts."""
-    return int(table.sum()) // denominator_of_group(groups, group)
-
-
 def require_denominators(groups: BasisGroups) -> None:
     """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
     for group, bases in enumerate(groups.bases):
@@ -133,7 +128,7 @@ def require_cells(groups: BasisGroups) -> None:
 
 
 def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:
-    """Fill in the tables that were not counted, those of the highest order first."""
+    """Fill in the tables that were not counted, those of the highest order first.  Source: eq. (104)."""
     children = np.flatnonzero(~family.is_maximal & (groups.group >= 0))
     orders = int(family.axis.max(initial=0)) + 1
     keys = groups.group[family.parent[children]] * orders + family.axis[children]
@@ -142,25 +137,9 @@ def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> N
     for same in reversed(np.split(children[by_key], starts[1:]) if len(children) else []):
         larger = family.parent[same]
         target, group, axis = tables[groups.group[same[0]]], int(groups.group[larger[0]]), int(family.axis[same[0]])
-        denominator = groups.bases[group][axis].denominator
-        _sum_over_axis(tables[group], groups.row[larger], axis, target, groups.row[same], denominator=denominator)
-
-
-def _sum_over_axis(
-    larger: IntArray,
-    larger_rows: NDArray[np.int64],
-    axis: int,
-    target: IntArray,
-    rows: NDArray[np.int64],
-    *,
-    denominator: int,
-) -> None:
-    """Sum some tables of ``larger`` (g, n_1, .., n_k) over one axis, and store them in the ``rows`` of ``target``.
-
-    Every record counts as often as the ``denominator`` of that axis says, and then once.  Source: eq. (104).
-    """
-    step = max(1, _CHUNK // math.prod(larger.shape[1:]))
-    for start in range(0, len(rows), step):
-        part = slice(start, start + step)
-        summed = larger[larger_rows[part]].sum(axis=1 + axis)
-        target[rows[part]] = summed // denominator if denominator > 1 else summed
+        # every record counts as often as the denominator of that axis says, and then once: eq. (104)
+        denominator, step = groups.bases[group][axis].denominator, max(1, _CHUNK // math.prod(tables[group].shape[1:]))
+        for start in range(0, len(same), step):
+            part = slice(start, start + step)
+            summed = tables[group][groups.row[larger[part]]].sum(axis=1 + axis)
+            target[groups.row[same[part]]] = summed // denominator if denominator > 1 else summed

@@ -16,27 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_arrays, draw_flat
+from residualplanner.gate.measurement import counting
+from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
-from residualplanner.gate.measurement.counting import (
-    NOTHING,
-    Parents,
-    parents,
-    records_of_table,
-    require_cells,
-    require_denominators,
-)
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
-from residualplanner.gate.measurement.precision import (
-    gamma2_ratio,
-    lattice_divisors,
-    measured_cost,
-    precision_of,
-    require_affordable,
-    require_drawable,
-)
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.kron import Scratch
@@ -79,11 +65,12 @@ def integer_answers(
     Cost: 35 nanoseconds a cell, most of it for random bytes; 1.5 microseconds where int64 is too narrow for the noise;
         for each attribute that has a matrix of m rows about ``m / 5`` nanoseconds more.
     """
-    most = max(-(-records_of_table(tables[0][0], groups, 0) // denominator), usual)
+    records = int(tables[0][0].sum()) // counting.denominator_of_group(groups, 0)
+    most = max(-(-records // denominator), usual)
     width = widths(groups, precision, divisors, records=most)
     layout, scratch, wide, done = AnswerLayout(groups), Scratch(), dict[int, NDArray[Any]](), 0
     flat: IntArray = np.zeros(layout.count, dtype=np.int64)
-    block: NDArray[Any] = NOTHING
+    block: NDArray[Any] = counting.NOTHING
     for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
         for (number, first, last), noise in zip(batch, drawn, strict=True):
             if first == 0:  # pieces come in order
@@ -102,7 +89,7 @@ def integer_answers(
             block = block if answers.dtype == block.dtype else block.astype(object)
             block[first:last] = answers
             if last == len(block):
-                tables[number] = NOTHING
+                tables[number] = counting.NOTHING
                 if block.dtype == object and not _narrowed(block, layout.part(flat, number)):
                     wide[number] = frozen(block)
             done += last - first
@@ -185,7 +172,7 @@ def _noise(
     for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
         wanted = precision[groups.members[group][first:last]]
         starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
-        ratios += [gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
+        ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
     scales = Scales.of_ratios(*zip(*ratios, strict=True))
     if is_int64:
@@ -202,7 +189,7 @@ class ExactNoise:
 
     plan: Plan  # the sets
     groups: BasisGroups  # the sets by the bases of their attributes
-    family: Parents  # which larger set each is summed down from
+    family: counting.Parents  # which larger set each is summed down from
     precision: FloatArray  # (m,): of every set's noise
     divisors: tuple[int, ...]  # of each group's integers
     cost: Fraction  # the exact pcost of measuring all sets
@@ -238,11 +225,13 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     """
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)
-    require_cells(groups)
-    require_denominators(groups)
-    precision = precision_of(plan.noise_variances)
-    require_drawable(precision)
-    cost = measured_cost(plan, precision)
-    require_affordable(plan, cost)
-    divisors = lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
-    return ExactNoise(plan, groups, parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits())
+    counting.require_cells(groups)
+    counting.require_denominators(groups)
+    precision = exact.precision_of(plan.noise_variances)
+    exact.require_drawable(precision)
+    cost = exact.measured_cost(plan, precision)
+    exact.require_affordable(plan, cost)
+    divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
+    return ExactNoise(
+        plan, groups, counting.parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits()
+    )

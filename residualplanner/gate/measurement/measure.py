@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.blocks import AnswersOnDisk, Division, SetBlock, blocks_held, require_room_given
@@ -16,17 +17,6 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.source import Progress, Source
-from residualplanner.gate.spend import (
-    Bill,
-    ChargeTime,
-    Steps,
-    WatchedProgress,
-    bill_of_plan,
-    entrance,
-    require_charge_time,
-    spend,
-    warn_without_ledger,
-)
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError
@@ -38,7 +28,7 @@ if TYPE_CHECKING:
     from residualplanner.gate.ledger import Ledger
 
 
-@entrance
+@spending.entrance
 def measure(  # noqa: PLR0913
     plan: Plan,
     data: object,
@@ -46,7 +36,7 @@ def measure(  # noqa: PLR0913
     noise: str = "discrete",
     seed: int | None = None,
     ledger: "Ledger | None" = None,
-    charge: ChargeTime = "counted",
+    charge: spending.ChargeTime = "counted",
     again: bool = False,
     memory: int | None = None,
     scratch: PathLike | None = None,
@@ -104,16 +94,16 @@ def measure(  # noqa: PLR0913
     require_type("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     require_guarded_main("measure")
     _require_options(noise, seed)
-    require_charge_time(charge)
-    watched = WatchedProgress(progress)
+    spending.require_charge_time(charge)
+    watched = spending.WatchedProgress(progress)
     require_room_given(memory, scratch)
     planned = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
     job = _measuring(planned, watched.report, memory, scratch)
     job.require_room(ledger, again=again)
     job.require_readable(data)
     if ledger is None and noise == "discrete":
-        warn_without_ledger()
-    return spend(job.steps(data, ledger, again=again), ledger=ledger, charge=charge, progress=watched)
+        spending.warn_without_ledger()
+    return spending.spend(job.steps(data, ledger, again=again), ledger=ledger, charge=charge, progress=watched)
 
 
 def require_countable(plan: Plan, records: object) -> None:
@@ -136,12 +126,12 @@ def require_measurable(
     return job.noise.cost
 
 
-@entrance
+@spending.entrance
 def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress: Progress | None = None) -> Measurement:
     """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
-    watched = WatchedProgress(progress)
+    watched = spending.WatchedProgress(progress)
     job = _measuring(exact_noise(plan, source), watched.report)
-    return spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
+    return spending.spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
 #: The records, the first block and its counts, and the blocks that follow.
@@ -167,8 +157,8 @@ class _Measuring(NamedTuple):
             for block in self.blocks
         )
 
-    def bill(self, *, again: bool) -> Bill:
-        return bill_of_plan(self.noise.plan, self.noise.cost, again=again)
+    def bill(self, *, again: bool) -> spending.Bill:
+        return spending.bill_of_plan(self.noise.plan, self.noise.cost, again=again)
 
     def require_room(self, ledger: "Ledger | None", *, again: bool) -> None:
         """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
@@ -181,7 +171,9 @@ class _Measuring(NamedTuple):
         if len(self.blocks) > 1:
             require_several_readings(data, f"once for each of {len(self.blocks):,} blocks, which more memory joins")
 
-    def steps(self, data: object, ledger: "Ledger | None", *, again: bool) -> Steps[Source, _First, Measurement]:
+    def steps(
+        self, data: object, ledger: "Ledger | None", *, again: bool
+    ) -> spending.Steps[Source, _First, Measurement]:
         domain, neighbors = self.noise.plan.domain, self.noise.plan.neighbors
         record, bill = self.noise.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
@@ -190,7 +182,7 @@ class _Measuring(NamedTuple):
             engines().require_ready_engine(data)
             return source
 
-        return Steps(
+        return spending.Steps(
             opened,
             self.first,
             partial(bill.charge, ledger),

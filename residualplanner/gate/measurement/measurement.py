@@ -98,7 +98,7 @@ class Measurement:
     @property
     def published(self) -> "Measurement":
         """The same as the folder of a release has it: without a seed."""
-        return replace(self, noise=self.noise.without_seed)
+        return replace(self, noise=self.noise if self.noise.seed is None else replace(self.noise, seed=0))
 
     def with_residuals(self, residuals: Residuals) -> "Measurement":
         """The same with other answers, such as those of tables that have been adjusted."""

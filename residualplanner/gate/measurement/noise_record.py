@@ -11,18 +11,8 @@ import numpy as np
 import scipy
 
 from residualplanner.gate.discrete_gaussian import InsecureTestBits, OperatingSystemBits
-from residualplanner.gate.measurement.precision import (
-    measured_cost,
-    precision_of,
-    precision_rule,
-    require_affordable,
-    require_drawable,
-)
-from residualplanner.gate.sources.limited_records import (
-    Contributions,
-    contributions_from_json,
-    stated_contributions,
-)
+from residualplanner.gate.measurement import precision as exact
+from residualplanner.gate.sources.limited_records import Contributions, contributions_from_json, stated_contributions
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.version import __version__
@@ -40,7 +30,7 @@ Kind = Literal["discrete", "gaussian"]
 #: The generator of continuous noise.
 _GENERATOR = "numpy.random.SFC64"
 _BITS = (OperatingSystemBits.mark, InsecureTestBits.mark)
-_VERSION = re.compile(r"[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
+_VERSION = re.compile(r"(?=.{1,50}\Z)[0-9]+(\.[0-9A-Za-z+]+)+", re.ASCII)
 _CONTRADICTION = f"what a measurement says about its noise contradicts itself; {GET_IT_BACK}"
 
 
@@ -52,14 +42,6 @@ def package_versions() -> tuple[tuple[str, str], ...]:
         ("numpy", np.__version__),
         ("scipy", scipy.__version__),
     )
-
-
-def _is_reason(stated: object) -> bool:
-    return isinstance(stated, str) and len(stated) <= TEXT_LIMIT and stated.isprintable()
-
-
-def _is_version(stated: object) -> bool:
-    return isinstance(stated, str) and len(stated) <= 50 and _VERSION.fullmatch(stated) is not None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,11 +98,6 @@ class NoiseRecord:
     def told(self, domain: Domain) -> "NoiseRecord":
         """The same noise, with what readers must know of the records: which are counted, and how much."""
         return replace(self, omission="  ".join(filter(None, (self.kept.sentence, remarks_of(domain)))))
-
-    @property
-    def without_seed(self) -> "NoiseRecord":
-        """The same noise for readers, who are not to know its seed: any number stands for it."""
-        return self if self.seed is None else replace(self, seed=0)
 
     def __repr__(self) -> str:
         cost = "" if self.pcost is None else f", pcost {decimal_text_up(self.pcost)}"
@@ -221,7 +198,7 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
         "source": noise.source,
         "seed": noise.seed,
         "pcost": cost,
-        "precision": None if cost is None else precision_rule(plan),
+        "precision": None if cost is None else exact.precision_rule(plan),
         "neighbors": noise.neighbors,
         "unlimited_because": noise.unlimited_because,
         "guarantee": noise.guarantee,
@@ -247,24 +224,23 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError(_CONTRADICTION)
     bits, cost = source if is_exact else OperatingSystemBits.mark, None
     if is_exact:
-        precision = precision_of(plan.noise_variances)
-        require_drawable(precision)
-        cost = measured_cost(plan, precision)
-        require_affordable(plan, cost)
+        precision = exact.precision_of(plan.noise_variances)
+        exact.require_drawable(precision)
+        cost = exact.measured_cost(plan, precision)
+        exact.require_affordable(plan, cost)
         if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
                 f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
                 f"{fraction_text(cost)[:80]!r}; {GET_IT_BACK}"
             )
     reason = stated["unlimited_because"]
-    if not _is_reason(reason):
+    if not (isinstance(reason, str) and len(reason) <= TEXT_LIMIT and reason.isprintable()):
         raise FileFormatError("the reason why a ledger has no budget must be a short printable string, or empty")
-    here = dict(package_versions())
-    if not has_shape(stated["package_versions"], dict.fromkeys(here, _is_version)):
+    here, versions = dict(package_versions()), stated["package_versions"]
+    if not has_shape(versions, dict.fromkeys(here, str)) or not all(map(_VERSION.fullmatch, versions.values())):
         raise FileFormatError(f"a measurement must give the versions of {[*here]}, such as '1.26.4'")
-    versions = tuple({**here, **stated["package_versions"]}.items())
-    kept = contributions_from_json(stated.get("people"), plan)
-    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, versions, reason, kept)
+    kept, packages = contributions_from_json(stated.get("people"), plan), tuple({**here, **versions}.items())
+    record = NoiseRecord(kind, seed, bits, cost, plan.neighbors.words, packages, reason, kept)
     for candidate in (record.told(plan.domain), record):  # what is in a store says nothing of omissions
         if dict(stated) == noise_to_json(candidate, plan):
             return candidate

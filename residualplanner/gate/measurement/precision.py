@@ -122,14 +122,12 @@ def lattice_divisors(
         is a function of the plan alone.
     Source: eq. (44).
     """
-    return tuple(
-        _divisor(
-            groups.divisor(group) * denominator,
-            float(precision[members].max()),
-            is_public=neighbors.has_public_total and not groups.bases[group],
-        )
-        for group, members in enumerate(groups.members)
-    )
+    found = []
+    for group, members in enumerate(groups.members):
+        divisor, largest = groups.divisor(group) * denominator, float(precision[members].max())
+        is_public = neighbors.has_public_total and not groups.bases[group]
+        found.append(divisor * (1 if is_public and largest >= _NO_NOISE else refinement(divisor, largest)))
+    return tuple(found)
 
 
 def refinement(divisor: int, precision: float) -> int:
@@ -137,9 +135,3 @@ def refinement(divisor: int, precision: float) -> int:
     numerator, denominator = gamma2_ratio(divisor, precision)
     quotient = -(-NOISE_SCALE * NOISE_SCALE * denominator // numerator)
     return 1 << ((quotient - 1).bit_length() + 1) // 2
-
-
-def _divisor(divisor: int, precision: float, *, is_public: bool) -> int:
-    if is_public and precision >= _NO_NOISE:
-        return divisor
-    return divisor * refinement(divisor, precision)

@@ -141,10 +141,8 @@ class CodedColumn(ColumnReader):
         if pd.api.types.infer_dtype(values, skipna=True) == "string":
             with suppress(pa.ArrowException, UnicodeEncodeError):  # NaN that is no Python float; half a surrogate pair
                 return self.of_array(pa.array(values, type=pa.large_string(), from_pandas=True))
-        return np.fromiter(each_object(self._code_of_object, values), dtype=np.int64, count=len(values))
-
-    def _code_of_object(self, value: object) -> int:
-        return int(codes_of_values(self._attribute, [value])[0])
+        codes = each_object(lambda value: codes_of_values(self._attribute, [value])[0], values)
+        return np.fromiter(codes, dtype=np.int64, count=len(values))
 
     def _codes_of_dictionary(self, array: Any) -> IntArray:
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):

@@ -167,15 +167,11 @@ def _pieces(file: CsvFile) -> Iterator[bytes]:
 def _open(path: Path) -> Iterator[IO[bytes]]:
     """The file's bytes, unpacked; DataError where they cannot be unpacked to the end."""
     try:
-        with cast("IO[bytes]", gzip.open(path) if _is_zipped(path) else path.open("rb")) as stream:
+        with cast("IO[bytes]", gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")) as stream:
             yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error):
         message = f"the file {path.name!r} is not gzipped, or damaged or cut off; copy or write it again"
         raise DataError(message) from None
-
-
-def _is_zipped(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
 
 
 def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:

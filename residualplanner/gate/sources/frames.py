@@ -56,10 +56,7 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "T
             type_of = dict(zip(names, types, strict=True)).__getitem__
             require_types_of(domain, contributions, type_of, is_order_declared=is_declared)
     read = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
-    return source_of_blocks(
-        domain,
-        lambda: blocks_of_batches(domain, contributions, frame.batches(read), watch=watch),
-    )
+    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(read), watch=watch))
 
 
 def names_of(data: Any) -> tuple[object, ...]:

@@ -23,10 +23,7 @@ _ENGINES = "scale.engines.engines"
 #: The module that opens each form, by library and class of what is given: names, so that neither a library nor a module
 #: is imported that nobody uses.  Paths and mappings are told by what they are; all others are frames, which `frames`
 #: knows by name, or an engine's, or none.
-_FORMS: dict[tuple[str, str], str] = {
-    ("numpy", "ndarray"): _MATRICES,
-    ("residualplanner", "CsvFile"): _CSV,
-}
+_FORMS: dict[tuple[str, str], str] = {("numpy", "ndarray"): _MATRICES, ("residualplanner", "CsvFile"): _CSV}
 #: All that `_module` imports.
 MODULES = {*_FORMS.values(), _COUNTS, _FRAMES, _ENGINES}
 _ACCEPTED = (
@@ -42,12 +39,7 @@ _IN_THIS_PROCESS = (
 
 
 def open_source(
-    data: object,
-    domain: Domain,
-    *,
-    records_per_person: int = 1,
-    watch: "Tally | None" = None,
-    with_people: bool = True,
+    data: object, domain: Domain, *, records_per_person: int = 1, watch: "Tally | None" = None, with_people: bool = True
 ) -> Source:
     """Open confidential data for counting, and refuse what can be refused before that.
 

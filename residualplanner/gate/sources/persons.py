@@ -13,14 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.columns import (
-    ColumnReader,
-    each_object,
-    entries_of_type,
-    is_string,
-    plain_array,
-    texts_of_array,
-)
+from residualplanner.gate.sources import columns as entries
 from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
 from residualplanner.gate.sources.person_order import OrderColumn
 from residualplanner.gate.sources.rules import CodedBlock, of_records
@@ -32,7 +25,7 @@ from residualplanner.ground.process import memory_left
 NOBODY: Final = -1
 
 
-class PersonColumn(ColumnReader):
+class PersonColumn(entries.ColumnReader):
     """Numbers the persons of a column of integers or text: 7 and "7" are the same person, "07" is another."""
 
     nothing = np.array([NOBODY])
@@ -50,17 +43,17 @@ class PersonColumn(ColumnReader):
         """The number of each record's person, NOBODY where the entry is missing, empty, or of another kind."""
         import pyarrow as pa
 
-        plain = plain_array(array)
+        plain = entries.plain_array(array)
         if pa.types.is_integer(plain.type):
             plain = plain.cast(pa.large_string())
-        elif not is_string(plain.type):
+        elif not entries.is_string(plain.type):
             return np.full(len(plain), NOBODY, dtype=np.int64)
-        texts, slots = texts_of_array(plain)
+        texts, slots = entries.texts_of_array(plain)
         return np.array([*map(self._number, texts), NOBODY], dtype=np.int64)[slots]
 
     def of_objects(self, values: NDArray[np.object_]) -> IntArray:
         """The same of Python objects."""
-        return np.fromiter(each_object(self._number_of_entry, values), dtype=np.int64, count=len(values))
+        return np.fromiter(entries.each_object(self._number_of_entry, values), dtype=np.int64, count=len(values))
 
     def _number_of_entry(self, entry: object) -> int:
         if isinstance(entry, str):
@@ -155,7 +148,7 @@ def require_person_types(limit: Contributions, types: Sequence[Any], *, is_order
                 )
             continue
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind  # noqa: PLW2901 - of the entries
-        if not (_names_persons(kind) or entries_of_type(kind) is not None or pa.types.is_timestamp(kind)):
+        if not (_names_persons(kind) or entries.entries_of_type(kind) is not None or pa.types.is_timestamp(kind)):
             raise DataError(
                 f"column {limit.order!r} must hold numbers, dates, moments or text to order a person's records by it",
                 column=limit.order or "",
@@ -167,7 +160,7 @@ def _names_persons(kind: Any) -> bool:
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_integer(kind) or is_string(kind) or pa.types.is_null(kind))
+    return bool(pa.types.is_integer(kind) or entries.is_string(kind) or pa.types.is_null(kind))
 
 
 class PersonReader:

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.sources.counting import Codes, CountedTables, batch_records, zero_tables
 from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, too_many
-from residualplanner.gate.sources.rules import Breach, CodedBlock, code_type, data_error_of_breaches, joined, no_records
+from residualplanner.gate.sources.rules import (
+    Breach,
+    CodedBlock,
+    block_of_columns,
+    code_type,
+    data_error_of_breaches,
+    joined,
+)
 from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -198,4 +205,5 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Ite
             yield joined(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
-        yield joined(waiting or [no_records(domain)])
+        nothing = [np.empty(0, dtype=np.int64)] * len(domain.columns)
+        yield joined(waiting or [block_of_columns(domain, nothing, Multiplicities(0))])

@@ -108,7 +108,7 @@ def block_of_columns(
         leaves |= dropped
         breaches.update((position, word) for word in broken)
     if persons.size and (nobody := (persons[0] < 0) & ~leaves).any():
-        if is_lenient(domain):
+        if all("error" not in (each.unknown, each.missing) for each in domain.attributes):  # so no record is wrong
             leaves |= nobody
         else:
             breaches.add((len(domain.columns), "no person"))
@@ -118,11 +118,6 @@ def block_of_columns(
         multiplicities = multiplicities.times(np.maximum(weighed, 0))
     block = CodedBlock(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
-
-
-def is_lenient(domain: Domain) -> bool:
-    """Whether the rules of every column say what becomes of a record, whatever is in it."""
-    return all("error" not in (attribute.unknown, attribute.missing) for attribute in domain.attributes)
 
 
 def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
@@ -137,11 +132,6 @@ def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
     return CodedBlock(codes, breaches, multiplicities, numerators, persons)
-
-
-def no_records(domain: Domain) -> CodedBlock:
-    """A block without records."""
-    return block_of_columns(domain, [np.empty(0, dtype=np.int64)] * len(domain.columns), Multiplicities(0))
 
 
 def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:

@@ -54,8 +54,7 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 #: As `Source.count`, but an error in the records is returned instead of raised.
 Count = Callable[
-    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]],
-    list[IntArray] | DataError | ResourceError,
+    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]], list[IntArray] | DataError | ResourceError
 ]
 
 _UNREADABLE = (
@@ -82,18 +81,12 @@ class Source:
         """Count the records of each cell of each table.
 
         Each group (g, k) holds g sets of k ascending attribute positions, all of the same shape in the domain with
-        merged values; it gives one int64 array (g, n1, .., nk).  The groups that will be counted of the same records
-        ``later`` must be countable, too.
+        merged values; it gives one int64 array (g, n1, .., nk).  Each record adds exactly one to one cell of each
+        table, or, where an attribute's rule is "drop", nothing to any.  All columns of all records are checked, so that
+        the same records can be counted in the ``later`` groups, too.
 
-        Raises:
-            ResourceError: workers of an engine were lost.
-            DataError: the records do not fit the domain, or cannot be read; or ready counts hold no such table.  The
-                message names columns and rules, never a value, a record or a number of them; nor do the traceback's
-                frames and the exception's context.
-
-        Guarantees: each record adds exactly one to one cell of each table, or, where an attribute's rule is "drop",
-            nothing to any table.  All columns of all records are checked, whatever the groups; so the same records can
-            be counted in the ``later`` groups, too.
+        DataError where records do not fit the domain, or cannot be read, or ready counts hold no such table: it names
+        columns and rules, never a value or a number of records, and leads to none.  ResourceError for lost workers.
         """
         outcome = self._count(groups, merged, progress, later)
         del self  # the traceback must not lead to the records

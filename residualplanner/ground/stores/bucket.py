@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
 from residualplanner.ground.checks import require_path, value_text
-from residualplanner.ground.errors import ArgumentError, MissingExtraError, StoreError
+from residualplanner.ground.errors import ArgumentError, StoreError, needing
 from residualplanner.ground.stores.object_store import Folder, ObjectStore, require_name
 
 _OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
@@ -273,7 +273,9 @@ def _reached(bucket: Bucket, name: str) -> Iterator[tuple[Any, Any]]:
 
     Whatever the client raises becomes a StoreError without the text of the server, which may quote keys.
     """
-    obstore = _obstore()
+    with needing("object stores need obstore", "s3"):
+        import obstore
+        import obstore.exceptions
     client = _client(bucket.address, bucket.settings, tuple(environment().items()))
     try:
         yield obstore, client
@@ -286,26 +288,17 @@ def _reached(bucket: Bucket, name: str) -> Iterator[tuple[Any, Any]]:
 @lru_cache(maxsize=16)
 def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tuple[tuple[str, str], ...]) -> Any:
     """The connections of this process to a bucket; others where the environment has changed."""
-    obstore = _obstore()
-    from obstore.store import from_url
+    with needing("object stores need obstore", "s3"):
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
 
     config: Mapping[str, str] = dict(settings)
     endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
         return from_url(address, config=config or None, client_options={"allow_http": is_plain})
-    except (obstore.exceptions.BaseError, ValueError) as error:
+    except (BaseError, ValueError) as error:
         raise _refused(address, type(error).__name__) from None
-
-
-def _obstore() -> Any:
-    try:
-        import obstore
-        import obstore.exceptions
-    except ImportError:
-        message = "object stores need obstore: pip install 'residualplanner[s3]'"
-        raise MissingExtraError(message, extra="s3") from None
-    return obstore
 
 
 def _refused(address: str, what: str) -> StoreError:

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -104,6 +105,20 @@ class Saved(Numbers):
     def words(self, noise: NoiseRecord) -> str:
         """Where they are."""
         return f" in {self.folder}: {self.product.name}, profile {self.profile}{warning_of(noise)}"
+
+    @property
+    def name(self) -> str:
+        """What the folder is called."""
+        return (self.home.resolve() if isinstance(self.home, Path) else self.home).name
+
+    def has_intervals(self, level: float) -> bool:
+        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        del level
+        return False
+
+    def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
+        """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
+        raise NotImplementedError(f"{self.folder} has no intervals of {table.title}")  # as `has_intervals` says
 
     @abstractmethod
     def file_of(self, number: int) -> str:
@@ -238,13 +253,13 @@ class InFiles(Saved):
         return self.files[self._names[number]].file
 
     def has_intervals(self, level: float) -> bool:
-        """Whether files have intervals of numbers that are not unbiased, at a level."""
+        """As `Saved.has_intervals`."""
         about = self.metadata["tables"]
         columns = {column["name"] for column in about["columns"]}
         return not self.product.is_unbiased and columns.issuperset(_INTERVAL) and bool(about["conf_level"] == level)
 
     def intervals(self, table: Table) -> tuple[FloatArray, FloatArray]:
-        """The intervals of a table whose numbers are not unbiased, as its file has them, (cells,) each, in C order."""
+        """As `Saved.intervals`."""
         frame = self.frame(table.query)
         low, high = (frame[name].to_numpy(dtype=np.float64) for name in _INTERVAL)
         return low, high

@@ -17,16 +17,9 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, labels_in_words
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.file_names import (
-    BOOK_FILE,
-    BOOK_FORMAT,
-    NameParts,
-    file_stem,
-    parts_of_workload,
-    written_queries,
-)
+from residualplanner.publish.files import file_names
 from residualplanner.release.product import Product
-from residualplanner.release.profiles import Profile
+from residualplanner.release.profiles import QUERY, Profile
 from residualplanner.release.quality import Publication
 from residualplanner.release.statistics import StatisticForm, kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_columns
@@ -129,9 +122,9 @@ class Description:
     _known: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
 
     @cached_property
-    def parts(self) -> NameParts:
+    def parts(self) -> file_names.NameParts:
         """What each attribute contributes to names for each kind of query on it."""
-        return parts_of_workload(self.plan.workload)
+        return file_names.parts_of_workload(self.plan.workload)
 
     @cached_property
     def plan_sha256(self) -> str:
@@ -144,9 +137,9 @@ class Description:
 
     def file_of(self, query: WrittenQuery, folder: str = "tables") -> str:
         """The path of the file of a query's table, or of its statistic, within the folder of the release."""
-        if self.file_format == BOOK_FORMAT:
-            return BOOK_FILE
-        return f"{folder}/{file_stem(self.parts_of(query))}.{self.file_format}"
+        if self.file_format == file_names.BOOK_FORMAT:
+            return file_names.BOOK_FILE
+        return f"{folder}/{file_names.file_stem(self.parts_of(query))}.{self.file_format}"
 
     def table_form(self, query: WrittenQuery) -> FileForm:
         """What the file of a query's table holds."""
@@ -172,7 +165,7 @@ class Description:
     def statistic_forms(self) -> Iterator[FileForm]:
         """What the files of all statistics hold, in the order of their queries."""
         if kinds_of_statistics(self.plan.workload):
-            yield from filter(None, map(self.statistic_form, written_queries(self.plan.workload)))
+            yield from filter(None, map(self.statistic_form, file_names.written_queries(self.plan.workload)))
 
     @property
     def product(self) -> Product:
@@ -193,7 +186,8 @@ class Description:
             every = []
             for name, own_unit, meaning in self.profile.meanings(self.level, unit):
                 is_integer = self.profile.has_integers and name == self.profile.estimate_name
-                datatype = TEXT if name in self.profile.text_names else INTEGER if is_integer else NUMBER
+                is_text = name == QUERY or quantities[name] == "quality"
+                datatype = TEXT if is_text else INTEGER if is_integer else NUMBER
                 shown = _NUMBER_FORMATS.get(quantities.get(name, ""), "#,##0" if is_integer else "#,##0.0")
                 shown = shown if name in quantities else ""
                 every.append(FileColumn(name, datatype, own_unit, meaning, shown, name in optional))
@@ -242,15 +236,11 @@ class Description:
             ("plan", f"SHA-256 {self.plan_sha256}"),
         ]
 
-    def about_columns(self, form: FileForm) -> list[tuple[str, ...]]:
-        """Name, unit and meaning of the columns of a file, where there is something to say."""
-        return [*self.about_attributes(form.query.positions), *(column.words for column in form.columns)]
-
     def about_statistics(self) -> dict[str, Any]:
         """The entry of the metadata on statistics: of each file its columns; none where there are no files."""
         files = []
         for form in self.statistic_forms():
-            place = {} if self.file_format == BOOK_FORMAT else {"file": form.file}
+            place = {} if self.file_format == file_names.BOOK_FORMAT else {"file": form.file}
             columns = [words_json(column.words) for column in form.columns]
             files.append({**place, "query": form.query.words(self.plan.domain), "columns": columns})
         return {"statistics": files} if files else {}

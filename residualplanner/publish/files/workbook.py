@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.ground.errors import MissingExtraError, WorkloadError
+from residualplanner.ground.errors import WorkloadError, needing
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.columns import not_the_table
@@ -188,11 +188,8 @@ def read(
     content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, sheet: str = TABLE_SHEET
 ) -> dict[str, list[Any]]:
     """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
-    try:
+    with needing("workbooks are read with openpyxl", "report"):
         import openpyxl  # type: ignore[import-untyped]
-    except ImportError:
-        message = "workbooks are read with openpyxl: pip install 'residualplanner[report]'"
-        raise MissingExtraError(message, extra="report") from None
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(info.file_size for info in archive.infolist())
@@ -278,9 +275,6 @@ def _require_texts(name: str, labels: Sequence[object], limit: int) -> None:
 
 
 def _xlsxwriter() -> Any:
-    try:
+    with needing("workbooks need XlsxWriter, without which write parquet or csv", "report"):
         import xlsxwriter  # type: ignore[import-untyped]
-    except ImportError:
-        message = "workbooks need XlsxWriter: pip install 'residualplanner[report]', or write parquet or csv"
-        raise MissingExtraError(message, extra="report") from None
     return xlsxwriter

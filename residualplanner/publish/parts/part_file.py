@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import json_text
 from residualplanner.ground.stores import AnyPath
@@ -101,22 +100,17 @@ def _altered(path: AnyPath) -> FileFormatError:
     return FileFormatError(f"{path} was altered: its SHA-256 is not the one in the list of parts; {AGAIN}")
 
 
-def state_part(folder: AnyPath, part: int, file: PartFile) -> None:
-    """Write down what a part will be: before the part itself is written, so that none is there without it."""
-    with write_atomically(_statement(folder, part)) as statement:
-        statement.write(file.to_bytes())
-
-
 def finished_part(folder: AnyPath, part: int, content: bytes) -> PartFile | None:
     """What a part is, if these are the bytes that were to be written; None where that is not stated, or others were."""
     try:
-        stated = part_file_of_bytes(_statement(folder, part).read_bytes())
+        stated = part_file_of_bytes(statement_path(folder, part).read_bytes())
     except (OSError, ValueError, TypeError, FileFormatError):  # absent, or damaged as the part may be
         return None
     return stated if hashlib.sha256(content).hexdigest() == stated.sha256 else None
 
 
-def _statement(folder: AnyPath, part: int) -> AnyPath:
+def statement_path(folder: AnyPath, part: int) -> AnyPath:
+    """The file that says what a part will be: written before the part itself, so that none is there without it."""
     return folder / f"{HASHES}/part-{part:06}.json"
 
 

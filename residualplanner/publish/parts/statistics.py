@@ -60,10 +60,7 @@ def write_statistics(
 def about_statistics(described: Description, files: Mapping[str, str]) -> dict[str, Any]:
     """The entry of the metadata on statistics in parts: of each file its columns, with the units of all attributes."""
     found = [
-        {
-            "file": statistics_name(word),
-            "columns": list(map(words_json, _columns(described, codes))),
-        }
+        {"file": statistics_name(word), "columns": list(map(words_json, _columns(described, codes)))}
         for word, codes in kinds_of_statistics(described.plan.workload).items()
         if statistics_name(word) in files
     ]

@@ -29,13 +29,7 @@ from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.variances import has_equal_cells
 from residualplanner.method.workload.attribute_sets import QueryBlock
 from residualplanner.publish.files.manifest import measurement_names
-from residualplanner.publish.parts.part_file import (
-    PartFile,
-    finished_part,
-    part_file_of,
-    part_file_of_bytes,
-    state_part,
-)
+from residualplanner.publish.parts import part_file as part_files
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import CELL, TABLE_ID, UNBIASED_COLUMN, Layout, part_name
 from residualplanner.release.numbers import SENT, UNBIASED_NUMBERS, Estimates, Numbers
@@ -83,16 +77,17 @@ class PartWriter:
         std_errs = () if is_equal else (self.numbers.product.columns[1],)
         return (TABLE_ID, CELL, *self._estimates, *std_errs)
 
-    def write(self, folder: AnyPath, part: int) -> PartFile:
+    def write(self, folder: AnyPath, part: int) -> part_files.PartFile:
         """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
         path = folder / part_name(part)
         if path.is_file():
-            finished = finished_part(folder, part, path.read_bytes())
+            finished = part_files.finished_part(folder, part, path.read_bytes())
             if finished is not None:  # the folder, or its mark, is that of runs with these answers alone
                 return finished
         content = self.content(part)
-        written = part_file_of(content)
-        state_part(folder, part, written)
+        written = part_files.part_file_of(content)
+        with write_atomically(part_files.statement_path(folder, part)) as statement:
+            statement.write(written.to_bytes())
         with write_atomically(path) as file:
             file.write(content)
         return written
@@ -263,7 +258,7 @@ def workers_of(workers: int | Workers) -> Workers | None:
 @contextmanager
 def writing(
     writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
-) -> Iterator[Iterator[PartFile]]:
+) -> Iterator[Iterator[part_files.PartFile]]:
     """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
 
     The result is what each part is, in order, as they are written.
@@ -314,7 +309,7 @@ class WritePart:
             return _PROBLEM + f"{error.strerror or error}: {error.filename or self.folder}".encode()
 
 
-def _part_of_answer(write: WritePart, answer: bytes) -> PartFile:
+def _part_of_answer(write: WritePart, answer: bytes) -> part_files.PartFile:
     if answer.startswith(_ALTERED):
         raise FileFormatError(answer[1:].decode())
     if answer.startswith(_PROBLEM):
@@ -322,7 +317,7 @@ def _part_of_answer(write: WritePart, answer: bytes) -> PartFile:
             f"a worker could not write a part ({answer[1:].decode()}); all workers must see {_files_of(write)} and "
             f"{write.folder} under these names"
         )
-    return part_file_of_bytes(answer)
+    return part_files.part_file_of_bytes(answer)
 
 
 def _files_of(write: WritePart) -> str:

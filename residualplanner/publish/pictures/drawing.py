@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from residualplanner.ground.atomic import PathLike, write_atomically
-from residualplanner.ground.errors import MissingExtraError, WorkloadError
+from residualplanner.ground.errors import WorkloadError, needing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,11 +76,8 @@ _NOT_INLINE = re.compile(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", re
 
 def require_package(name: str) -> None:
     """Raise MissingExtraError if a package that reports need is not installed."""
-    try:
+    with needing(f"a report needs {name}, which is not installed", "report"):
         import_module(name)
-    except ImportError:
-        message = f"a report needs {name}, which is not installed: pip install 'residualplanner[report]'"
-        raise MissingExtraError(message, extra="report") from None
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from residualplanner.method.plan.select import select
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import draw_budget, draw_targets, fairness_figure
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import column_texts, level_text, ratio_text, table_names
+from residualplanner.publish.report.words import decimals_for, level_text, ratio_text, table_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,9 @@ def _order_text(order: int) -> str:
 def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     """For each order its tables, and the least, median and largest standard error of a cell, as strings."""
     rows = spread_by_order(data)
-    texts = iter(column_texts([number for row in rows for number in row[2:]]))
+    numbers = [number for row in rows for number in row[2:]]
+    decimals = decimals_for(np.array(numbers, dtype=np.float64))
+    texts = (f"{number:,.{decimals}f}" for number in numbers)
     return [(_order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 

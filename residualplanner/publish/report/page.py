@@ -16,21 +16,12 @@ from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.hierarchy import origins_of
+from residualplanner.publish.report import words
+from residualplanner.publish.report.estimates import statistics_of
 from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, promise_of
-from residualplanner.publish.report.statistics import statistics_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.tables import ErrorRows, PageTables, rows_json, tables_json
-from residualplanner.publish.report.words import (
-    decimals_for,
-    html_of,
-    level_text,
-    publication_texts,
-    ready,
-    script_hash,
-    source,
-    table_names,
-)
 from residualplanner.release.statistics import kinds_of_statistics
 
 #: How many rows of the error table are shown at a time, and at most in print.
@@ -56,21 +47,17 @@ _PUBLISHED_ROWS = 100
 
 
 def page_of(
-    subject: Subject,
-    rows: ErrorRows,
-    tables: PageTables,
-    figures: Mapping[str, tuple[Figure, ...]],
-    folder: str,
+    subject: Subject, rows: ErrorRows, tables: PageTables, figures: Mapping[str, tuple[Figure, ...]], folder: str
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
-    script = source("page.js").strip()
-    return html_of(
+    script = words.source("page.js").strip()
+    return words.html_of(
         "page.html.jinja",
         title=subject.title,
-        script=ready(script),
-        script_hash=script_hash(script),
-        data=ready(rows_json(rows)),
-        cells=ready(tables_json(tables)),
+        script=words.ready(script),
+        script_hash=words.script_hash(script),
+        data=words.ready(rows_json(rows)),
+        cells=words.ready(tables_json(tables)),
         options=json.dumps({"page": _PAGE_ROWS, "print": _PRINT_ROWS, "unbroken": _UNBROKEN}),
         link="./" + quote(folder, safe=""),
         rows=rows,
@@ -88,7 +75,7 @@ def _values(subject: Subject) -> dict[str, Any]:
     promise, total = promise_of(subject), total_texts(subject)
     return {
         "subject": subject,
-        "publication": publication_texts(subject.publication),
+        "publication": words.publication_texts(subject.publication),
         "statistics": statistics_of(subject),
         "has_statistics": bool(kinds_of_statistics(subject.plan.workload)),
         "published": _published(subject),
@@ -96,7 +83,7 @@ def _values(subject: Subject) -> dict[str, Any]:
         "promise": promise,
         "facts": _facts(subject, promise) + ([total] if total else []),
         **_workload(subject),
-        "level": level_text(subject.level),
+        "level": words.level_text(subject.level),
         "print_rows": _PRINT_ROWS,
         "version": __version__,
         "plan_sha256": plan_hash(subject.plan),
@@ -135,8 +122,10 @@ def _published(subject: Subject) -> dict[str, Any] | None:
     if errors is None:
         return None
     shown = errors.loc[errors["rmse"].nlargest(_PUBLISHED_ROWS).index.sort_values()]
-    decimals = decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
-    every = zip(table_names(shown), shown["cells"].tolist(), shown[[*_PUBLISHED]].to_numpy().tolist(), strict=True)
+    decimals = words.decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
+    every = zip(
+        words.table_names(shown), shown["cells"].tolist(), shown[[*_PUBLISHED]].to_numpy().tolist(), strict=True
+    )
     return {
         "head": _PUBLISHED_HEAD,
         "rows": [
@@ -162,13 +151,13 @@ def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
         (
             "Worst margin",
             f"± {number_text(margin_factor(subject.level) * math.sqrt(subject.plan.max_variance))}",
-            f"{level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
+            f"{words.level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
         ),
     ]
     targets = subject.with_targets
     if len(targets):
         met = f"{targets['meets_target'].sum():,} of {len(targets):,}"
-        facts.append(("Targets met", met, f"{level_text(subject.target_level)} margin of the worst cell"))
+        facts.append(("Targets met", met, f"{words.level_text(subject.target_level)} margin of the worst cell"))
     return facts
 
 

@@ -10,15 +10,8 @@ from typing import Any
 
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.ground import words
 from residualplanner.ground.version import __version__
-from residualplanner.ground.words import (
-    decimal_text_down,
-    decimal_text_up,
-    fraction_text,
-    number_text,
-    percent_text,
-    rounded_up,
-)
 from residualplanner.method.domain.domain import remarks_of
 from residualplanner.method.privacy import Budget, Neighbors, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
@@ -57,12 +50,12 @@ def promise_of(subject: Subject) -> Promise:
         noise = tables.noise
         cost = plan.budget.pcost_exact if noise.pcost is None else noise.pcost  # the exact cost, where it is known
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
-        rho, exact = decimal_text_up(cost / 2), fraction_text(cost / 2)  # which stands in the manifest
+        rho, exact = words.decimal_text_up(cost / 2), words.fraction_text(cost / 2)  # which stands in the manifest
         sentence = noise.sentence.replace(f"rho = {exact} (<= {rho})", f"rho at most {rho}")
     measured = () if tables is None else _measured_rows(tables.noise)
     stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
     statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
-    held = [(holding.notion, f"{holding.parameter} = {rounded_up(holding.value)}", holding.remark)
+    held = [(holding.notion, f"{holding.parameter} = {words.rounded_up(holding.value)}", holding.remark)
             for holding in claim.holdings]  # fmt: skip
     return Promise(
         sentence=sentence,
@@ -86,7 +79,7 @@ def _decimal_statement(budget: Budget) -> str:
         >>> _decimal_statement(zcdp("1/3")), _decimal_statement(approx_dp(1, "1e-9"))
         ('0.333334-zCDP', '(1, 1e-9)-DP')
     """
-    return budget.worded(*(decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
+    return budget.worded(*(words.decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
 def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
@@ -95,8 +88,8 @@ def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
             str(number),
             f"{record.kind} Gaussian",
             record.randomness,
-            number_text(len(plan.workload)),
-            f"rho = {rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
+            words.number_text(len(plan.workload)),
+            f"rho = {words.rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
         )
         for number, (plan, record) in enumerate(noise.measured, 1)
     )
@@ -130,13 +123,13 @@ def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
         rest = ("Left", "no limit", "")
     else:
         stated = claim_of_budget(budget, neighbors, noise="discrete").statement
-        limit = ("Budget", stated, f"pcost {decimal_text_down(budget.pcost_exact)}")
+        limit = ("Budget", stated, f"pcost {words.decimal_text_down(budget.pcost_exact)}")
         left = balance.told_remaining
-        part = percent_text(float(left / budget.pcost_exact))
-        rest = ("Left", balance.remaining_text, f"pcost {decimal_text_down(left)}, {part} of the budget")
+        part = words.percent_text(float(left / budget.pcost_exact))
+        rest = ("Left", balance.remaining_text, f"pcost {words.decimal_text_down(left)}, {part} of the budget")
     return [
         limit,
-        ("Spent", balance.spent_text, f"pcost {decimal_text_up(balance.spent)}"),
+        ("Spent", balance.spent_text, f"pcost {words.decimal_text_up(balance.spent)}"),
         rest,
         ("Charges", f"{len(ledger.entries):,}", "one for each time that records were measured, or to be measured"),
     ]
@@ -154,4 +147,4 @@ def _entries(ledger: Ledger) -> Iterator[tuple[Any, ...]]:
     for entry in ledger.entries:
         total += entry.cost
         plan = entry.plan_sha256[:12] or "–"
-        yield str(entry.sequence), entry.label, plan, decimal_text_up(entry.cost), decimal_text_up(total)
+        yield str(entry.sequence), entry.label, plan, words.decimal_text_up(entry.cost), words.decimal_text_up(total)

@@ -17,9 +17,9 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
-from residualplanner.publish.maps import Boundaries
+from residualplanner.publish.maps import Boundaries, require_shapes
 from residualplanner.publish.pictures.drawing import require_package
-from residualplanner.publish.report.estimates import estimates_of, maps_of, require_mapped
+from residualplanner.publish.report.estimates import estimates_of, maps_of
 from residualplanner.publish.report.figures import figures_of
 from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.privacy import ledger_page_of
@@ -93,7 +93,9 @@ def write_report(
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
     subject = subject_of(source, level=level, publication=publication, errors=errors)
-    require_mapped(subject, maps or {})
+    if maps and subject.tables is None:
+        raise WorkloadError("maps are for the report on a release, not on a plan")
+    require_shapes(subject.plan.workload, maps or {})
     every = {
         "figures": tuple(figures_of(subject)),
         "estimates": tuple(estimates_of(subject)),

@@ -4,7 +4,6 @@ Nothing here has seen a record; estimates come from releases.
 """
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.stores import AnyPath, BucketPath, path_at
+from residualplanner.ground.stores import BucketPath, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
-from residualplanner.publish.files.reading import InFiles, Saved
+from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.product import UNBIASED, Product
@@ -103,13 +102,13 @@ class Subject:
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
         if self.saved is not None:
-            return isinstance(self.saved, InFiles) and self.saved.has_intervals(self.level)
+            return self.saved.has_intervals(self.level)
         return self.tables is not None and not self.product.is_unbiased
 
     def interval(self, row: int) -> tuple[FloatArray, FloatArray]:
         """The ends of the intervals of a table whose numbers are not unbiased, (cells,) each, in C order."""
         table = self.table(row)
-        low, high = self.saved.intervals(table) if isinstance(self.saved, InFiles) else table.interval(self.level)
+        low, high = table.interval(self.level) if self.saved is None else self.saved.intervals(table)
         return low.ravel(), high.ravel()
 
     def read_table(self, row: int) -> ShownTable:
@@ -144,7 +143,7 @@ def subject_of(
             require_errors_of(source.plan, source.product, errors)
             published = errors.to_frame()
         return Subject(
-            name="this release" if saved is None else _name_of(saved.folder),
+            name="this release" if saved is None else saved.name,
             level=level,
             plan=source.plan,
             tables=source,
@@ -169,7 +168,3 @@ def subject_of(
     if errors is not None:
         raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
     return Subject(name=name, level=level, plan=plan, publication=publication or Publication())
-
-
-def _name_of(folder: AnyPath) -> str:
-    return (folder.resolve() if isinstance(folder, Path) else folder).name

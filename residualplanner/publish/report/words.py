@@ -82,12 +82,6 @@ def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray,
     return np.where(is_hidden, np.floor(low * unit) / unit, low), np.where(is_hidden, np.ceil(high * unit) / unit, high)
 
 
-def column_texts(numbers: Sequence[float]) -> list[str]:
-    """The numbers of a column, all with the same decimals."""
-    decimals = decimals_for(np.array(numbers, dtype=np.float64))
-    return [f"{number:,.{decimals}f}" for number in numbers]
-
-
 def ratio_text(ratio: float) -> str:
     """How many times as large something is, with three significant digits."""
     return number_text(float(f"{ratio:.3g}"))

@@ -15,18 +15,7 @@ from numpy.typing import NDArray
 from residualplanner.ground.errors import MissingExtraError
 from residualplanner.method.kron.arrays import Array, Scratch
 from residualplanner.method.kron.axis_maps import ProductMap, tables_of_residuals
-from residualplanner.scale.cuda.launches import (
-    AXIS_THREADS,
-    AxisLaunch,
-    Launch,
-    Limits,
-    SubsetAnswers,
-    axis_launches_of,
-    fits,
-    launch_of,
-    layout_of,
-    require_answers,
-)
+from residualplanner.scale.cuda import launches
 
 #: How CuPy compiles the kernel.
 OPTIONS = ("--std=c++17",)
@@ -63,14 +52,16 @@ def fused_tables(
     """
     cupy = _cupy()
     device = cupy.cuda.Device().id
-    layout = layout_of(maps, _limits(device))
-    require_answers(layout, [block.shape[1:] for block in blocks], rows.shape)
+    layout = launches.layout_of(maps, _limits(device))
+    launches.require_answers(layout, [block.shape[1:] for block in blocks], rows.shape)
     by = [1] * len(blocks) if divisors is None else divisors
     sources = [_answers(block, divisor) for block, divisor in zip(blocks, by, strict=True)]
     estimates = cupy.empty((len(rows), *layout.columns[: layout.cut], *layout.rows), dtype=cupy.float64)
     if estimates.size:
-        _make_slabs(launch_of(layout, sources, len(rows)), cupy.asarray(rows, dtype=cupy.int64, order="C"), estimates)
-        for launch in axis_launches_of(layout, len(rows)):
+        _make_slabs(
+            launches.launch_of(layout, sources, len(rows)), cupy.asarray(rows, dtype=cupy.int64, order="C"), estimates
+        )
+        for launch in launches.axis_launches_of(layout, len(rows)):
             estimates = _map_axis(launch, estimates)
     return estimates.reshape(len(rows), *maps.rows)
 
@@ -94,17 +85,17 @@ def tables_on_cuda(
 
 def fit_on_device(maps: ProductMap) -> bool:
     """Whether `fused_tables` makes the tables of ``maps`` on the current device; MissingExtraError without CuPy."""
-    return fits(maps, _limits(_cupy().cuda.Device().id))
+    return launches.fits(maps, _limits(_cupy().cuda.Device().id))
 
 
-def _make_slabs(launch: Launch, rows: Array, estimates: Array) -> None:
+def _make_slabs(launch: launches.Launch, rows: Array, estimates: Array) -> None:
     """Queue the launch that writes ``estimates`` on the current stream."""
     device = _cupy().cuda.Device().id
     arguments = (_sent(launch.description), rows, np.int64(launch.slabs), estimates)
     _kernel(KERNEL, device)((launch.blocks,), (launch.threads,), arguments, shared_mem=launch.shared_bytes)
 
 
-def _map_axis(launch: AxisLaunch, stack: Array) -> Array:
+def _map_axis(launch: launches.AxisLaunch, stack: Array) -> Array:
     """Queue a launch that maps an axis of ``stack``, and give its result."""
     cupy = _cupy()
     device = cupy.cuda.Device().id
@@ -114,7 +105,7 @@ def _map_axis(launch: AxisLaunch, stack: Array) -> Array:
     else:
         matrix = _sent(launch.matrix)
         result = cupy.empty(launch.outer * launch.rows * launch.inner, dtype=cupy.float64)
-    _kernel(AXIS_KERNEL, device)((launch.blocks,), (AXIS_THREADS,), (matrix, *sizes, stack, result))
+    _kernel(AXIS_KERNEL, device)((launch.blocks,), (launches.AXIS_THREADS,), (matrix, *sizes, stack, result))
     return result
 
 
@@ -133,11 +124,10 @@ def _module(device: int) -> Any:
 
 
 @lru_cache(maxsize=16)
-def _limits(device: int) -> Limits:
+def _limits(device: int) -> launches.Limits:
     attributes = _cupy().cuda.Device(device).attributes
-    return Limits(
-        threads=attributes["MaxThreadsPerBlock"],
-        shared_bytes=attributes["MaxSharedMemoryPerBlockOptin"],
+    return launches.Limits(
+        threads=attributes["MaxThreadsPerBlock"], shared_bytes=attributes["MaxSharedMemoryPerBlockOptin"]
     )
 
 
@@ -153,7 +143,7 @@ def _on_device(words: bytes, device: int, stream: int) -> Array:
     return _cupy().asarray(np.frombuffer(words, dtype=np.int64))
 
 
-def _answers(block: Array, divisor: int) -> SubsetAnswers:
+def _answers(block: Array, divisor: int) -> launches.SubsetAnswers:
     is_integer = block.dtype == np.int64
     if not (is_integer or (block.dtype == np.float64 and divisor == 1)) or not block.flags.c_contiguous:
         raise TypeError(f"residuals must be int64, or float64 with the divisor 1, and in C order, got {block.dtype}")

@@ -55,12 +55,7 @@ class LocalCluster:
     """
 
     def __init__(
-        self,
-        source: Source,
-        domain: Domain,
-        *,
-        progress: Progress | None = None,
-        pass_cells: int | None = None,
+        self, source: Source, domain: Domain, *, progress: Progress | None = None, pass_cells: int | None = None
     ) -> None:
         self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
         self._progress = progress
@@ -137,9 +132,6 @@ class EngineCluster(ABC):
 
         Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
         that are trusted are not read where that takes a reading of its own.
-
-        Raises:
-            DataError: the records do not fit the schema, or the engine failed.
         """
         outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
         del self  # as below
@@ -149,16 +141,10 @@ class EngineCluster(ABC):
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
         """Count each task's tables where the records are, add them up at one worker, and call ``draw`` there.
 
-        ``draw`` is sent to the workers (with pickle or cloudpickle), and holds no record.  It raises nothing, and is
-        called only where all records fit the schema.  What it returned for each task, some hundred bytes each, comes
-        back in the order of ``tasks``.
-
-        Raises:
-            DataError: the records do not fit the schema, or the engine failed.  Some tasks may have been drawn.
-
-        Guarantees: counts stay with the workers, and what ``draw`` does is the last thing that is done with them.  A
-            task may be attempted more than once, one attempt after another.  When this returns or raises, the engine
-            has reported every attempt as ended.
+        ``draw`` is pickled, holds no record, raises nothing, and is called only where all records fit the schema; what
+        it returned for each task, some hundred bytes, comes back in their order.  Counts stay with the workers, and
+        ``draw`` is the last thing that is done with them.  A task may be attempted more than once, one attempt after
+        another; when this returns or raises (DataError), the engine has reported every attempt as ended.
         """
         numbers = [task.number for task in tasks]
         outcome = self._rows(self._work(tasks, tasks), partial(_receipt, numbers, draw), self._progress)

@@ -21,24 +21,7 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import StoreError
 from residualplanner.ground.json import json_text
 from residualplanner.scale.engines.cluster import Cluster
-from residualplanner.scale.stored.release import (
-    ANSWERS,
-    CLAIMS,
-    CLOSED,
-    GENERATIONS,
-    Outcome,
-    Receipt,
-    StoredRelease,
-    answer_bytes,
-    answer_name,
-    claim_name,
-    find_answers,
-    generation_of,
-    numbered_names,
-    of_task,
-    receipt_of_bytes,
-    task_of,
-)
+from residualplanner.scale.stored import release as stored
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
 #: How often a run has tasks drawn before it gives up; another run can go on.
@@ -51,7 +34,7 @@ _ANSWERS = "answers"
 class Drawing:
     """Draws tasks in one generation, which the driver has issued; it is sent to the workers, and holds no record."""
 
-    release: StoredRelease
+    release: stored.StoredRelease
     generation: int
     source: ByteSource
 
@@ -63,66 +46,66 @@ class Drawing:
         try:
             receipt = self._attempt(task, counted)
         except StoreError:
-            receipt = Receipt(task, Outcome.STORE)
+            receipt = stored.Receipt(task, stored.Outcome.STORE)
         except NoiseError:
-            receipt = Receipt(task, Outcome.NOISE)
+            receipt = stored.Receipt(task, stored.Outcome.NOISE)
         except Exception:  # noqa: BLE001 - counts are in sight
-            receipt = Receipt(task, Outcome.FAILED)
+            receipt = stored.Receipt(task, stored.Outcome.FAILED)
         return receipt.to_bytes()
 
-    def _attempt(self, task: int, counted: list[IntArray]) -> Receipt:
+    def _attempt(self, task: int, counted: list[IntArray]) -> stored.Receipt:
         """Claim, draw, publish; from the claim on, nothing depends on a value until the answers are published."""
         release = self.release
         tasks = tasks_of_release(release)  # before the claim, so that it is not wasted if the plan cannot be read
-        found = find_answers(release, task)
-        if found.outcome is Outcome.ANSWERED or not self._claim(task):
-            return found if found.outcome is Outcome.ANSWERED else Receipt(task, Outcome.LOST)
+        found = stored.find_answers(release, task)
+        if found.outcome is stored.Outcome.ANSWERED or not self._claim(task):
+            return found if found.outcome is stored.Outcome.ANSWERED else stored.Receipt(task, stored.Outcome.LOST)
         answers = tasks.answers(task, counted, self.source)
         witness = os.urandom(32).hex()
-        content, receipt = answer_bytes(release, task, self.generation, witness, answers)
+        content, receipt = stored.answer_bytes(release, task, self.generation, witness, answers)
         del answers
-        if release.store.create_if_absent(answer_name(task, self.generation), content):
+        if release.store.create_if_absent(stored.answer_name(task, self.generation), content):
             return receipt
         # The generation was closed meanwhile, or the store cannot tell that these are ours: what it holds counts.
-        found = find_answers(release, task)
-        return found if found.outcome is Outcome.ANSWERED else Receipt(task, Outcome.LOST)
+        found = stored.find_answers(release, task)
+        return found if found.outcome is stored.Outcome.ANSWERED else stored.Receipt(task, stored.Outcome.LOST)
 
     def _claim(self, task: int) -> bool:
         """Whether nobody has claimed the task in this generation or a later one, and nobody else can from now on."""
         store = self.release.store
-        claims = map(generation_of, numbered_names(store, of_task(CLAIMS, task)))
+        claims = map(stored.generation_of, stored.numbered_names(store, stored.of_task(stored.CLAIMS, task)))
         if any(generation >= self.generation for generation in claims):
             return False
-        return store.create_if_absent(claim_name(task, self.generation), os.urandom(16).hex().encode("ascii"))
+        return store.create_if_absent(stored.claim_name(task, self.generation), os.urandom(16).hex().encode("ascii"))
 
 
-def _found(release: StoredRelease, task: int) -> bytes:
+def _found(release: stored.StoredRelease, task: int) -> bytes:
     """The receipt of the answers that are in the store; workers are asked for it, as answers may be large."""
-    return find_answers(release, task).to_bytes()
+    return stored.find_answers(release, task).to_bytes()
 
 
 @dataclass(eq=False, slots=True)
 class Driver:
     """One run of the driver of a release."""
 
-    release: StoredRelease
+    release: stored.StoredRelease
     tasks: Tasks
     cluster: Cluster
     source: ByteSource
     ledger: Ledger | None  # without one, nothing tells a store from its copy
     #: Called before a generation is issued, with its number and the tasks that may have been drawn in the one before.
     charge_again: Callable[[int, list[int]], None]
-    _receipts: dict[int, Receipt] = field(init=False, default_factory=dict)
+    _receipts: dict[int, stored.Receipt] = field(init=False, default_factory=dict)
     _issued: int | None = field(init=False, default=None)
 
-    def receipts(self) -> list[Receipt]:
+    def receipts(self) -> list[stored.Receipt]:
         """Have all tasks drawn that have no answers yet; the receipts of all.
 
         StoreError where some could not be drawn, or another run is at work; NoiseError, DataError and BudgetError where
         a check of noise, records or ledger fails, as where the store is a copy of another one.
         """
         store = self.release.store
-        self._find(sorted({task_of(name) for name in numbered_names(store, ANSWERS)}))
+        self._find(sorted({stored.task_of(name) for name in stored.numbered_names(store, stored.ANSWERS)}))
         for _ in range(ROUNDS):
             if not self._missing:
                 break
@@ -152,20 +135,20 @@ class Driver:
         missing = self._missing
         counting = [self.tasks.counting(task) for task in missing]
         outcomes = self._keep(self.cluster.draw(counting, Drawing(self.release, generation, self.source)))
-        if Outcome.NOISE in outcomes:
+        if stored.Outcome.NOISE in outcomes:
             raise NoiseError("a worker's random bytes or arithmetic failed a check; nothing may be released")
         self._find(self._missing)  # an attempt may have published, and died before its receipt was sent
 
-    def _keep(self, receipts: Iterable[bytes]) -> set[Outcome]:
+    def _keep(self, receipts: Iterable[bytes]) -> set[stored.Outcome]:
         """Keep the receipts that stand for answers; how all attempts ended."""
-        found = list(map(receipt_of_bytes, receipts))
-        self._receipts |= {receipt.task: receipt for receipt in found if receipt.outcome is Outcome.ANSWERED}
+        found = list(map(stored.receipt_of_bytes, receipts))
+        self._receipts |= {receipt.task: receipt for receipt in found if receipt.outcome is stored.Outcome.ANSWERED}
         return {receipt.outcome for receipt in found}
 
     def _issue(self) -> int:
         """Close all generations for the missing tasks, and issue the next one."""
         store, missing = self.release.store, self._missing
-        issued = sorted(map(generation_of, numbered_names(store, GENERATIONS)))
+        issued = sorted(map(stored.generation_of, stored.numbered_names(store, stored.GENERATIONS)))
         latest = issued[-1] if issued else -1
         if self._issued not in (None, latest):
             raise self._other_run()
@@ -175,7 +158,7 @@ class Driver:
         self._find(missing if issued else [])
         if issued and self._missing:
             self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
-        name = f"{GENERATIONS}{latest + 1:06d}"
+        name = f"{stored.GENERATIONS}{latest + 1:06d}"
         if not store.create_if_absent(name, os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
         # who gives a release up says so first, and then closes the generations that it finds
@@ -197,7 +180,7 @@ class Driver:
     def _known(self) -> dict[str, str]:
         """The hash of each generation that the store holds."""
         store = self.release.store
-        names = numbered_names(store, GENERATIONS)
+        names = stored.numbered_names(store, stored.GENERATIONS)
         return {_stage(name): hashlib.sha256(store.read(name)).hexdigest() for name in names}
 
     def _other_run(self) -> StoreError:
@@ -207,20 +190,20 @@ class Driver:
 
 
 def _stage(name: str) -> str:
-    return f"generation {generation_of(name)}"
+    return f"generation {stored.generation_of(name)}"
 
 
-def close(release: StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
+def close(release: stored.StoredRelease, tasks: Iterable[int], generations: Iterable[int]) -> None:
     """Make it impossible to draw or publish these tasks in these generations; where the store fails, of some."""
     store = release.store
-    there = {*numbered_names(store, CLAIMS), *numbered_names(store, ANSWERS)}
+    there = {*stored.numbered_names(store, stored.CLAIMS), *stored.numbered_names(store, stored.ANSWERS)}
     for generation in generations:
         for task in tasks:
-            for name in (claim_name(task, generation), answer_name(task, generation)):  # in this order
+            for name in (stored.claim_name(task, generation), stored.answer_name(task, generation)):  # in this order
                 if name not in there:
-                    store.create_if_absent(name, CLOSED)
+                    store.create_if_absent(name, stored.CLOSED)
 
 
-def claimed_by_workers(release: StoredRelease, tasks: Iterable[int], generation: int) -> list[int]:
+def claimed_by_workers(release: stored.StoredRelease, tasks: Iterable[int], generation: int) -> list[int]:
     """Those tasks that a worker claimed in a closed generation, and may have drawn."""
-    return [task for task in tasks if release.store.read(claim_name(task, generation)) != CLOSED]
+    return [task for task in tasks if release.store.read(stored.claim_name(task, generation)) != stored.CLOSED]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
+from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
@@ -14,16 +15,6 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import require_several_readings
 from residualplanner.gate.sources.source import Progress
-from residualplanner.gate.spend import (
-    ChargeTime,
-    Steps,
-    WatchedProgress,
-    bill_of_plan,
-    entrance,
-    require_charge_time,
-    spend,
-    warn_without_ledger,
-)
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
@@ -33,25 +24,9 @@ from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
+from residualplanner.scale.stored import reading
+from residualplanner.scale.stored import release as stored
 from residualplanner.scale.stored.generations import Driver, close
-from residualplanner.scale.stored.reading import (
-    collector_of,
-    end_without_answers,
-    load_stored_measurement,
-    measurement_of,
-    write_manifest,
-)
-from residualplanner.scale.stored.release import (
-    ANSWERS,
-    CLOSED,
-    GENERATIONS,
-    StoredRelease,
-    generation_of,
-    numbered_names,
-    open_release,
-    opened_release,
-    require_unused,
-)
 from residualplanner.scale.stored.tasks import TASK_CELLS, Tasks, require_rooms, tasks_of_release, tasks_within
 
 _REST = (
@@ -68,10 +43,10 @@ class Options:
     is_strict: bool = False  # charge tasks again that are drawn again; when it is begun
     again: bool = False  # whether a plan that the ledger holds already may be charged again; when it is begun
     scratch: PathLike | None = None  # the folder of the file in which answers are put together
-    progress: WatchedProgress = field(default_factory=lambda: WatchedProgress(None))
+    progress: spending.WatchedProgress = field(default_factory=lambda: spending.WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS  # how many cells the tables of a task may have together; when it is begun
-    charge: ChargeTime = "counted"
+    charge: spending.ChargeTime = "counted"
     is_checked: bool = False  # the records are known to fit the schema, so that no worker need read them twice
 
 
@@ -80,13 +55,13 @@ class _Job:
     """What is measured into a store, and with what."""
 
     data: object
-    opening: Callable[[], StoredRelease]  # gives the release; opens it in the store if it is begun
+    opening: Callable[[], stored.StoredRelease]  # gives the release; opens it in the store if it is begun
     tasks: Tasks
     collector: AnswersOnDisk
     options: Options
 
     @cached_property
-    def release(self) -> StoredRelease:
+    def release(self) -> stored.StoredRelease:
         """What is measured, open: before that, nothing is in the store."""
         return self.opening()
 
@@ -98,14 +73,14 @@ class _Job:
         options = self.options
         noise = replace(self.tasks.noise, source=options.source)
         record = noise.record.of_run(options.ledger, self.data, noise.plan.neighbors)
-        steps = Steps(
+        steps = spending.Steps(
             self._ready_cluster,
             lambda cluster: cluster if is_drawn else self._checked(cluster),
             self._charge,
             lambda cluster: self._drawn(cluster, record),
         )
         try:
-            return spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+            return spending.spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
         except BaseException as error:
             if "release" in vars(self):
                 error.add_note(_REST)
@@ -139,7 +114,7 @@ class _Job:
         for entry in self.options.ledger.entries:
             if entry.label.startswith(purpose) and entry.cost >= cost:
                 return entry
-        return bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
+        return spending.bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
 
     def _charge_again(self, generation: int, numbers: list[int]) -> None:
         if not self.release.is_strict:
@@ -153,19 +128,19 @@ class _Job:
     def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
         options = self.options
         driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
-        write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
+        reading.write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
         self.release.store.remove_unfinished()
-        return measurement_of(self.release, self.tasks, lambda: self.collector)
+        return reading.measurement_of(self.release, self.tasks, lambda: self.collector)
 
 
-@entrance
+@spending.entrance
 def measure_in_store(  # noqa: PLR0913
     plan: Plan,
     data: object,
     store: object,
     *,
     ledger: Ledger | None = None,
-    charge: ChargeTime = "counted",
+    charge: spending.ChargeTime = "counted",
     checked: bool = False,
     is_strict: bool = False,
     again: bool = False,
@@ -211,7 +186,7 @@ def measure_in_store(  # noqa: PLR0913
     Guarantees: as `measure`.  Of each set of attributes at most one draw is ever readable, whatever dies or is run
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
-    watched = WatchedProgress(progress)
+    watched = spending.WatchedProgress(progress)
     options = Options(ledger, is_strict, again, scratch, watched, charge=charge, is_checked=checked)
     return begun(plan, data, store, options)
 
@@ -229,13 +204,13 @@ def require_storable(
     return tasks.noise.cost, len(tasks), tasks.stored_bytes
 
 
-@entrance
+@spending.entrance
 def resume_measuring(
     store: object,
     data: object,
     *,
     ledger: Ledger | None = None,
-    charge: ChargeTime = "counted",
+    charge: spending.ChargeTime = "counted",
     checked: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -262,7 +237,7 @@ def resume_measuring(
             copy of one that has gone on.
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
-    watched = WatchedProgress(progress)
+    watched = spending.WatchedProgress(progress)
     options = Options(ledger, scratch=scratch, progress=watched, charge=charge, is_checked=checked)
     return resumed(store, data, options)
 
@@ -280,12 +255,16 @@ def abort_measuring(store: object) -> None:
         FileFormatError: the store holds no release.
         StoreError: the release is complete, or the store failed.
     """
-    release = opened_release(open_store(store))
-    end_without_answers(release)
+    release = stored.opened_release(open_store(store))
+    reading.end_without_answers(release)
     objects = release.store
-    close(release, range(len(tasks_of_release(release))), map(generation_of, numbered_names(objects, GENERATIONS)))
-    for name in numbered_names(objects, ANSWERS):
-        if objects.read(name) != CLOSED:
+    close(
+        release,
+        range(len(tasks_of_release(release))),
+        map(stored.generation_of, stored.numbered_names(objects, stored.GENERATIONS)),
+    )
+    for name in stored.numbered_names(objects, stored.ANSWERS):
+        if objects.read(name) != stored.CLOSED:
             objects.remove(name)
     objects.remove_unfinished()
 
@@ -294,16 +273,17 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     """The result of `measure_in_store`, also with options that users do not have."""
     require_type("measure_in_store", "plan", plan, Plan, "write measure_in_store(plan, records, store)")
     require_guarded_main("measure_in_store")
-    require_charge_time(options.charge)
+    spending.require_charge_time(options.charge)
     objects, ledger = open_store(store), options.ledger
     if options.is_strict and ledger is None:
         raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
-        warn_without_ledger()
-    require_unused(objects)
+        spending.warn_without_ledger()
+    if stored.RELEASE in objects.names(stored.RELEASE):
+        raise stored.in_use(objects)
     tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
     opening = partial(
-        open_release,
+        stored.open_release,
         objects,
         plan,
         task_cells=task_cells,
@@ -318,7 +298,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
 def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
     """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
     noise = exact_noise(plan)
-    bill_of_plan(plan, noise.cost, again=options.again).require_room(options.ledger)
+    spending.bill_of_plan(plan, noise.cost, again=options.again).require_room(options.ledger)
     require_public_number(data, plan.neighbors)
     return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
 
@@ -326,11 +306,11 @@ def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Optio
 def resumed(store: object, data: object, options: Options) -> Measurement:
     """The result of `resume_measuring`, also with options that users do not have."""
     require_guarded_main("resume_measuring")
-    require_charge_time(options.charge)
+    spending.require_charge_time(options.charge)
     objects = open_store(store)
-    release = opened_release(objects)
+    release = stored.opened_release(objects)
     if release.is_complete:
-        return load_stored_measurement(objects, scratch=options.scratch)
+        return reading.load_stored_measurement(objects, scratch=options.scratch)
     is_drawn = release.is_drawn
     require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
@@ -342,7 +322,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     return job.finished(is_drawn=is_drawn)
 
 
-def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
     if not release.has_ledger:
         return
@@ -358,7 +338,7 @@ def require_same_ledger(release: StoredRelease, ledger: Ledger | None, *, is_dra
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
     """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
-    collector = collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    collector = reading.collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
     require_create_if_absent(store)
     _require_free(tasks, store)
     return collector
@@ -366,7 +346,7 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
 
 def _require_free(tasks: Tasks, store: ObjectStore) -> None:
     """Raise ResourceError where a store that holds no answers yet has no room for them."""
-    if numbered_names(store, ANSWERS):  # the release was charged; what is left of it may fit
+    if stored.numbered_names(store, stored.ANSWERS):  # the release was charged; what is left of it may fit
         return
     free, needed = store.free_bytes(), tasks.stored_bytes
     if free is not None and free < needed:

@@ -18,15 +18,7 @@ from residualplanner.ground.errors import FileFormatError, StoreError, memory_fo
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store
 from residualplanner.method.plan.plan import Plan
-from residualplanner.scale.stored.release import (
-    MANIFEST,
-    RELEASE,
-    Receipt,
-    StoredRelease,
-    answer_name,
-    opened_release,
-    read_answers,
-)
+from residualplanner.scale.stored import release as stored
 from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 
 #: What the manifest states of a task: the generation of its answers, and their hash.
@@ -37,7 +29,9 @@ _FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
 _ABORTED = {**_FORMAT, "is_aborted": True}
 
 
-def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[Receipt]) -> None:
+def write_manifest(
+    release: stored.StoredRelease, plan: Plan, noise: NoiseRecord, receipts: list[stored.Receipt]
+) -> None:
     """Write the manifest, unless there is one; NoiseError where random bytes are the same."""
     if len({receipt.witness for receipt in receipts}) < len(receipts):
         raise NoiseError(
@@ -46,17 +40,17 @@ def write_manifest(release: StoredRelease, plan: Plan, noise: NoiseRecord, recei
         )
     answers = [[receipt.generation, receipt.sha256] for receipt in receipts]
     fields = {**_identity(release), "noise": noise_to_json(noise, plan), "answers": answers}
-    release.store.create_if_absent(MANIFEST, json_text(fields))
+    release.store.create_if_absent(stored.MANIFEST, json_text(fields))
 
 
-def end_without_answers(release: StoredRelease) -> None:
+def end_without_answers(release: stored.StoredRelease) -> None:
     """Give a release up, so that it never gets a manifest; StoreError where it has one."""
     store = release.store
-    if not store.create_if_absent(MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
+    if not store.create_if_absent(stored.MANIFEST, json_text(_ABORTED)) and _stated(store) != _ABORTED:
         raise StoreError(f"{store} holds a complete release; read it, or remove the folder")
 
 
-def _read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> tuple[NoiseRecord, list[tuple[int, str]]]:
+def _read_manifest(release: stored.StoredRelease, plan: Plan, tasks: int) -> tuple[NoiseRecord, list[tuple[int, str]]]:
     """How the noise was drawn, and of each task the generation of its answers and their SHA-256, as the manifest says.
 
     Every word of it is compared with the plan and the number of its tasks; StoreError where the release was given up.
@@ -68,23 +62,23 @@ def _read_manifest(release: StoredRelease, plan: Plan, tasks: int) -> tuple[Nois
         )
     expected = _identity(release)
     if not isinstance(stated, dict) or stated != expected | {name: stated.get(name) for name in ("noise", "answers")}:
-        raise FileFormatError(f"{MANIFEST} is of another release or version, or has missing or unknown fields")
+        raise FileFormatError(f"{stored.MANIFEST} is of another release or version, or has missing or unknown fields")
     noise = noise_from_json(stated["noise"], plan)
     if noise.kind != "discrete" or noise.bits != release.source:
-        raise FileFormatError(f"{MANIFEST} states other noise than the release was opened with")
+        raise FileFormatError(f"{stored.MANIFEST} states other noise than the release was opened with")
     answers = stated["answers"]
     if not has_shape(answers, [_ANSWER]) or len(answers) != tasks:
-        raise FileFormatError(f"{MANIFEST} does not list the answers of each task")
+        raise FileFormatError(f"{stored.MANIFEST} does not list the answers of each task")
     return noise, [(generation, digest) for generation, digest in answers]
 
 
-def _identity(release: StoredRelease) -> dict[str, Any]:
+def _identity(release: stored.StoredRelease) -> dict[str, Any]:
     return {**_FORMAT, "release": release.identifier, "plan_sha256": release.plan_sha256}
 
 
 def _stated(store: ObjectStore) -> Any:
     try:
-        return parse_json(store.read(MANIFEST).decode("utf-8", "replace"))
+        return parse_json(store.read(stored.MANIFEST).decode("utf-8", "replace"))
     except FileNotFoundError:
         raise FileFormatError(f"the release in {store} is not complete; complete it with resume_measuring") from None
 
@@ -110,15 +104,15 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     Guarantees: only answers that the manifest lists are read, and only if their hashes are those that it lists; the
         exact cost is computed anew from the plan.
     """
-    release = opened_release(open_store(store))
+    release = stored.opened_release(open_store(store))
     tasks = tasks_of_release(release)
     return measurement_of(release, tasks, lambda: collector_of(tasks, scratch))
 
 
-def release_in(store: object) -> StoredRelease | None:
+def release_in(store: object) -> stored.StoredRelease | None:
     """The release in a store; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
-    return opened_release(objects) if RELEASE in objects.names(RELEASE) else None
+    return stored.opened_release(objects) if stored.RELEASE in objects.names(stored.RELEASE) else None
 
 
 def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
@@ -126,7 +120,7 @@ def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
     return AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
 
 
-def measurement_of(release: StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
+def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
     """The measurement whose answers the manifest lists; errors as of `load_stored_measurement`."""
     noise, answers = _read_manifest(release, tasks.noise.plan, len(tasks))
     collector = collecting()
@@ -135,13 +129,13 @@ def measurement_of(release: StoredRelease, tasks: Tasks, collecting: Callable[[]
     return Measurement(tasks.noise.plan, collector.answers(), noise)
 
 
-def _answers(release: StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
+def _answers(release: stored.StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
     """The answers of one task, checked."""
     try:
-        content = release.store.read(answer_name(task, generation))
+        content = release.store.read(stored.answer_name(task, generation))
     except FileNotFoundError:
         raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
-    receipt, arrays = read_answers(release, task, generation, content)
+    receipt, arrays = stored.read_answers(release, task, generation, content)
     if receipt.sha256 != digest or set(arrays) != _ARRAYS:
         raise FileFormatError(f"the answers of task {task} in {release.store} are not those of the manifest")
     block = tasks.division.block(task)

@@ -119,13 +119,9 @@ class StoredRelease:
         return plan
 
 
-def _is_identifier(value: object) -> bool:
-    return isinstance(value, str) and _IDENTIFIER.fullmatch(value) is not None
-
-
 #: What `RELEASE` states.
 _TERMS: dict[str, Any] = {
-    "identifier": _is_identifier,
+    "identifier": lambda word: isinstance(word, str) and _IDENTIFIER.fullmatch(word) is not None,
     "plan_sha256": is_sha256,
     "task_cells": lambda cells: type(cells) is int and 1 <= cells <= 2**31,
     "source": lambda mark: isinstance(mark, str) and len(mark) <= 200,
@@ -144,14 +140,8 @@ def open_release(
     store.create_if_absent(_plan_name(release.plan_sha256), plan_bytes(plan))
     release.plan()  # one that was there before may be damaged
     if not store.create_if_absent(RELEASE, json_text({**_FORMAT, **release.terms})):
-        raise _in_use(store)
+        raise in_use(store)
     return release
-
-
-def require_unused(store: ObjectStore) -> None:
-    """Raise StoreError if the store holds a release."""
-    if RELEASE in store.names(RELEASE):
-        raise _in_use(store)
 
 
 def opened_release(store: ObjectStore) -> StoredRelease:
@@ -163,20 +153,18 @@ def opened_release(store: ObjectStore) -> StoredRelease:
     stated = parse_json(content[:_OPEN_LIMIT].decode("utf-8", "replace"))
     if not isinstance(stated, dict) or {name: stated.get(name) for name in _FORMAT} != _FORMAT:
         raise FileFormatError(f"{store}: {RELEASE} is not of this version, or damaged")
-    return _release_of_terms(store, {name: value for name, value in stated.items() if name not in _FORMAT})
-
-
-def _release_of_terms(store: ObjectStore, stated: dict[str, Any]) -> StoredRelease:
-    if not has_shape(stated, _TERMS):
+    terms = {name: value for name, value in stated.items() if name not in _FORMAT}
+    if not has_shape(terms, _TERMS):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one that this library never writes")
-    return StoredRelease(store, **stated)
+    return StoredRelease(store, **terms)
 
 
 def _plan_name(sha256: str) -> str:
     return f"plans/{sha256}.plan"
 
 
-def _in_use(store: ObjectStore) -> StoreError:
+def in_use(store: ObjectStore) -> StoreError:
+    """The refusal of a store that holds a release."""
     return StoreError(
         f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
     )

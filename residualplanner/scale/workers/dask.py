@@ -10,20 +10,11 @@ from urllib.parse import urlsplit
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
-from residualplanner.scale.workers.workers import (
-    Answer,
-    Engine,
-    Room,
-    failure_of,
-    python_version,
-    ready_rooms,
-    rooms_of_process,
-    sent_to_workers,
-)
+from residualplanner.scale.workers import workers
 
 #: What Dask raises where a worker was killed, restarted or lost too often, or memory ran out in threads.
 _LOST = ("KilledWorker", "NoWorkerError", "MemoryError")
-ENGINE = Engine(
+ENGINE = workers.Engine(
     "Dask",
     library="where its scheduler and workers are started",
     variables="where Dask's workers are started (export them before  dask worker, or the env= of the cluster)",
@@ -41,12 +32,12 @@ class DaskWorkers:
     def __repr__(self) -> str:
         return "DaskWorkers()"
 
-    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+    def require_ready(self, store: ObjectStore | None = None) -> list[workers.Room]:
         """As what every engine's workers are asked; without a client this process is the only worker."""
         client = _client()
         if client is None:
-            return rooms_of_process()
-        return ready_rooms(ENGINE, partial(_answers, client), store)
+            return workers.rooms_of_process()
+        return workers.ready_rooms(ENGINE, partial(_answers, client), store)
 
     def require_single_attempts(self) -> None:
         """Dask starts a task again only if a worker is lost."""
@@ -63,7 +54,7 @@ class DaskWorkers:
         try:
             return iter(self.compute([call(sent, number) for number in numbers]))
         except Exception as error:
-            raise failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
+            raise workers.failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
 
     def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
         """The results of some tasks (``dask.delayed``), with the number of those done, and their total, reported.
@@ -109,11 +100,11 @@ def _called(function: Callable[[int], bytes], number: int) -> bytes:
     return function(number)
 
 
-def _answers(client: Any, mark: Mark | None) -> list[Answer]:
+def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
     """What each worker of a client answers; ResourceError where one does not."""
     from distributed.protocol.pickle import dumps
 
-    ask = sent_to_workers(mark, dumps)
+    ask = workers.sent_to_workers(mark, dumps)
 
     def asking(dask_worker: Any) -> tuple[str, int, int | None]:
         limit = dask_worker.memory_manager.memory_limit
@@ -127,7 +118,7 @@ def _answers(client: Any, mark: Mark | None) -> list[Answer]:
         if isinstance(answer, BaseException):
             raise ResourceError(
                 f"Dask's worker {worker} does not answer ({type(answer).__name__}); see that it has Python "
-                f"{python_version()} as this process, or was not lost meanwhile, and try again"
+                f"{workers.python_version()} as this process, or was not lost meanwhile, and try again"
             )
     return [(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
 

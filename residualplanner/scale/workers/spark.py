@@ -14,16 +14,7 @@ from typing import Any, TypeVar, final
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
-from residualplanner.scale.workers.workers import (
-    Answer,
-    Engine,
-    Room,
-    failure_of,
-    is_interrupt,
-    python_version,
-    ready_rooms,
-    sent_to_workers,
-)
+from residualplanner.scale.workers import workers
 
 T = TypeVar("T")
 Report = Callable[[int, int], None]
@@ -44,7 +35,7 @@ _LOST = (
     "exit code 137",
     "exitCode 137",
 )
-ENGINE = Engine(
+ENGINE = workers.Engine(
     "Spark",
     library="PYSPARK_PYTHON names the Python that Spark starts there",
     variables="spark.executorEnv.NAME sets a variable for Spark's workers",
@@ -73,13 +64,13 @@ class SparkWorkers:
     def __repr__(self) -> str:
         return f"SparkWorkers(<{type(self._session).__name__}>)"
 
-    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+    def require_ready(self, store: ObjectStore | None = None) -> list[workers.Room]:
         """As what every engine's workers are asked.
 
         Spark has as many tasks at a time as it has cores, and is given that many; over Spark Connect nobody can say
         how many executors there are, elsewhere it goes on until that many have answered.
         """
-        return ready_rooms(ENGINE, self._answers, store)
+        return workers.ready_rooms(ENGINE, self._answers, store)
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if Spark is set to start slow tasks a second time."""
@@ -109,7 +100,7 @@ class SparkWorkers:
         try:
             table = self.collect(frame)
         except Exception as error:
-            raise failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
+            raise workers.failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
         found = dict(zip(table["id"].to_pylist(), table["result"].to_pylist(), strict=True))
         return iter([found[number] for number in range(len(numbers))])
 
@@ -128,21 +119,21 @@ class SparkWorkers:
                 self._session.interruptTag(tag)
             raise
 
-    def _answers(self, mark: Mark | None) -> list[Answer]:
+    def _answers(self, mark: Mark | None) -> list[workers.Answer]:
         """What each executor answers; ResourceError where Spark fails, or one does not answer."""
         from pyspark import cloudpickle
 
-        ask = sent_to_workers(mark, cloudpickle.dumps)
-        found: dict[str, Answer] = {}
+        ask = workers.sent_to_workers(mark, cloudpickle.dumps)
+        found: dict[str, workers.Answer] = {}
         for attempt in range(_ATTEMPTS):
             try:
                 rows = self._asked(_asking(ask, _PAUSE * attempt), 2**attempt)
             except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
-                if is_interrupt(error):
+                if workers.is_interrupt(error):
                     raise KeyboardInterrupt from None
                 raise ResourceError(
                     f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
-                    f"{python_version()}, as this process: {ENGINE.library}"
+                    f"{workers.python_version()}, as this process: {ENGINE.library}"
                 ) from None
             tasks = Counter(row["executor"] for row in rows)
             found |= {

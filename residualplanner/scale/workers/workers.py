@@ -4,14 +4,20 @@ What is sent to a worker does not need this library until it runs there, so that
 """
 
 import json
+import multiprocessing
+import os
 import sys
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.process import memory_left
+from residualplanner.ground.process import GUARD, memory_left, require_guarded_main
 from residualplanner.ground.stores import Mark, ObjectStore, marked, variables_of
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import listed
@@ -176,3 +182,81 @@ def failure_of(engine: Engine, error: BaseException, *, were_lost: bool) -> Base
         return KeyboardInterrupt()
     lost = ": workers were killed or lost, as where memory runs out" if were_lost else ""
     return ResourceError(f"{engine.name} failed: {type(error).__name__}{lost}; its logs say why")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProcessWorkers:
+    """So many processes of this machine; they import the main module anew, so its main part must be guarded."""
+
+    count: int
+
+    def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
+        """They have what this process has; ArgumentError in one of them, as of a script without a guard."""
+        del store  # the same as here
+        require_guarded_main("starting processes")
+        return [Room(left, self.count, whose) for left, _, whose in rooms_of_process()]
+
+    def require_single_attempts(self) -> None:
+        """Nothing is tried a second time."""
+
+    def were_lost(self, error: BaseException) -> bool:
+        """As of all workers."""
+        return isinstance(error, BrokenProcessPool)
+
+    def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Generator[bytes, None, None]:
+        """The processes are at work when this returns; each result is given as soon as it and those before are there.
+
+        ResourceError where a process ends on its own.
+        """
+        results = _results(self.count, function, numbers)
+        next(results)  # up to where the work has begun
+        return results
+
+
+def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int]) -> Generator[bytes, None, None]:
+    """Nothing once the work has begun, then the result for each number."""
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_process, (function,))
+    try:
+        results = _begun(pool, numbers)
+        yield b""
+        yield from results
+    except BrokenProcessPool:
+        raise ResourceError(
+            "a process that was started to work along has ended: killed, as where memory runs out; or this script has "
+            f"no guard, as a message above then says: {GUARD}"
+        ) from None
+    finally:
+        with suppress(RuntimeError):  # a thread of the pool that could not be started cannot be joined
+            pool.shutdown(cancel_futures=True)
+
+
+def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]:
+    try:
+        return pool.map(_call, numbers)
+    except (OSError, RuntimeError) as error:
+        raise ResourceError(
+            f"processes to work along could not be started: {error}; take fewer, or see how many processes and threads "
+            "the system allows (ulimit -u)"
+        ) from None
+
+
+#: What a process of the pool was sent when it started: once, however many numbers it is called with.
+_sent: list[Callable[[int], bytes]] = []
+
+
+def _start_process(function: Callable[[int], bytes]) -> None:
+    _sent.append(function)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _call(number: int) -> bytes:
+    return _sent[0](number)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has ended, however it did."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

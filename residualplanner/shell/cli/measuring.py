@@ -31,14 +31,7 @@ from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_tex
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
-from residualplanner.scale.stored import (
-    StoredRelease,
-    measure_in_store,
-    release_in,
-    require_same_ledger,
-    require_storable,
-    resume_measuring,
-)
+from residualplanner.scale import stored
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
 from residualplanner.shell.cli.options import MeasuringOptions, require_drawable_budget
 from residualplanner.shell.cli.output import Output, command_text, notes_of
@@ -114,7 +107,7 @@ class Gate:
             return _Foreseen(Fraction(0), has_records=False, entry=state.entry(ledger))
         again, entry = (self.again, None) if state is None else (state.again, state.entry(ledger))
         is_to_be_charged = ledger if entry is None else None
-        cost, tasks, size = require_storable(plan, records, self.store, ledger=is_to_be_charged, again=again)
+        cost, tasks, size = stored.require_storable(plan, records, self.store, ledger=is_to_be_charged, again=again)
         text = f"the noisy answers of {count_text(tasks, 'task')}, some {bytes_text(size)}, which stay there"
         return _Foreseen(cost if entry is None else Fraction(0), text, self.store, size, entry=entry)
 
@@ -131,8 +124,10 @@ class Gate:
                 if self.store is None:
                     return measure(plan, records, again=self.again, memory=self.memory, progress=progress, **given)
                 if state is None:
-                    return measure_in_store(plan, records, self.store, again=self.again, progress=progress, **given)
-                return resume_measuring(self.store, records, progress=progress, **given)
+                    return stored.measure_in_store(
+                        plan, records, self.store, again=self.again, progress=progress, **given
+                    )
+                return stored.resume_measuring(self.store, records, progress=progress, **given)
             except BaseException as error:
                 if self.kept is not None and self._may_hold_a_release():
                     error.add_note(self.kept)
@@ -140,15 +135,15 @@ class Gate:
 
     def _may_hold_a_release(self) -> bool:
         try:
-            return release_in(self.store) is not None
+            return stored.release_in(self.store) is not None
         except (ResidualPlannerError, OSError):
             return True  # nobody knows
 
-    def _own(self, store: str, plan: Plan, ledger: Ledger | None) -> StoredRelease | None:
+    def _own(self, store: str, plan: Plan, ledger: Ledger | None) -> stored.StoredRelease | None:
         """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
         for folder in self.folders:
             require_folder_around(folder)
-        state = release_in(store)
+        state = stored.release_in(store)
         if state is None:
             return None
         if state.plan_sha256 != plan_hash(plan):
@@ -161,7 +156,7 @@ class Gate:
                 "once more name another store"
             )
         if not state.is_complete:
-            require_same_ledger(state, ledger, is_drawn=state.is_drawn)
+            stored.require_same_ledger(state, ledger, is_drawn=state.is_drawn)
         elif ledger is not None and state.entry(ledger) is None:
             raise BudgetError(
                 f"the release in {store} was not charged to this ledger; name the one that was charged, or none, since "
@@ -233,7 +228,8 @@ class Measure:
         found, data, output = self._foreseen, self.data, self.output
         names = data.columns(self.plan) if found.has_records else []
         columns = f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}" if names else "no record"
-        text = f"{data.path}: {columns}; only the {data.what_is_read} have been read"
+        known = "names" if data.is_csv and not data.path.is_dir() else "names and types"
+        text = f"{data.path}: {columns}; only the {known} have been read"
         output.fact("Would read", text, event="would-read", path=data.path, columns=names)
         data.say_people(self.plan, output)
         words, left = "no ledger is named, so nothing adds up what is spent", None
@@ -274,11 +270,6 @@ class Measure:
         """The measurement, once the step is done."""
         assert self._measurement is not None
         return self._measurement
-
-
-def measurement_beside(folder: Path) -> Path:
-    """The path of the measurement of a release until its tables are written: beside their folder."""
-    return folder.with_name(f"{folder.name}.measurement")
 
 
 def require_no_measurement(kept: Path, folder: Path, options: Sequence[str] = ()) -> None:

@@ -168,10 +168,7 @@ Memory = Annotated[
         "each block of tables.",
     ),
 ]
-Scratch = Annotated[
-    Path | None,
-    _of("DIR", "With --memory or --store: the folder for answers until they are written."),
-]
+Scratch = Annotated[Path | None, _of("DIR", "With --memory or --store: the folder for answers until they are written.")]
 Store = Annotated[
     str | None,
     _of(

@@ -50,11 +50,6 @@ class RecordsFile:
         """Whether it is CSV, gzipped or not, by its name."""
         return kind_of_name(self.path) == CSV
 
-    @property
-    def what_is_read(self) -> str:
-        """What of a file is looked at before anything is spent."""
-        return "names" if self.is_csv and not self.path.is_dir() else "names and types"
-
     def require_readable(self, plan: Plan) -> None:
         """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent."""
         records = self.records

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.nonnegative.facts import read_facts
-from residualplanner.fits.nonnegative.nonnegative import Adjustments
+from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.fits.synthesis import BinsName, count_to_make, sidecar_path, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
@@ -23,15 +23,9 @@ from residualplanner.publish.saving import load_tables
 from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
+from residualplanner.shell.cli import measuring as gates
+from residualplanner.shell.cli import steps as rehearsal
 from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
-from residualplanner.shell.cli.measuring import (
-    Measure,
-    gate_of_options,
-    measurement_beside,
-    reconstructing,
-    require_no_measurement,
-    telling_measurement,
-)
 from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
 from residualplanner.shell.cli.paths import require_apart, require_different
@@ -41,15 +35,6 @@ from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.output import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
-from residualplanner.shell.cli.steps import (
-    Effort,
-    measurement_bytes,
-    require_room_for_tables,
-    require_writable,
-    say_reading,
-    say_rehearsed,
-    say_writing,
-)
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
 #: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
@@ -80,21 +65,23 @@ class WriteTables:
             if self.adjustments:
                 with self.output.progress("checking what is known anyway") as progress:
                     self.adjustments.require_possible(self.plan, progress)
-        size = measurement_bytes(self.plan)
-        require_room_for_tables(self.path, workload, table.file_format(workload), measurement=self.measured, size=size)
+        size = rehearsal.measurement_bytes(self.plan)
+        rehearsal.require_room_for_tables(
+            self.path, workload, table.file_format(workload), measurement=self.measured, size=size
+        )
 
-    def say(self) -> Effort:
+    def say(self) -> rehearsal.Effort:
         """Say how large the folder would be."""
         self._say_format()
         workload, estimate = self.plan.workload, resource_estimate(self.plan.workload)
         file_format = self.wanted.table.file_format(workload)
         sizes = {"parquet": estimate.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimate.cells}
-        size = int(sizes.get(file_format, _AS_TEXT * estimate.disk_bytes)) + measurement_bytes(self.plan)
+        size = int(sizes.get(file_format, _AS_TEXT * estimate.disk_bytes)) + rehearsal.measurement_bytes(self.plan)
         tables = f"{count_text(len(workload), 'table')} as {file_format}"
         text = f"{tables}, some {bytes_text(size)} with the measurement and their metadata"
-        say_writing(self.path, text, self.output, size=size)
-        memory = max(estimate.writing_bytes, self.adjustments.bytes_for(self.plan))
-        return Effort(estimate.writing_seconds, memory, size)
+        rehearsal.say_writing(self.path, text, self.output, size=size)
+        memory = max(estimate.writing_bytes, nonnegative_bytes(self.plan) if self.adjustments.is_nonnegative else 0)
+        return rehearsal.Effort(estimate.writing_seconds, memory, size)
 
     def do(self) -> None:
         """Write the folder; what has been measured is there, too."""
@@ -105,7 +92,8 @@ class WriteTables:
                 with self.output.progress("adjusting the tables") as progress:
                     tables = self.adjustments.of(tables, progress)
             save_tables(tables, self.path, self.wanted.table, self.output, workers=self.workers)
-        file_format, options = self.wanted.table.file_format(self.plan.workload), self.wanted.report_options
+        file_format, spec = self.wanted.table.file_format(self.plan.workload), self.wanted.spec
+        options = () if spec is None or not self.wanted.table.maps else ("--spec", str(spec.path))
         say_release(tables, self.path, self.output, file_format=file_format, options=options)
         if self.measured is not None:
             self.measured.unlink()
@@ -120,7 +108,7 @@ class WriteTables:
 
 def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
-    require_writable(tables.plan.workload)
+    rehearsal.require_writable(tables.plan.workload)
     more: dict[str, Any] = {}
     if not tables.product.is_unbiased:
         more = {"with_unbiased": wanted.with_unbiased, "errors": None}
@@ -141,12 +129,12 @@ def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Outp
         )
 
 
-def _carry_out(steps: Sequence[Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
+def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
     """Check all steps, the last one first; then do them, or say what they would do."""
     for step in reversed(steps):  # what a spec says of its tables is refused before the file of records is looked at
         step.check()
     if dry_run:
-        say_rehearsed([step.say() for step in steps], steps[-1].path, output)
+        rehearsal.say_rehearsed([step.say() for step in steps], steps[-1].path, output)
         return
     for step in steps:
         step.do()
@@ -163,17 +151,17 @@ def run_measure(
     dry_run: bool,
 ) -> None:
     """Write the measurement of the records."""
-    gate, folder = gate_of_options(measuring), path.with_suffix(".tables")
+    gate, folder = gates.gate_of_options(measuring), path.with_suffix(".tables")
     require_different(path, *gate.folders, *filter(None, [measuring.ledger]))
     plan = load_plan(plan_path)
     records = RecordsFile(data, measuring.newlines_in_values, people)
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
-    with telling_measurement(path, folder, is_release=False, kept=gate.kept):
+    with gates.telling_measurement(path, folder, is_release=False, kept=gate.kept):
         say_workload(plan.workload, output, gate.estimate(plan.workload))
-        _carry_out([Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
+        _carry_out([gates.Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
         if not dry_run:
             output.wrote(path, ": the noisy answers, and nothing else of the records.")
-            output.next((reconstructing(path, folder), "at no further cost, as often as you like"))
+            output.next((gates.reconstructing(path, folder), "at no further cost, as often as you like"))
 
 
 def run_reconstruct(
@@ -188,7 +176,7 @@ def run_reconstruct(
         say_workload(plan.workload, output)
         say_measured(release.noise, output)
         if dry_run:
-            say_reading(paths, output)
+            rehearsal.say_reading(paths, output)
         step = WriteTables(plan, lambda: release, folder, wanted, adjustments, output, workers=workers)
         _carry_out([step], output, dry_run=dry_run)
 
@@ -201,28 +189,23 @@ def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
 
 
 def run_release(
-    spec: SpecFile,
-    data: Path,
-    folder: Path,
-    measuring: MeasuringOptions,
-    output: Output,
-    *,
-    dry_run: bool,
+    spec: SpecFile, data: Path, folder: Path, measuring: MeasuringOptions, output: Output, *, dry_run: bool
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate, wanted = measurement_beside(folder), gate_of_options(measuring), WantedOutput(spec.output, spec)
-    require_no_measurement(measured, folder, wanted.options)
+    measured, gate = folder.with_name(f"{folder.name}.measurement"), gates.gate_of_options(measuring)
+    wanted = WantedOutput(spec.output, spec)
+    gates.require_no_measurement(measured, folder, wanted.options)
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
     require_apart(folder, measured, *gate.folders, *([] if ledger is None else [ledger.path]))
     records = RecordsFile(data, measuring.newlines_in_values, spec.people)
-    with telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
+    with gates.telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
         with naming(spec.path):
             adjustments = wanted.adjustments(domain_of_spec(spec))
             plan = make_plan(spec, output, is_written=True, gate=gate)
-        answers = Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
+        answers = gates.Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )
@@ -247,7 +230,7 @@ def run_synthesize(
         say_measured(release.noise, output)
         output.fact("Guarantee", release.noise.guarantee)
         if dry_run:
-            say_reading(paths, output)
+            rehearsal.say_reading(paths, output)
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
             known = read_facts(release.plan, facts.known, facts.impossible)
@@ -255,7 +238,7 @@ def run_synthesize(
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)
-                say_rehearsed([], file, output)
+                rehearsal.say_rehearsed([], file, output)
                 return
             given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible, **made}
             with output.progress("making the records") as progress:

@@ -14,16 +14,7 @@ from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
 from residualplanner.ground.margins import margin_factor
-from residualplanner.ground.words import (
-    COUNTS,
-    JOIN,
-    count_text,
-    is_plain,
-    listed,
-    number_text,
-    rounded_up,
-    table_text,
-)
+from residualplanner.ground.words import COUNTS, JOIN, count_text, is_plain, listed, number_text, rounded_up, table_text
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget

@@ -125,7 +125,9 @@ def cost_of_more(
     variances = np.full(len(whole), math.nan)
     if moe is not None:
         variances[new] = (require_positive("moe", moe) / margin_factor(level)) ** 2
-    goal = plan.loss.with_more(old, variances) if loss is None else _proportional_loss(loss)
+    goal = plan.loss.with_more(old, variances) if loss is None else read_loss(loss)
+    if loss is not None and not goal.is_proportional:
+        raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")
     planned = partial(
         select, whole, gap=gap, neighbors=plan.neighbors.notion, records_per_person=plan.neighbors.records_per_person
     )
@@ -140,13 +142,6 @@ def cost_of_more(
         plans = [planned(loss=targets, bases=bases) for bases in _all_bases(plan, whole, targets)]
         same_accuracy = min(plans, key=lambda found: found.pcost)
     return CostOfMore(plan, same_budget, same_accuracy, _table(plan, same_budget, same_accuracy, new))
-
-
-def _proportional_loss(loss: LossLike) -> Loss:
-    goal = read_loss(loss)
-    if not goal.is_proportional:
-        raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")
-    return goal
 
 
 def _bases(plan: Plan, loss: Loss) -> Bases:

@@ -12,16 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import (
-    FloatArray,
-    IntArray,
-    entry_named,
-    float_of,
-    frozen,
-    is_integer,
-    require_type,
-    value_text,
-)
+from residualplanner.ground import checks
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.domain import Domain
@@ -32,7 +23,7 @@ _TRIES = 10**5
 #: So many draws are made together.
 _BATCH = 256
 #: Draws sets (m, k) of attributes from masses (d,).
-_Law = Callable[[FloatArray, int, int, np.random.Generator], IntArray]
+_Law = Callable[[checks.FloatArray, int, int, np.random.Generator], checks.IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,10 +45,12 @@ class FeatureDistribution:
     """
 
     domain: Domain
-    masses: FloatArray
+    masses: checks.FloatArray
 
     def __init__(self, domain: Domain, masses: ArrayLike) -> None:
-        require_type("FeatureDistribution", "domain", domain, Domain, "write FeatureDistribution(domain, masses)")
+        checks.require_type(
+            "FeatureDistribution", "domain", domain, Domain, "write FeatureDistribution(domain, masses)"
+        )
         try:
             given = np.array(masses, dtype=np.float64)
         except (TypeError, ValueError):
@@ -69,12 +62,12 @@ class FeatureDistribution:
         scaled = np.ldexp(given, -np.frexp(given.max(initial=0.0))[1])  # their sum may be more than a float holds
         _require_present(scaled)
         object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "masses", frozen(scaled / scaled.sum()))
+        object.__setattr__(self, "masses", checks.frozen(scaled / scaled.sum()))
 
     @classmethod
     def uniform(cls, domain: Domain) -> Self:
         """Every attribute is as probable as every other."""
-        require_type("FeatureDistribution.uniform", "domain", domain, Domain, "write uniform(domain)")
+        checks.require_type("FeatureDistribution.uniform", "domain", domain, Domain, "write uniform(domain)")
         return cls(domain, np.ones(len(domain)))
 
     @classmethod
@@ -86,8 +79,8 @@ class FeatureDistribution:
             exponent: positive; the paper leaves it open.
             seed: of the order of the attributes, which is random; nothing private depends on it.
         """
-        if not 0 < float_of(exponent) < np.inf:
-            raise WorkloadError(f"exponent must be positive and finite, got {value_text(exponent)}")
+        if not 0 < checks.float_of(exponent) < np.inf:
+            raise WorkloadError(f"exponent must be positive and finite, got {checks.value_text(exponent)}")
         return cls._ranked(domain, lambda ranks: np.asarray((ranks + 1) ** -exponent), seed)
 
     @classmethod
@@ -104,13 +97,13 @@ class FeatureDistribution:
             >>> sorted(masses.round(4).tolist())
             [0.1429, 0.2857, 0.5714]
         """
-        if not 0 < float_of(q) < 1:
-            raise WorkloadError(f"q must lie strictly between 0 and 1, got {value_text(q)}")
+        if not 0 < checks.float_of(q) < 1:
+            raise WorkloadError(f"q must lie strictly between 0 and 1, got {checks.value_text(q)}")
         return cls._ranked(domain, lambda ranks: np.asarray((1 - q) ** ranks), seed)
 
     @classmethod
-    def _ranked(cls, domain: Domain, mass: Callable[[FloatArray], FloatArray], seed: int | None) -> Self:
-        require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
+    def _ranked(cls, domain: Domain, mass: Callable[[checks.FloatArray], checks.FloatArray], seed: int | None) -> Self:
+        checks.require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
         _require_seed(seed)
         masses = mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64))
         _require_present(masses)
@@ -133,8 +126,8 @@ class FeatureDistribution:
             >>> now.drifted(1).masses.round(3)
             array([0.1, 0.3, 0.6])
         """
-        if not 0 <= float_of(amount) <= 1:
-            raise WorkloadError(f"amount must be a number from 0 to 1, got {value_text(amount)}")
+        if not 0 <= checks.float_of(amount) <= 1:
+            raise WorkloadError(f"amount must be a number from 0 to 1, got {checks.value_text(amount)}")
         _require_seed(seed)
         count = len(self.masses)
         by_mass = np.argsort(-self.masses, kind="stable")
@@ -153,18 +146,18 @@ class FeatureDistribution:
             WorkloadError: they are over different domains.
         """
         remedy = "write distance(interests.drifted(0.3))"
-        require_type("FeatureDistribution.distance", "other", other, FeatureDistribution, remedy)
+        checks.require_type("FeatureDistribution.distance", "other", other, FeatureDistribution, remedy)
         if self.domain != other.domain:
             raise WorkloadError("only distributions over the same domain can be compared")
         return float(np.abs(self.masses - other.masses).sum() / 2)
 
 
 def _require_seed(seed: object) -> None:
-    if not (seed is None or is_integer(seed)):
-        raise WorkloadError(f"seed must be an integer from 0, or None, got {value_text(seed)}")
+    if not (seed is None or checks.is_integer(seed)):
+        raise WorkloadError(f"seed must be an integer from 0, or None, got {checks.value_text(seed)}")
 
 
-def _require_present(masses: FloatArray) -> None:
+def _require_present(masses: checks.FloatArray) -> None:
     if not (masses > 0).all():
         raise WorkloadError("the least mass is 0 beside the largest, so far are they apart; bring them nearer together")
 
@@ -196,9 +189,9 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
         [0.75, 1.0, 0.25]
     """
     for name, given in (("prespecified", prespecified), ("historical", historical)):
-        require_type("with_history", name, given, Workload, "make one with Workload(domain, queries)")
-    if not 0 <= float_of(history_weight) <= 1:
-        raise WorkloadError(f"history_weight must be between 0 and 1, got {value_text(history_weight)}")
+        checks.require_type("with_history", name, given, Workload, "make one with Workload(domain, queries)")
+    if not 0 <= checks.float_of(history_weight) <= 1:
+        raise WorkloadError(f"history_weight must be between 0 and 1, got {checks.value_text(history_weight)}")
     one = _times(prespecified, 1 - history_weight) + _times(historical, 0)
     other = _times(prespecified, 0) + _times(historical, history_weight)
     if history_weight in (0, 1):  # a query without weight would still be a candidate for measuring
@@ -252,14 +245,14 @@ def sample_sets(
         [('a', 'b')]
     """
     remedy = "write sample_sets(FeatureDistribution.uniform(domain), 2, 10)"
-    require_type("sample_sets", "distribution", distribution, FeatureDistribution, remedy)
-    if max_cells is not None and not float_of(max_cells) > 0:
-        raise WorkloadError(f"max_cells must be positive, or None, got {value_text(max_cells)}")
+    checks.require_type("sample_sets", "distribution", distribution, FeatureDistribution, remedy)
+    if max_cells is not None and not checks.float_of(max_cells) > 0:
+        raise WorkloadError(f"max_cells must be positive, or None, got {checks.value_text(max_cells)}")
     _require_seed(seed)
     for name, value in (("order", order), ("count", count)):
-        if not is_integer(value, least=1):
-            raise WorkloadError(f"{name} must be an integer, at least 1, got {value_text(value)}")
-    drawn_by, domain = entry_named("law", law, LAWS), distribution.domain
+        if not checks.is_integer(value, least=1):
+            raise WorkloadError(f"{name} must be an integer, at least 1, got {checks.value_text(value)}")
+    drawn_by, domain = checks.entry_named("law", law, LAWS), distribution.domain
     if order > len(domain):
         raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
     if not replace and count > math.comb(len(domain), order):
@@ -284,7 +277,7 @@ def sample_sets(
     return [tuple(domain.names[position] for position in one) for one in drawn]
 
 
-def _product(masses: FloatArray, order: int, draws: int, generator: np.random.Generator) -> IntArray:
+def _product(masses: checks.FloatArray, order: int, draws: int, generator: np.random.Generator) -> checks.IntArray:
     """Sets (draws, order) whose probability is in proportion to the product of their masses.
 
     With e[j, i] the elementary symmetric polynomial of degree j of the first i masses, and j attributes still to be
@@ -307,7 +300,7 @@ def _product(masses: FloatArray, order: int, draws: int, generator: np.random.Ge
     return np.nonzero(is_in)[1].reshape(draws, order)
 
 
-def _successive(masses: FloatArray, order: int, draws: int, generator: np.random.Generator) -> IntArray:
+def _successive(masses: checks.FloatArray, order: int, draws: int, generator: np.random.Generator) -> checks.IntArray:
     """Sets (draws, order) drawn attribute by attribute: those with the largest sums of log mass and Gumbel noise."""
     keys = np.log(masses) + generator.gumbel(size=(draws, len(masses)))
     return np.argpartition(-keys, order - 1, axis=1)[:, :order].astype(np.int64)

@@ -92,7 +92,7 @@ def test_a_cost_above_the_budget_is_refused_before_records_are_looked_at(monkeyp
     precision_part.require_affordable(plan, Fraction(1))
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
         precision_part.require_affordable(plan, 1 + Fraction(1, 10**30))
-    monkeypatch.setattr(discrete, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
+    monkeypatch.setattr(discrete.exact, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
     with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
         measure(plan, Unread())
 

@@ -10,7 +10,6 @@ import pytest
 
 import residualplanner as rp
 from inner_parts import answers as answers_part
-from inner_parts import archive as _archive
 from inner_parts import array_hashes as _array_hashes
 from inner_parts import combined
 from inner_parts import measurement as measurement_part
@@ -41,14 +40,13 @@ def path(tmp_path, time_step):
 @pytest.fixture
 def hashed(monkeypatch):
     """How many entries each array had that was hashed."""
-    sizes, hash_of = [], _archive.array_hash
+    sizes, hash_of = [], _array_hashes.array_hash
 
     def counted(array):
         sizes.append(array.size)
         return hash_of(array)
 
-    for module in (_archive, _array_hashes):
-        monkeypatch.setattr(module, "array_hash", counted)
+    monkeypatch.setattr(_array_hashes, "array_hash", counted)
     return sizes
 
 

@@ -98,6 +98,6 @@ class LimitedPool(Pool):
     ],
 )
 def test_workers_that_die_or_are_not_started_are_told_with_the_reasons(monkeypatch, pool, words):
-    monkeypatch.setattr(engines.processes, "ProcessPoolExecutor", pool)
+    monkeypatch.setattr(engines.workers, "ProcessPoolExecutor", pool)
     with pytest.raises(rp.errors.ResourceError, match=words):
         list(engines.ProcessWorkers(2).map(bytes, [1, 2]))

@@ -50,7 +50,7 @@ class Overwriting(MemoryStore):
         return super().create_if_absent(name, content)
 
 
-WRITE_MANIFEST = measuring.write_manifest
+WRITE_MANIFEST = measuring.reading.write_manifest
 
 
 def written_without_claims(release, *arguments):
@@ -84,7 +84,7 @@ FAULTS = {
         "noise was drawn before the charge",
     ),
     "claims are removed in the end": (
-        [(measuring, "write_manifest", written_without_claims)],
+        [(measuring.reading, "write_manifest", written_without_claims)],
         Scene("create claims", 2),
         "a task was drawn twice in one generation",
     ),

@@ -16,7 +16,6 @@ from residualplanner.ground.errors import DomainError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.labels import Into, Label
-from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: The most values of a column that is declared by a smallest and a largest integer.
@@ -79,7 +78,8 @@ def column_of(
     if _TRUTH_TYPE.fullmatch(kind):
         return of_values(name, [True, False])
     if _DATE_TYPE.fullmatch(kind):
-        return of_dates(name, *limits)
+        forms = '{ months = ["2020-01", "2020-12"] }, { years = [2019, 2021] } or { bins = [...] }'
+        return Declared(name, None, f"dates{_limits_text(*limits)}: write bins such as {forms}")
     smallest, largest = map(_limit, limits)
     is_number, is_whole = _NUMBER_TYPE.fullmatch(kind), _WHOLE_TYPE.fullmatch(kind)
     if is_number or is_whole or (smallest, largest) != (None, None):
@@ -133,12 +133,6 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
         return Declared(name, attribute)
     low, high = number_text(smallest), number_text(largest)
     return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
-
-
-def of_dates(name: str, smallest: object, largest: object) -> Declared:
-    """A column of dates, whose bins are to be declared by hand, with its limits as far as they are known."""
-    forms = '{ months = ["2020-01", "2020-12"] }, { years = [2019, 2021] } or { bins = [...] }'
-    return Declared(name, None, f"dates{_limits_text(smallest, largest)}: write bins such as {forms}")
 
 
 def _limits_text(smallest: object, largest: object) -> str:
@@ -200,11 +194,6 @@ def attribute_text(attribute: Attribute) -> str:
     if set(fields) in ({"size"}, {"labels"}) and not attribute.about:
         return toml_text(next(iter(fields.values())))
     return toml_text(fields | attribute.about.to_json())
-
-
-def weight_text(weight: Weight) -> str:
-    """The inline table of a weight."""
-    return toml_text({"column": weight.name, "maximum": weight.maximum, "unit": weight.unit, "above": weight.above})
 
 
 def _value_fields(attribute: Attribute) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from residualplanner.ground.words import listed, separators
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.spec.declared import Declared, attribute_text, key_text, string_text, weight_text
+from residualplanner.shell.cli.spec.declared import Declared, attribute_text, key_text, string_text, toml_text
 from residualplanner.shell.cli.spec.described import columns_of_schema, read_dictionary
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
@@ -106,7 +106,9 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     text = _template().replace("\nup_to = 2\n", f"\n{entry}")
     if isinstance(domain.weight, Weight):
-        text = text.replace(_WEIGHT, f"weight = {weight_text(domain.weight)}\n")
+        weight = {"column": domain.weight.name, "maximum": domain.weight.maximum}
+        weight |= {"unit": domain.weight.unit, "above": domain.weight.above}
+        text = text.replace(_WEIGHT, f"weight = {toml_text(weight)}\n")
     return text + "\n".join(lines) + "\n"
 
 

@@ -118,11 +118,6 @@ class WantedOutput:
                 words += [] if isinstance(value, bool) else [str(value)]
         return tuple(words)
 
-    @property
-    def report_options(self) -> tuple[str, ...]:
-        """The options with which report draws the maps of the spec: none where it has no maps."""
-        return () if self.spec is None or not self.table.maps else ("--spec", str(self.spec.path))
-
     def naming(self) -> AbstractContextManager[None]:
         """Name the spec, if there is one, in errors of the block's library calls."""
         return nullcontext() if self.spec is None else naming(self.spec.path)
