@@ -28,7 +28,8 @@ class Balance:
         spent: the exact pcost of all charges.
 
     Example:
-        >>> balance = Balance(privacy.zcdp("0.5"), Fraction(2, 3))
+        >>> import residualplanner as rp
+        >>> balance = Balance(rp.zcdp("0.5"), Fraction(2, 3))
         >>> balance
         <Balance: 0.333334-zCDP of 0.5-zCDP is spent, 0.166666-zCDP is left>
         >>> balance.remaining, balance.budget_for("1/2")
