@@ -61,6 +61,15 @@ PATHS = {
 ENDS = {"entered", "spend", "told", "_found", "shielded", "without_history", "has_raised", "location_of"}
 
 
+def ends_handling(file, number):
+    """Whether a line ends a context manager or returns from a handler: there no signal is handled.
+
+    If a tracer raises there, Python 3.11 goes on handling the error that had been suppressed, in all that follows.
+    """
+    before, line = (linecache.getline(file, each).lstrip() for each in (number - 1, number))
+    return line.startswith("with ") or (line.startswith("return") and before.startswith("except "))
+
+
 class Failing:
     """Raises at one of the lines that are executed in the library."""
 
@@ -72,9 +81,7 @@ class Failing:
         if not code.co_filename.startswith(PACKAGE):
             return None
         # Frames that take the records hold them until they are left; and a failing session says nothing of its own.
-        # Where a context manager ends, Python 3.11 would go on handling the error that the manager has suppressed.
-        is_step = event == "line" and code.co_name not in ENDS
-        if is_step and not linecache.getline(code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+        if event == "line" and code.co_name not in ENDS and not ends_handling(code.co_filename, frame.f_lineno):
             self.seen += 1
             self.left -= 1
             if self.left < 0:
