@@ -42,8 +42,8 @@ _WEIGHTS = 500_000
 _GAP, _STEPS, _FEWEST = 5e-5, 200, 10
 #: Seconds of one core for a step in any case, for each cube of rows of a matrix, and for each entry of rows and tables.
 _STEP, _CUBE, _CELL = 3e-4, 1e-9, 1e-8
-#: The power of the ratio by which weights are multiplied; how far their logarithms move in a step, and lie apart.
-_EXPONENT, _FARTHEST, _APART = 3.0, 5.0, 60.0
+#: The power of the ratio by which weights are multiplied; how far their logarithms lie apart.
+_EXPONENT, _APART = 3.0, 60.0
 #: How many pairs of entries of rows are worked on at a time.
 _PAIRS = 2**22
 #: A block of the Gram matrix: of each group in it the number, the coefficient and the coordinates of its rows; how many
@@ -161,19 +161,16 @@ class _WeightSearch:
         """Search for some seconds, and return the greatest bound seen."""
         require_quick(_FEWEST * self.step_seconds, seconds)
         count = np.concatenate([np.full(math.prod(group.shape), group.count) for group in self.groups])
-        logs, steady, most = np.zeros(len(count)), Extrapolation(), math.inf
+        logs, steady, most = np.log(count), Extrapolation(), math.inf  # of the weights of all cells that share one
         for _ in range(int(min(_STEPS, seconds / self.step_seconds))):
             weights = np.exp(np.maximum(logs - logs.max(), -_APART))
-            weights /= float(count @ weights)
-            value, ratios = self._at(weights)
-            # A weight that goes to 0 has a step that does not: it must count less than by its root.
-            step, scale = _EXPONENT * np.log(np.clip(ratios, 0.05, 20)), (count * weights) ** 0.75
-            logs, step = steady.climb(value, np.log(weights), step, scale)
+            weights /= weights.sum()
+            value, ratios = self._at(weights / count)
+            logs = steady.climb(value, weights, ratios, _EXPONENT)
             # The root is concave and of degree 1/2: no weights have more than this.
             most = min(most, value * float(ratios.max()))
             if most <= steady.highest * (1 + _GAP):
                 break
-            logs = logs + np.clip(step, -_FARTHEST, _FARTHEST)
         return steady.highest * steady.highest
 
     def _at(self, of_all: FloatArray) -> tuple[float, FloatArray]:

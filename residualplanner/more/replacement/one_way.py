@@ -42,8 +42,6 @@ from residualplanner.more.searches.extrapolation import Extrapolation
 _GAP, _STEPS = 1e-5, 300
 #: The exponents of the multiplicative update of the pairs' multipliers, and where rows have weights of both.
 _EXPONENT, _EXPONENT_OF_BOTH = 2.4, 1.8
-#: How far a logarithm moves in a step.
-_FARTHEST = 5.0
 #: No multiplier is less than this fraction of the largest, and no direction has less weight than this part of all.
 _LEAST, _LEAST_WEIGHT = 1e-10, 1e-12
 #: Eigenvalues below this fraction of the largest may be rounding.
@@ -152,15 +150,13 @@ class _Search:
             weights[:k] /= weights[:k].sum()
             weights[k:] /= max(weights[k:].sum(), 1e-300)
             S, objective, certain, ratios = self._evaluated(weights)
-            step = exponent * np.log(np.clip(ratios, 0.05, 20.0))
-            # A weight that goes to 0 has a step that does not: it must count less than by its root.
-            logs, step = steady.climb(certain, np.log(weights), step, weights**0.75)
+            logs = steady.climb(certain, weights, ratios, exponent)
             if objective < best[0]:
                 best = objective, S, self._degrees(weights[:k])
             bound = steady.highest**2
             if best[0] <= bound * (1 + _GAP):
                 break
-            weights = np.exp(logs + np.clip(step, -_FARTHEST, _FARTHEST))
+            weights = np.exp(logs)
             for part in (weights[:k], weights[k:]):
                 np.maximum(part, part.max(initial=0.0) * _LEAST, out=part)
         objective, S, degrees = best

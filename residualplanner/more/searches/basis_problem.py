@@ -187,7 +187,9 @@ class BasisProblem:
         return cls(atoms, quadratic, slope, of_even, rest, unused, odd_atoms, raised, weighed, is_fixed, firm, loose)
 
     def solve(self, start: Start, gap: float, steps: int, reached: float) -> _BestBasis:
-        """Update multipliers, X and u in turn until the dual bound is close enough to the objective, or that reached.
+        """Update multipliers, X and u in turn until the dual bound is close enough to the best objective.
+
+        That is the least one found, or what a basis at hand has ``reached``.
 
         A step is what the multiplicative update changes in the multipliers' logarithms, and in v.  Steps are nearly
         linear in where they start, so each goes on to where, by the last ones, none would follow.

@@ -48,5 +48,5 @@ def reflected(rows: NDArray[np.float64], first: FloatArray | None = None) -> NDA
 
 
 def reflected_form(form: NDArray[np.float64], first: FloatArray) -> NDArray[np.float64]:
-    """A symmetric matrix (n, n) in these coordinates."""
+    """A symmetric matrix (n, n) in the coordinates of `reflected`, of which ``first`` (n,), negated, is the first."""
     return reflected(reflected(form, first).T, first)

@@ -9,6 +9,8 @@ from residualplanner.ground.checks import FloatArray
 #: From how many steps before it the next one is extrapolated; and how many times as long as the last one a step is that
 #: is begun anew from.
 _MEMORY, _WORSE = 10, 2.0
+#: How far the logarithm of a weight moves in a step.
+_FARTHEST = 5.0
 
 
 class Extrapolation:
@@ -18,21 +20,26 @@ class Extrapolation:
         self._past: list[FloatArray] = []
         self._left = math.inf
         self.highest = -math.inf  # of the values that `climb` was told
-        self._best: tuple[FloatArray, FloatArray, FloatArray]
+        self._best: tuple[FloatArray, FloatArray]
 
-    def climb(
-        self, value: float, point: FloatArray, step: FloatArray, scale: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Where to go on from, and what to take for a step, where steps from points are to raise their ``value``.
+    def climb(self, value: float, weights: FloatArray, ratios: FloatArray, exponent: float) -> FloatArray:
+        """`updated` weights (m,) that are to raise their ``value``: from those of the highest value so far.
 
-        An extrapolation that went too far is begun anew, from the point of the highest value so far.
+        Where an extrapolation went too far, it is begun anew.
         """
         if value > self.highest:
-            self.highest, self._best = value, (point, step, scale)
+            self.highest, self._best = value, (weights, ratios)
         else:
             self._past, self._left = [], math.inf
-        point, step, scale = self._best
-        return point, self.step(point, step, scale)
+        weights, ratios = self._best
+        # A weight that goes to 0 has a step that does not: it must count less than by its root.
+        return self.updated(weights, ratios, exponent, weights**0.75)
+
+    def updated(self, weights: FloatArray, ratios: FloatArray, exponent: float, scale: FloatArray) -> FloatArray:
+        """The logarithms (m,) of weights times a power of their ``ratios`` (m,), extrapolated; `step` has the scale."""
+        logs, step = np.log(weights), exponent * np.log(np.clip(ratios, 0.05, 20.0))
+        found: FloatArray = logs + np.clip(self.step(logs, step, scale), -_FARTHEST, _FARTHEST)
+        return found
 
     def step(self, point: FloatArray, step: FloatArray, scale: FloatArray) -> FloatArray:
         """What to take for a step (m,) from a point (m,), whose coordinates count by their ``scale`` (m,)."""

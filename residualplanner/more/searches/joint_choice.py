@@ -39,8 +39,8 @@ from residualplanner.more.searches.tree_grams import grams_for_maximum
 _WEIGHTS = 300_000
 #: The search ends when the largest variance is within this fraction of the level of the weights.
 _ENOUGH = 5e-5
-#: The power of the update; how far a logarithm moves in a round; and below what no weight falls, of all.
-_EXPONENT, _FARTHEST, _LEAST_WEIGHT = 1.5, 5.0, 1e-30
+#: The power of the update, and below what part of all no weight falls.
+_EXPONENT, _LEAST_WEIGHT = 1.5, 1e-30
 #: How much the variance factors of any row may rise because the basis is rounded, relative to the kind's largest;
 #: and how much of that may be due to the lengths of columns.  Exact lengths would take entries further from their own.
 _ROUNDING_LOSS, _SLACK = 1e-4, 1e-5
@@ -239,7 +239,7 @@ class _JointSearch:
     def run(self) -> None:
         """Search; keep the bases of the least maximum seen.
 
-        Weights go on to where, by the last rounds, none would change: bases follow them, as they do not follow at once.
+        Bases follow weights with a delay, so the level of early rounds is too high to be a measure of progress.
         """
         best, least, steady = self.found, np.inf, Extrapolation()
         ends = np.cumsum([weights.size for weights in self.weights])[:-1]
@@ -259,9 +259,7 @@ class _JointSearch:
             if largest <= level * (1 + _ENOUGH):
                 break
             every, ratios = (np.concatenate([np.ravel(part) for part in parts]) for parts in (self.weights, variances))
-            step = _EXPONENT * np.log(np.clip(ratios / level, 0.05, 20.0))
-            logs = np.log(np.maximum(every, _LEAST_WEIGHT))
-            logs += np.clip(steady.step(logs, step, np.sqrt(every)), -_FARTHEST, _FARTHEST)
+            logs = steady.updated(np.maximum(every, _LEAST_WEIGHT), ratios / level, _EXPONENT, np.sqrt(every))
             parts = zip(np.split(np.exp(logs), ends), self.weights, strict=True)
             self.weights = [part.reshape(weights.shape) for part, weights in parts]
             self.found = self._improved(self._tangents(noise))
