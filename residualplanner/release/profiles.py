@@ -170,7 +170,7 @@ def require_free_names(names: Iterable[str], profile: Profile) -> None:
             f"{clash_text(twice)} for the meanings, or the codes and names, of another attribute's values; "
             "rename them in the domain"
         )
-    taken = [QUERY] * profile.is_described + [name for name, _ in profile.columns]
-    clashes = sorted(set(every).intersection(taken))
+    used = [QUERY] * profile.is_described + [name for name, _ in profile.columns]
+    clashes = sorted(set(every).intersection(used))
     if clashes:
         raise WorkloadError(f"{clash_text(clashes)} of estimates; rename them in the domain, or choose another profile")

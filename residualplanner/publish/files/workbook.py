@@ -275,6 +275,6 @@ def _require_texts(name: str, labels: Sequence[object], limit: int) -> None:
 
 
 def _xlsxwriter() -> Any:
-    with needing("workbooks need XlsxWriter, without which write parquet or csv", "report"):
+    with needing("workbooks need XlsxWriter, parquet and csv do not", "report"):
         import xlsxwriter  # type: ignore[import-untyped]
     return xlsxwriter

@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from functools import partial
 
 import dask.dataframe as dd
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -16,7 +15,6 @@ from residualplanner import Domain
 from stored_releases import Interrupted
 
 TASKS = [partitions.CountingTask(3, tuple(GROUPS[:2])), partitions.CountingTask(1, tuple(GROUPS[2:]))]
-ONE_TASK = [partitions.CountingTask(0, (np.array([[0]]),))]
 TRUE_OR_NOT = Domain({"a": 2})
 PLAN = rp.select(rp.marginals(TRUE_OR_NOT, up_to=1), budget=rp.zcdp(1))
 
