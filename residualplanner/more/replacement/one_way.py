@@ -90,8 +90,7 @@ class OneWayProblem:
 
         def objective(near: Any) -> float:
             forms = [factors[1] for factors in grams.row_factors(near, grams.kinds)]
-            S = np.asarray(near)
-            products = S.T @ S
+            products = near.S.T @ near.S
             return _farthest(products) * self.loss(forms)
 
         def excess(near: Any) -> float:

@@ -19,11 +19,12 @@ from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.basis_problem import Directions, ResidualBasis
-from residualplanner.more.searches.optimal import Tangent, forms_of_found, inverse_forms, weighted_directions
+from residualplanner.more.searches.optimal import Tangent, inverse_forms, weighted_directions
 from residualplanner.more.searches.rounding import rounded_matrix
 
-#: Attributes of more values are searched for with neighboring values merged, to so many, then solved in full.
-COARSE_VALUES, _MERGED = 400, 159
+#: Attributes of more values are searched for with neighboring values merged, to so many, then to so many, and then
+#: solved in full.
+COARSE_VALUES, MERGED = 400, (159, 319)
 #: Up to so many rows of a kind are scaled to one length to see which directions matter; rows with less than this part
 #: of their squared length off their mean depend on the total alone.
 _SCALED_ROWS, CONSTANT = 2**20, 1e-12
@@ -33,7 +34,7 @@ _SCALED_ROWS, CONSTANT = 2**20, 1e-12
 class AttributeGrams:
     """The Gram matrices of all kinds of query of one attribute, equal columns merged.
 
-    A basis that is `exact` or `rounded` is passed on as ``near``: here the residual matrix (g-1, g).
+    A basis that is `exact` or `rounded` is passed on as ``near``: here one in real numbers, whose S may be rounded.
     """
 
     size: int  # n
@@ -73,12 +74,12 @@ class AttributeGrams:
         even = np.eye(self.size)
         return [kind.centered(self.size).rows.row_forms(even) for kind in self.own]
 
-    def coarse(self) -> "AttributeGrams":
-        """The same with neighboring groups merged, where there are many."""
+    def coarse(self, groups: int) -> "AttributeGrams":
+        """The same with neighboring groups merged to so many, an odd number, where there are many."""
         count = len(self.width)
         if count <= COARSE_VALUES:
             return self
-        groups = min(COARSE_VALUES - 1 | 1, _MERGED)  # an odd number, so that they are the same from both ends
+        groups = min(COARSE_VALUES - 1 | 1, groups)  # an odd number, so that they are the same from both ends
         merged = (2 * np.arange(count) + 1) * groups // (2 * count)
         width = np.bincount(merged, weights=self.width).astype(np.float64)
         averaging = np.zeros((count, groups))
@@ -90,11 +91,8 @@ class AttributeGrams:
 
     def refined(self, found: ResidualBasis, finer: "AttributeGrams") -> ResidualBasis:
         """A solution for these groups as a start for the groups of ``finer``: u and multipliers are interpolated."""
-        value = np.zeros(len(finer.width))
-        np.maximum.at(value, finer.group, self.group)
-        centers = np.array([np.flatnonzero(value == group).mean() for group in range(len(self.width))])
-        at, counts = np.arange(len(value)), np.bincount(value.astype(np.int64))
-        u, multipliers = (np.interp(at, centers, x / counts) for x in (found.u, found.multipliers))
+        centers, at = np.bincount(self.group, finer.group) / self.width, np.arange(len(finer.width))
+        u, multipliers = (np.interp(at, centers, x / self.width) * finer.width for x in (found.u, found.multipliers))
         return replace(found, u=u / u.sum(), multipliers=multipliers)
 
     def tangent(self, weights: FloatArray) -> Tangent:
@@ -115,7 +113,7 @@ class AttributeGrams:
 
     def factors(self, found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
         """The variance factors t and s of each kind, (kinds,) both, with p = 1."""
-        u, form = inverse_forms(found.S)
+        u, form = inverse_forms(found)
         augmented = np.concatenate([[1.0], u])
         present = np.einsum("kij,ij->k", self.grams[:, 1:, 1:], form)
         return present, np.einsum("i,kij,j->k", augmented, self.grams, augmented)
@@ -133,7 +131,7 @@ class AttributeGrams:
 
     def real_factors(self, kind: int, found: ResidualBasis) -> FloatArray:
         """The factors s and t of every row of a kind for a basis in real numbers, (2, rows)."""
-        return self._factors_of_rows(kind, *forms_of_found(found))
+        return self._factors_of_rows(kind, *inverse_forms(found))
 
     def row_orbits(self, kind: int) -> NDArray[np.int64]:
         """Equal numbers for rows of a kind that have the same factors by symmetry, (rows,)."""
@@ -141,15 +139,15 @@ class AttributeGrams:
 
     def exact(self, found: ResidualBasis) -> Any:
         """A basis in real numbers as the methods below take it."""
-        return found.S
+        return found
 
     def rounded(self, found: ResidualBasis, exponent: int, slack: float) -> Any:
         """The same in multiples of ``2**-exponent``, see `rounded_matrix`."""
-        return np.ldexp(rounded_matrix(found.S, exponent, slack), -exponent)
+        return replace(found, S=np.ldexp(rounded_matrix(found.S, exponent, slack), -exponent))
 
     def in_integers(self, near: Any, exponent: int, family: str, gap: float) -> Basis:
         """The basis of integers of one that is rounded."""
-        matrix = np.rint(np.ldexp(near, exponent)).astype(np.int64)
+        matrix = np.rint(np.ldexp(near.S, exponent)).astype(np.int64)
         return integer_basis(matrix[:, self.group], family, gap=gap)
 
     def loss(self, weights: FloatArray, near: Any) -> float:
@@ -158,7 +156,7 @@ class AttributeGrams:
 
     def pcost(self, near: Any) -> float:
         """The largest squared length of a column."""
-        return float((near * near).sum(axis=0).max())
+        return float((near.S * near.S).sum(axis=0).max())
 
     def row_factors(self, near: Any, kinds: Sequence[int]) -> list[FloatArray]:
         """For each of some kinds by number the factors s and t of every row, (2, rows)."""

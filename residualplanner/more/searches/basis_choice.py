@@ -31,24 +31,29 @@ from residualplanner.method.strategy.variances import (
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import (
     COARSE_VALUES,
+    MERGED,
     AttributeGrams,
     GramsOf,
     attribute_grams,
 )
 from residualplanner.more.searches.basis_problem import ResidualBasis
 from residualplanner.more.searches.extrapolation import extrapolated
-from residualplanner.more.searches.optimal import Tangent
+from residualplanner.more.searches.optimal import Tangent, inverse_forms
 from residualplanner.more.searches.tree_grams import grams_for_sum
 
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
-#: How close to the best the basis of one attribute is brought in each round, and with all values at first.
-_TIGHT, _ROUGH = 1e-6, 1e-4
+#: How close to the best the basis of one attribute is brought in each round: with few values, and with many.
+_TIGHT, _CLOSE = 1e-6, 0.4 * CERTIFIED
+#: Bases that are found for weights which differ from the present ones by so much are not improved.
+_STEADY = 1e-2
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
 _STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 8))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
+#: The same where more values are merged no longer, but not all.
+_FINER_ROUNDS = 4
 #: How far the logarithms of weights move in a round.
 _FARTHEST = 2.0
 #: Above this many values a basis is not improved in full, but called near_optimal, and several threads are worth it.
@@ -57,9 +62,9 @@ _FULL_VALUES = 2048
 ROUNDING_LOSS = 3e-6
 #: How much more noise any one row may get for that; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: Binary digits: the fewest, to which comes one for each doubling of the number of values; and the most, as rows that
-#: differ a billion-fold in size need some 35; and how many are added at once.
-_FEWEST_DIGITS, _MOST_DIGITS, _DIGITS_AT_ONCE = 1, 45, 3
+#: Binary digits: the fewest, up to a number of values, to which comes one for each doubling of that number; the most, as
+#: rows that differ a billion-fold in size need some 35; and how many are added at once.
+_FEWEST_DIGITS, _MOST_DIGITS, _DIGITS_AT_ONCE = ((64, 1), (math.inf, 4)), 45, 3
 
 BasisOption = Literal["optimal", "orthogonal"]
 
@@ -77,8 +82,14 @@ def choose_bases(
     """
     grams = attribute_grams(workload, grams_of)
     with _threads_for(grams):
-        search = _searched(workload, importance, grams, _ROUNDS if option == "optimal" else 0)
-        return search.refined(grams, option).bases(option)
+        search = before = _searched(
+            workload, importance, _merged(grams, MERGED[0]), _ROUNDS if option == "optimal" else 0
+        )
+        for finer in (_merged(grams, MERGED[1]), grams):
+            before, search = search, search.refined(finer, before, option)
+        bases = search.bases(option)
+    inverse_forms.cache_clear()  # of matrices that may be large
+    return bases
 
 
 def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[object]:
@@ -87,17 +98,21 @@ def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[
     return nullcontext() if many else one_thread()
 
 
+def _merged(grams: Mapping[int, AttributeGrams], groups: int) -> dict[int, AttributeGrams]:
+    """The same with the values of each attribute merged to so many groups, where it has many."""
+    once = {id(forms): forms.coarse(groups) for forms in grams.values()}
+    return {attribute: once[id(forms)] for attribute, forms in grams.items()}
+
+
 def _searched(
-    workload: Workload, importance: FloatArray, grams: Mapping[int, AttributeGrams], rounds: int
+    workload: Workload, importance: FloatArray, grams: dict[int, AttributeGrams], rounds: int
 ) -> "_TangentSearch":
-    """The best bases for merged values, in as many rounds at most."""
-    merged_once = {id(forms): forms.coarse() for forms in grams.values()}
-    coarse = {attribute: merged_once[id(forms)] for attribute, forms in grams.items()}
-    classes = _classes({attribute: (id(forms), b"") for attribute, forms in coarse.items()})
-    found = [orthogonal_start(coarse[members[0]]) for members in classes]
-    nowhere = [np.full(2 * len(coarse[members[0]].kinds), np.inf) for members in classes]
+    """The best bases for these matrices, in as many rounds at most."""
+    classes = _classes({attribute: (id(forms), b"") for attribute, forms in grams.items()})
+    found = [orthogonal_start(grams[members[0]]) for members in classes]
+    nowhere = [np.full(2 * len(grams[members[0]].kinds), np.inf) for members in classes]
     past = [np.empty((0, 2, len(weights))) for weights in nowhere]
-    search = _TangentSearch(workload, importance, coarse, classes, found, nowhere, past)
+    search = _TangentSearch(workload, importance, grams, classes, found, nowhere, past)
     for _ in range(rounds if grams else 0):
         moved = search.round()
         if not moved.value < search.value * (1 - _PROGRESS):
@@ -149,7 +164,7 @@ class _TangentSearch:
     def _moved(self, only: int | None, *, ahead: bool) -> "_TangentSearch":
         """The same with the bases of all classes, or of one, replaced by minimizers of the tangent, or ahead of it."""
         start = {attribute: number for number, members in enumerate(self.classes) for attribute in members}
-        classes = _classes({i: (start[i], self._scaled_weights(i).round(7).tobytes()) for i in self.grams})
+        classes = _classes({i: (start[i], self._scaled(i, self._weights(i)).round(7).tobytes()) for i in self.grams})
         before = [start[members[0]] for members in classes]
         found, solved = [self.found[number] for number in before], [self.solved[number] for number in before]
         past = [self.past[number] for number in before]
@@ -174,10 +189,10 @@ class _TangentSearch:
         slopes = np.concatenate([present[attribute, kinds], absent[attribute, kinds]])
         return slopes / float(slopes.sum())
 
-    def _scaled_weights(self, attribute: int) -> FloatArray:
-        """The same times the sizes of the Gram matrices, scaled to sum 1: how much each kind counts."""
-        weights = self._weights(attribute) * np.tile(self.grams[attribute].scales, 2)
-        return weights / float(weights.sum())
+    def _scaled(self, attribute: int, weights: FloatArray) -> FloatArray:
+        """Weights times the sizes of the Gram matrices, scaled to sum 1: how much each kind counts."""
+        scaled = weights * np.tile(self.grams[attribute].scales, 2)
+        return scaled / float(scaled.sum())
 
     def _tangent(self, attribute: int) -> Tangent:
         """The tangent of F as a function of one attribute's basis."""
@@ -193,42 +208,66 @@ class _TangentSearch:
         changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
         known = found.bound * float(changes.min())
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)
-        how: dict[str, Any] = {"start": found, "gap": CERTIFIED / 10, "steps": steps}
+        how: dict[str, Any] = {"start": found, "gap": _CLOSE, "steps": steps}
         if option == "orthogonal":
             of_total = tangent.at(forms.width / forms.size)
             return _best_orthogonal(forms, tangent, reached=loss - of_total, **how).bound + of_total
-        if known >= loss * (1 - CERTIFIED / 10):
+        if known >= loss * (1 - _CLOSE):
             return known
         return max(known, tangent.best(forms.directions, reached=loss, **how).bound)
 
-    def refined(self, grams: dict[int, AttributeGrams], option: str) -> "_TangentSearch":
-        """The same for all values, where values were merged; improved once more, as weights are then slightly other.
+    def refined(self, grams: dict[int, AttributeGrams], before: "_TangentSearch", option: str) -> "_TangentSearch":
+        """The same for more values, where values were merged: for expected weights, then for the right ones.
 
-        The option "orthogonal" keeps u at ``1/n`` for every value.
+        From the search ``before``, for fewer values, to this one the logarithms of weights changed by as much for each
+        doubling of the values as they are expected to change again.  "orthogonal" keeps u at ``1/n`` for every value.
         """
-        if all(self.grams[attribute] is forms for attribute, forms in grams.items()):
-            return self
-        found = list(self.found)
-        for number, members in enumerate(self.classes):
-            coarse, forms = self.grams[members[0]], grams[members[0]]
+        if all(len(self.grams[attribute].width) == len(forms.width) for attribute, forms in grams.items()):
+            return replace(self, grams=grams)
+        found, solved = list(self.found), [self._expected(members[0], grams, before) for members in self.classes]
+        for number, (attribute, *_) in enumerate(self.classes):
+            coarse, forms = self.grams[attribute], grams[attribute]
             if coarse is not forms:
-                tangent = forms.tangent(self._weights(members[0]))
-                how = {**_effort(forms), "start": coarse.refined(found[number], forms), "gap": _ROUGH}
+                tangent = forms.tangent(solved[number])
+                how = {**_effort(forms), "start": coarse.refined(found[number], forms)}
                 optimal = option == "optimal"
                 found[number] = (
                     tangent.best(forms.directions, **how) if optimal else _best_orthogonal(forms, tangent, **how)
                 )
-        solved = [self._weights(members[0]) for members in self.classes]
         here = replace(self, grams=grams, found=found, solved=solved, in_full=True)
-        # The weights change with those a basis is found for as they do where values are merged, but for a constant.
+        # The weights change with those a basis is found for as they do where values are merged, but for constants.
         past = [
-            changes + _change(weights, here._weights(members[0])) * [[0.0], [1.0]]
-            for members, weights, changes in zip(self.classes, solved, self.past, strict=True)
+            changes + np.concatenate([_change(old, new)[:, 1:], _change(new, here._weights(members[0]))[:, 1:]], axis=1)
+            for members, old, new, changes in zip(self.classes, self.solved, solved, self.past, strict=True)
         ]
         here = replace(here, past=past)
-        if option != "optimal" or any(len(forms.width) > _FULL_VALUES for forms in grams.values()):
+        most = max(len(forms.width) for forms in grams.values())
+        if option != "optimal" or most > _FULL_VALUES:
             return here
-        return min(here, here.round(), key=lambda search: search.value)
+        for _ in range(_FINER_ROUNDS if most <= COARSE_VALUES else 1):
+            if here._is_steady:
+                break
+            here = min(here, here.round(), key=lambda search: search.value)
+        return here
+
+    def _expected(self, attribute: int, grams: dict[int, AttributeGrams], before: "_TangentSearch") -> FloatArray:
+        """The weights of an attribute that are expected with the values of ``grams``, by those of two searches."""
+        first, second, third = (math.log(len(each[attribute].width)) for each in (before.grams, self.grams, grams))
+        weights = self._weights(attribute)
+        if first < second:
+            changes = _change(before._weights(attribute), weights)[0, 1]
+            weights = weights * np.exp(np.clip(changes * (third - second) / (second - first), -_FARTHEST, _FARTHEST))
+        return weights / float(weights.sum())
+
+    @property
+    def _is_steady(self) -> bool:
+        """Whether all bases are those for nearly the present weights."""
+        for members, found, solved in zip(self.classes, self.found, self.solved, strict=True):
+            weights = self._weights(members[0])
+            parts = weights * np.concatenate(self.grams[members[0]].factors(found))
+            if parts @ np.abs(_change(solved, weights)[0, 1]) > _STEADY * parts.sum():
+                return False
+        return True
 
     def bases(self, option: str) -> tuple[Basis, ...]:
         """The bases in integers."""
@@ -281,7 +320,8 @@ def basis_in_integers(
 
     Raises SolverError: no such matrix was found.
     """
-    exponent = _FEWEST_DIGITS + len(grams.width).bit_length()
+    values = len(grams.width)
+    exponent = values.bit_length() + next(fewest for limit, fewest in _FEWEST_DIGITS if values <= limit)
     while exponent <= _MOST_DIGITS:
         lost = math.inf
         with suppress(np.linalg.LinAlgError, WorkloadError):
@@ -303,7 +343,7 @@ def _effort(grams: AttributeGrams) -> dict[str, Any]:
     """How close to the best a basis is brought in a round, and in how many steps at most."""
     values = len(grams.width)
     steps = next(steps for limit, steps in _STEPS if values <= limit)
-    return {"gap": _TIGHT if values <= COARSE_VALUES else CERTIFIED / 10, "steps": steps}
+    return {"gap": _TIGHT if values <= COARSE_VALUES else _CLOSE, "steps": steps}
 
 
 def _change(before: FloatArray, after: FloatArray) -> FloatArray:

@@ -23,7 +23,7 @@ from residualplanner.more.nested.axis_maps import NestedLayer, NestedMaps, inver
 from residualplanner.more.nested.nested import nested_basis
 from residualplanner.more.searches.attribute_grams import CONSTANT, AttributeGrams
 from residualplanner.more.searches.basis_problem import Contrasts, ResidualBasis
-from residualplanner.more.searches.optimal import Tangent, forms_of_found
+from residualplanner.more.searches.optimal import Tangent, inverse_forms
 from residualplanner.more.searches.rounding import rounded_matrix
 
 #: Matrices of at most so many columns are rounded such that the lengths of columns are kept.
@@ -112,8 +112,9 @@ class MergedGrams(AttributeGrams):
 
     merged: tuple[MergedRows, ...]  # the rows of each kind
 
-    def coarse(self) -> "MergedGrams":
+    def coarse(self, groups: int) -> "MergedGrams":
         """Itself: merged values are few."""
+        del groups
         return self
 
     @cached_property
@@ -166,7 +167,7 @@ class MergedGrams(AttributeGrams):
 
     def real_factors(self, kind: int, found: ResidualBasis) -> FloatArray:
         """As of `AttributeGrams`."""
-        return self._rows(kind).factors(*forms_of_found(found), found.scales)
+        return self._rows(kind).factors(*inverse_forms(found), found.scales)
 
     def row_orbits(self, kind: int) -> NDArray[np.int64]:
         """Equal numbers for rows of a kind that exchanges take to one another, (rows,)."""

@@ -165,23 +165,18 @@ class Tangent(NamedTuple):
             present, absent, linear=linear, constant=constant, directions=directions, contrasts=contrasts, **how
         )
 
-    def loss(self, S: NDArray[np.float64]) -> float:
-        """Its value for a residual matrix (g-1, g)."""
-        u, form = inverse_forms(S)
-        return float((S * S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
+    def loss(self, found: ResidualBasis) -> float:
+        """Its value for a basis without contrasts, whatever the lengths of its columns."""
+        u, form = inverse_forms(found)
+        return float((found.S * found.S).sum(axis=0).max() * (self.present * form).sum()) + self.at(u)
 
     def at(self, u: FloatArray) -> float:
         """The part that depends on u (g,) only."""
         return float(u @ self.absent @ u + 2 * self.linear @ u) + self.constant
 
 
-@lru_cache(maxsize=1)
-def forms_of_found(found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
-    """`inverse_forms` of the matrix of a basis that was found: once, however many kinds of query ask for it in turn."""
-    return inverse_forms(found.S)
-
-
-def inverse_forms(S: NDArray[np.float64]) -> tuple[FloatArray, FloatArray]:
-    """The vector u (g,) and ``G G^T`` (g, g) of a residual matrix (g-1, g)."""
-    u, G = inverse_parts(S)
+@lru_cache(maxsize=2)  # however many kinds of query ask in turn, and once more for what is rounded
+def inverse_forms(found: ResidualBasis) -> tuple[FloatArray, FloatArray]:
+    """The vector u (g,) and ``G G^T`` (g, g) of the matrix of a basis."""
+    u, G = inverse_parts(found.S)
     return u, G @ G.T
