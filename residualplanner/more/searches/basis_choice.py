@@ -48,7 +48,7 @@ _TIGHT, _CLOSE = 1e-6, 0.4 * CERTIFIED
 #: Bases that are found for weights which differ from the present ones by so much are not improved.
 _STEADY = 1e-2
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 8))
+_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 12))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
@@ -62,7 +62,7 @@ _FULL_VALUES = 2048
 ROUNDING_LOSS = 3e-6
 #: How much more noise any one row may get for that; rows that have next to none count for nothing.
 _ROW_LOSS, _NOTHING = 1e-2, 1e-9
-#: Binary digits: the fewest, up to a number of values, to which comes one for each doubling of that number; the most, as
+#: Binary digits: the fewest, by the number of values, to which comes one for each doubling of that number; the most, as
 #: rows that differ a billion-fold in size need some 35; and how many are added at once.
 _FEWEST_DIGITS, _MOST_DIGITS, _DIGITS_AT_ONCE = ((64, 1), (math.inf, 4)), 45, 3
 
