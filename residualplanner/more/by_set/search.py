@@ -23,11 +23,10 @@ from residualplanner.more.by_set.problem import BySetProblem, OwnAxis
 from residualplanner.more.by_set.table_costs import CostTable, TableChoice, minimize_over_tables
 from residualplanner.more.searches.basis_problem import UNUSED_LENGTH
 
-#: The maxima in the cost are smooth at first: sharpness at privacy cost 1, for each maximum that there is, and steps.
-_SCHEDULE = ((10.0, 100), (30.0, 100), (100.0, 100), (300.0, 100))
-#: Then what counts in them gets weights, in so many rounds of so many steps at most, until two rounds bring less than
-#: this fraction.
-_ROUNDS, _STEPS, _PROGRESS = 12, 100, 1e-5
+#: The sharpness of smooth maxima at privacy cost 1.  What counts in them gets weights, in so many rounds of so many
+#: steps at most, until two rounds bring less than this fraction.  Sharper maxima are nearer to the cost; but weights
+#: make up for that, and steps down a smoother slope are longer.
+_SHARPNESS, _ROUNDS, _STEPS, _PROGRESS = 300.0, 24, 60, 1e-5
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 
@@ -208,16 +207,13 @@ class Family:
 def search(family: Family, start: Member, *, part: float, enough: float) -> Member:
     """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``.
 
-    It makes a ``part`` of its steps, and stops at a loss that is small ``enough``.
+    It makes a ``part`` of its rounds, and stops at a loss that is small ``enough``.
     """
-    count = len(family.problem.joint) + len(family.problem.axes)
-    here, values, found = start, [family.value(start)], [start]
-    for sharpness, steps in _SCHEDULE:
-        maxima = Maxima(sharpness * count)
-        here = _descended(family, here, maxima, math.ceil(steps * part))
-    for number in range(_ROUNDS):
-        maxima = family.cost(here, maxima)[1].maxima(sharpness * count)
-        here = _descended(family, here, maxima, math.ceil(_STEPS * part))
+    maxima = Maxima(_SHARPNESS)
+    here, values, found = _descended(family, start, maxima), [family.value(start)], [start]
+    for number in range(math.ceil(_ROUNDS * part)):
+        maxima = family.cost(here, maxima)[1].maxima(_SHARPNESS)
+        here = _descended(family, here, maxima)
         values.append(math.log(family.best_noise(here).loss))
         found.append(here)
         if math.exp(values[-1]) <= enough or (number > 1 and values[-3] - min(values[-2:]) < _PROGRESS):
@@ -225,8 +221,8 @@ def search(family: Family, start: Member, *, part: float, enough: float) -> Memb
     return found[int(np.argmin(values))]
 
 
-def _descended(family: Family, start: Member, maxima: Maxima, steps: int) -> Member:
-    """The member of cost 1 that so many steps down the slope lead to."""
+def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
+    """The member of cost 1 that `_STEPS` down the slope lead to."""
     from scipy import optimize  # takes a fifth of the time to import the package
 
     def value_and_slope(point: FloatArray) -> tuple[float, FloatArray]:
@@ -241,6 +237,6 @@ def _descended(family: Family, start: Member, maxima: Maxima, steps: int) -> Mem
         family.point(start),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": steps, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
     )
     return family.scaled(family.member(found.x))
