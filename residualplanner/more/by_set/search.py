@@ -23,10 +23,10 @@ from residualplanner.more.by_set.problem import BySetProblem, OwnAxis
 from residualplanner.more.by_set.table_costs import CostTable, TableChoice, minimize_over_tables
 from residualplanner.more.searches.basis_problem import UNUSED_LENGTH
 
-#: The sharpness of smooth maxima at privacy cost 1.  What counts in them gets weights, in so many rounds of so many
-#: steps at most, until two rounds bring less than this fraction.  Sharper maxima are nearer to the cost; but weights
-#: make up for that, and steps down a smoother slope are longer.
-_SHARPNESS, _ROUNDS, _STEPS, _PROGRESS = 300.0, 24, 60, 1e-5
+#: The sharpness of smooth maxima at privacy cost 1: sharper ones are nearer to the cost, but steps down a smoother
+#: slope are longer.  What counts in them gets weights, in so many rounds of so many steps at most, until two rounds
+#: bring less than this fraction.  Where a round loses this fraction, the maxima were too smooth.
+_SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 
@@ -209,14 +209,19 @@ def search(family: Family, start: Member, *, part: float, enough: float) -> Memb
 
     It makes a ``part`` of its rounds, and stops at a loss that is small ``enough``.
     """
-    maxima = Maxima(_SHARPNESS)
-    here, values, found = _descended(family, start, maxima), [family.value(start)], [start]
-    for number in range(math.ceil(_ROUNDS * part)):
-        maxima = family.cost(here, maxima)[1].maxima(_SHARPNESS)
+    sharpness = _SHARPNESS
+    here, maxima = _descended(family, start, Maxima(sharpness)), Maxima(sharpness)
+    values, found = [family.value(start)], [start]
+    for _ in range(math.ceil(_ROUNDS * part)):
+        maxima = family.cost(here, maxima)[1].maxima(sharpness)
         here = _descended(family, here, maxima)
+        best = int(np.argmin(values))
         values.append(math.log(family.best_noise(here).loss))
         found.append(here)
-        if math.exp(values[-1]) <= enough or (number > 1 and values[-3] - min(values[-2:]) < _PROGRESS):
+        if values[-1] > values[best] + _ASTRAY:
+            sharpness *= 3
+            here, maxima = _descended(family, found[best], Maxima(sharpness)), Maxima(sharpness)
+        elif math.exp(values[-1]) <= enough or (len(values) > 3 and values[-3] - min(values[-2:]) < _PROGRESS):
             break
     return found[int(np.argmin(values))]
 
@@ -237,6 +242,6 @@ def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
         family.point(start),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-9, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxcor": 80, "ftol": 1e-9, "gtol": 1e-9},
     )
     return family.scaled(family.member(found.x))
