@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import AxisMap, matrix_map
+from residualplanner.method.kron.axis_maps import AxisMap, matrix_map
 
 #: The largest condition number of a basis, by Frobenius norms, with rows scaled to similar lengths, divided by n: above
 #: it, tables would be differences of large numbers.

@@ -9,7 +9,7 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, IntArray, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray
+from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.queries.kind import PlainRows
 
 

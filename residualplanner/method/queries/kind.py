@@ -19,7 +19,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
-from residualplanner.method.kron import SameArray
+from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.queries.rows import Centered, Rows
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.

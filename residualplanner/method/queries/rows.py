@@ -14,7 +14,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray, namespace, sparse_product
+from residualplanner.method.kron.arrays import SameArray, namespace, sparse_product
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20

@@ -16,7 +16,7 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray, namespace
+from residualplanner.method.kron.arrays import SameArray, namespace
 from residualplanner.method.queries.kind import Kind, require_size
 from residualplanner.method.queries.rows import Centered, Rows
 from residualplanner.more.amounts.numeric import Numeric

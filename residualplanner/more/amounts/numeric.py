@@ -25,15 +25,7 @@ from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import Label
-from residualplanner.more.amounts.declared_amounts import (
-    MOST_UNITS,
-    Amount,
-    amount_text,
-    edges_in_units,
-    exact_amount,
-    nearest_units,
-    word_among,
-)
+from residualplanner.more.amounts import declared_amounts
 
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
@@ -88,22 +80,22 @@ class Numeric:
 
     def __init__(
         self,
-        low: Amount,
-        high: Amount,
+        low: declared_amounts.Amount,
+        high: declared_amounts.Amount,
         *,
-        unit: Amount = 1,
-        bins: int | Iterable[Amount] = 1,
+        unit: declared_amounts.Amount = 1,
+        bins: int | Iterable[declared_amounts.Amount] = 1,
         outside: Outside = "refuse",
         between_units: BetweenUnits = "round",
     ) -> None:
-        step = exact_amount("unit", unit)
+        step = declared_amounts.exact_amount("unit", unit)
         if not step > 0:
             raise DomainError(f"the unit of amounts must be positive, got {value_text(unit)}")
-        edges = edges_in_units(low, high, bins, step)
+        edges = declared_amounts.edges_in_units(low, high, bins, step)
         _set(self, "unit", step)
         _set(self, "edges", edges)
-        _set(self, "outside", word_among("outside", outside, get_args(Outside)))
-        _set(self, "between_units", word_among("between_units", between_units, get_args(BetweenUnits)))
+        _set(self, "outside", declared_amounts.word_among("outside", outside, get_args(Outside)))
+        _set(self, "between_units", declared_amounts.word_among("between_units", between_units, get_args(BetweenUnits)))
         if self.denominator > LARGEST_DENOMINATOR:
             problem = f"the widths of the bins have the common multiple {self.denominator:,} units, more"
             raise DomainError(f"{problem} than {LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths")
@@ -194,7 +186,7 @@ class Numeric:
         units = np.rint(totals.astype(np.float64) * self.unit.denominator / self.unit.numerator)
         widths = edges[1:] - edges[:-1]
         largest = float(np.abs(edges).max()) * float(records.max(initial=0))
-        if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
+        if not (np.abs(units) < declared_amounts.MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
             raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
         records = records.astype(np.int64)  # narrow integers would wrap around
         above = units.astype(np.int64) - records * edges[:-1]
@@ -215,12 +207,12 @@ class Numeric:
     @classmethod
     def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
         """The inverse of `to_json`, from edges in units."""
-        step, given = exact_amount("unit", unit), list(edges)
+        step, given = declared_amounts.exact_amount("unit", unit), list(edges)
         return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
 
     def __repr__(self) -> str:
-        texts = [amount_text(edge * self.unit) for edge in self.edges]
-        shown = {"unit": amount_text(self.unit)} if self.unit != 1 else {}
+        texts = [declared_amounts.amount_text(edge * self.unit) for edge in self.edges]
+        shown = {"unit": declared_amounts.amount_text(self.unit)} if self.unit != 1 else {}
         if len(texts) > 2:
             shown["bins"] = f"[{', '.join(texts[1:-1])}]" if len(texts) <= 8 else f"[{texts[1]}, ..., {texts[-2]}]"
         defaults = {"outside": "refuse", "between_units": "round"}
@@ -250,13 +242,13 @@ class Numeric:
         with np.errstate(over="ignore", invalid="ignore"):
             units = floats * q / p
             is_clipped = (units < self.edges[0]) | (units > self.edges[-1]) if self.outside == "clip" else False
-            nearest, is_multiple = nearest_units(floats, numbers, self.unit)
+            nearest, is_multiple = declared_amounts.nearest_units(floats, numbers, self.unit)
             nearest = np.clip(nearest, self.edges[0], self.edges[-1]) if self.outside == "clip" else nearest
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
-                is_far = np.abs(nearest) >= MOST_UNITS / p
+                is_far = np.abs(nearest) >= declared_amounts.MOST_UNITS / p
                 is_amount &= is_clipped | is_far | is_multiple
-        within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
+        within = np.clip(np.where(is_amount, nearest, 0), -declared_amounts.MOST_UNITS, declared_amounts.MOST_UNITS)
         return within.astype(np.int64), is_amount
 
 

@@ -23,13 +23,7 @@ from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
-from residualplanner.more.convex.convex import (
-    ConvexProblem,
-    convex_problem,
-    minimize_convex_loss,
-    proportional_noise,
-    solved_for,
-)
+from residualplanner.more.convex import convex
 from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
@@ -59,7 +53,7 @@ def least_convex_loss(problem: NoiseProblem, loss: ConvexFunction, *, pcost: flo
             choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance)
         )
 
-    return _convex_noise(problem, partial(minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
+    return _convex_noise(problem, partial(convex.minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
 
 
 def least_convex_cost(problem: NoiseProblem, loss: ConvexFunction, *, at_most: float, solver: str) -> NoiseChoice:
@@ -132,13 +126,13 @@ def minimize_privacy_cost(
     """
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
-    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    problem = convex.convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
     best, cost, bound, status = None, math.inf, 0.0, ""
     # The largest budget whose best noise did not reach the limit, as the solver has it; it guides the search only.
     missed, gap, budget = 0.0, math.inf, _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
-            solved, said = solved_for(problem, budget)
+            solved, said = convex.solved_for(problem, budget)
         except SolverError:
             if best is None:
                 raise
@@ -172,9 +166,9 @@ def _next_budget(budget: float, cost: float, known: float, bound: float, *, is_s
     return math.sqrt(cost) * math.sqrt(known) if is_slow and known else cost
 
 
-def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
+def _likely_cost(problem: convex.ConvexProblem, at_most: float) -> float:
     """The cost that reaches ``at_most`` if the loss is proportional to a power of the noise; a first guess."""
-    variance = problem.M @ proportional_noise(problem, 1.0)
+    variance = problem.M @ convex.proportional_noise(problem, 1.0)
     ratio = problem.loss.value(variance) / at_most if at_most else 1.0
     if not 0 < ratio < math.inf:
         return 1.0
@@ -182,7 +176,7 @@ def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
     return guess if 0 < guess < math.inf else 1.0
 
 
-def _largest_within(problem: ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
+def _largest_within(problem: convex.ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
     """The largest multiple of this noise whose loss is within the limit; None if there is none.
 
     Raises BudgetError: every multiple is.
