@@ -1,7 +1,7 @@
 """One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -25,7 +25,7 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
-    is_identity = True
+    is_identity: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,7 @@ class Rows(ABC):
     No method but ``matrix`` forms it densely.
     """
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether its rows are the values themselves, one after another."""
-        return False
+    is_identity: ClassVar[bool] = False  # whether its rows are the values themselves, one after another
 
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:

@@ -7,7 +7,7 @@ Source: eqs. (121) and (124).
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -29,11 +29,7 @@ class Statistic(OfBins):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
-
-    @property
-    def is_statistic(self) -> bool:
-        """Yes."""
-        return True
+    is_statistic: ClassVar[bool] = True
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:

@@ -8,7 +8,6 @@ from typing import Any, cast
 from residualplanner.ground.checks import has_shape, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
-from residualplanner.more.classifications.text_table import TableOrigin
 
 #: The level of the row for all values.
 TOTAL_LEVEL = "(total)"
@@ -18,6 +17,19 @@ _SHAPE = {
     "items": [[lambda item: has_shape(item, [str]) and len(item) == 3]],
     "files": [{"file": str, "sha256": str}],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrigin:
+    """Where a public table is from.
+
+    Attributes:
+        file: the name of the file, without its folder.
+        sha256: of its bytes, in hexadecimal digits.
+    """
+
+    file: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)

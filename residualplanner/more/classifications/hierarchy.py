@@ -17,8 +17,9 @@ from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import is_text, require_more_than_total
-from residualplanner.more.classifications.classification import Classification, RowItem
-from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table, crosswalk
+from residualplanner.more.classifications import layouts
+from residualplanner.more.classifications.classification import Classification, RowItem, TableOrigin
+from residualplanner.more.classifications.layouts import GivenLevels
 from residualplanner.more.classifications.levels import (
     GivenLevel,
     HierarchyRow,
@@ -28,7 +29,6 @@ from residualplanner.more.classifications.levels import (
     rows_of_levels,
     with_own_labels,
 )
-from residualplanner.more.classifications.text_table import TableOrigin, table_of_file, table_of_frame
 
 #: The label of the row for all values.
 TOTAL = "(total)"
@@ -114,8 +114,8 @@ class Hierarchy(Kind):
         """A geography, or any other classification, from a public CSV file: its leaves are the attribute's values.
 
         The file has a row for each leaf, with a column of codes and perhaps one of names for each level: for the level
-        "county" these are "county_code" (or "county") and "county_name" (or "county" beside "county_code").  Or it has
-        a row for each item, with the columns "level", "code", "name" and "parent".  Everything is read as text.
+        "county" these are "county_code" (or "county") and "county_name" (or "county" beside "county_code").  Everything
+        is read as text.
 
         Args:
             path: of the file; its name and SHA-256 are recorded in plans.
@@ -138,8 +138,10 @@ class Hierarchy(Kind):
             OSError: the file cannot be opened.
         """
         require_path("Hierarchy.from_file", path, 'Hierarchy.from_file("counties.csv", levels=["state", "county"])')
-        table = table_of_file(path, encoding=encoding, separator=separator)
-        return cls.of_classification(classification_of_table(table, levels, code_lengths), total=total, leaves=leaves)
+        table = layouts.table_of_file(path, encoding=encoding, separator=separator)
+        return cls.of_classification(
+            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
+        )
 
     @classmethod
     def from_frame(
@@ -162,8 +164,10 @@ class Hierarchy(Kind):
             >>> Hierarchy.from_frame(frame, ["state", "county"])
             Hierarchy(state: 2, county: 2)
         """
-        table = table_of_frame(frame)
-        return cls.of_classification(classification_of_table(table, levels, code_lengths), total=total, leaves=leaves)
+        table = layouts.table_of_frame(frame)
+        return cls.of_classification(
+            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
+        )
 
     def attribute(
         self,
@@ -225,9 +229,13 @@ class Hierarchy(Kind):
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
         """
         mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
-        table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
+        table = (
+            layouts.table_of_file(source, encoding=encoding, separator=separator)
+            if is_path
+            else layouts.table_of_frame(source)
+        )
         columns = {"leaf": leaf, "group": group, "name": name, "within": within}
-        other = crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
+        other = layouts.crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
 
     def _classified(self, method: str) -> Classification:

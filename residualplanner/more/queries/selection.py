@@ -31,7 +31,7 @@ SPELLED = 4
     "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name on require_fit "
     "scale to_json unit universe unselected where_words written"
 )
-@dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
+@dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the attributes of kinds
 class Selection(Kind):
     """How many records have one of some values, or the answers of another kind about these records.
 
