@@ -1,7 +1,9 @@
 """Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed."""
 
 import io
+import json
 import math
+import reprlib
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +14,11 @@ from numpy.typing import NDArray
 from residualplanner.ground.archive import archive_pieces, parse_archive, read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
 from residualplanner.method.losses import DescribedLoss, Loss, MaxVariance, SumOfVariances, Targets
-from residualplanner.method.losses.loss import GIVEN, RULES
+from residualplanner.method.losses.loss import RULES
 from residualplanner.method.plan.arrays import (
-    BASES,
-    QUERIES,
     array_of,
     strategy_from_arrays,
     strategy_to_arrays,
@@ -30,11 +31,37 @@ from residualplanner.method.privacy import Budget, Neighbors
 #: Of the files of plans; and what the names of all arrays of losses begin with.
 FORMAT_VERSION, LOSS = 6, "loss/"
 _NOISE = "noise_variance"
-_FIELDS = {"domain", "kinds", "orders", "budget", "loss", "loss_value", "gap", "status", "pcost"} | {
-    "neighbors",
-    "records_per_person",
-    "bases",
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= sys.float_info.max  # type: ignore[operator]
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= 1000
+
+
+def _is_family(value: object) -> bool:
+    is_word = isinstance(value, str) and value.isidentifier() and value.islower()
+    return is_word and len(value) <= 40 and value != "subtraction"  # type: ignore[arg-type]
+
+
+#: The fields of a plan and their shapes, where these are not checked by who reads them; and what older files lack.
+_FIELDS: dict[str, Any] = {
+    "domain": lambda _: True,
+    "kinds": list,
+    "orders": list,
+    "budget": lambda _: True,
+    "pcost": lambda _: True,
+    "loss": dict,
+    "loss_value": _is_number,
+    "gap": (None, _is_number),
+    "status": _is_short,
+    "neighbors": str,
+    "records_per_person": int,
+    "bases": [_is_family],
 }
+_LATER: dict[str, Any] = {"suboptimality": _is_number}
 
 
 def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -78,7 +105,7 @@ def load_plan(path: PathLike) -> Plan:
 
     Raises:
         FileFormatError: the file is not a plan, truncated, altered, of a newer version, or does not fit together.
-        BudgetError: its noise is not positive and finite, or costs more than its budget.
+        BudgetError: its noise is not positive and finite, or costs more than its budget; or a level is none.
         OSError: the file cannot be opened.
 
     Guarantees: the cost is recomputed from the noise and the bases, and is within the budget the file states.
@@ -97,85 +124,55 @@ def plan_hash(plan: Plan) -> str:
 
 
 def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Plan:
-    """Undo `plan_to_archive`, checking everything; errors as those of `load_plan`."""
-    if set(header) - {"suboptimality"} != _FIELDS:
+    """Undo `plan_to_archive`; errors as those of `load_plan`, also where the plan would be written in another way."""
+    if header.keys() - _LATER.keys() != _FIELDS.keys():
         raise FileFormatError(f"a plan must have the fields {sorted(_FIELDS)}, got {sorted(map(str, header))[:20]}")
-    found = {
-        prefix: {key: arrays[key] for key in arrays if key.startswith(prefix)} for prefix in (QUERIES, BASES, LOSS)
-    }
-    if set(arrays) != {_NOISE}.union(*found.values()):
-        raise FileFormatError(
-            "a plan must have its noise, its bases, its loss and the queries of each order, and no other arrays"
-        )
-    workload = workload_from_arrays(header, found[QUERIES], set_limit=arrays[_NOISE].size)
-    numbers = {name.removeprefix(LOSS): array for name, array in found[LOSS].items()}
+    for name, value in header.items():
+        if not has_shape(value, (_FIELDS | _LATER)[name]):
+            raise FileFormatError(f"a plan has an invalid field {name!r}: {reprlib.repr(value)}")
+    noise = arrays.get(_NOISE, np.empty(0))
+    workload = workload_from_arrays(header, arrays, set_limit=noise.size)
     try:
         plan = Plan(
             workload=workload,
-            noise_variances=array_of(arrays, _NOISE, np.dtype("<f8"), (len(workload.closure),)),
+            noise_variances=array_of(arrays, _NOISE, "<f8", (len(workload.closure),)),
             budget=Budget.from_json(header["budget"]),
-            loss=_loss(header["loss"], numbers, len(workload)),
-            loss_value=_number(header, "loss_value"),
-            gap=math.inf if header["gap"] is None else _number(header, "gap"),
-            status=_text(header, "status"),
-            suboptimality=_number(header, "suboptimality") if "suboptimality" in header else math.inf,
-            neighbors=_neighbors(header["neighbors"], header["records_per_person"]),
+            loss=_loss(header["loss"], arrays, len(workload)),
+            loss_value=float(header["loss_value"]),
+            gap=math.inf if header["gap"] is None else float(header["gap"]),
+            status=header["status"],
+            suboptimality=float(header.get("suboptimality", math.inf)),
+            neighbors=Neighbors(header["neighbors"], header["records_per_person"]),
             strategy=strategy_from_arrays(workload, header["bases"], arrays),
         )
     except WorkloadError as error:
         raise FileFormatError(f"invalid workload, bases or targets in a plan: {error}") from error
     if plan.pcost != header["pcost"]:
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
+    own, held = plan_to_archive(plan)
+    is_same = json.dumps(own, sort_keys=True) == json.dumps(header, sort_keys=True) and held.keys() == arrays.keys()
+    if not is_same or not all(np.array_equal(held[name], arrays[name]) for name in held):
+        raise FileFormatError("a plan must have the form in which it is written, and no other arrays")
     return plan
 
 
-def _loss(header: object, arrays: Mapping[str, NDArray[Any]], queries: int) -> Loss:
-    """Undo `Loss.to_archive` for so many queries, checking everything."""
-    fields = header if isinstance(header, dict) else {}
-    kind, weights = fields.get("kind"), fields.get("weights")
-    needed = {"weights"} if weights == GIVEN else {"margins"} if kind == "targets" else set()
-    if set(arrays) != needed:
-        raise FileFormatError("a plan's loss must have the weights or targets that it names, and no other arrays")
-    for name, array in arrays.items():
-        if array.dtype != np.dtype("<f8") or array.shape != (queries,) or not (array >= 0).all() or not array.any():
-            raise FileFormatError(f"a plan's {name} must be a number, at least 0, for each query, and not all 0")
-        if not np.isfinite(array).all():
-            raise FileFormatError(f"a plan's {name} must be finite")
-    if kind == "sum" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN):
-        return SumOfVariances(arrays.get("weights", weights))
-    if kind == "max" and set(fields) == {"kind", "weights"} and weights in (*RULES, GIVEN, None):
-        return MaxVariance(arrays.get("weights", weights))
-    if kind == "targets" and set(fields) == {"kind", "level", "reserve"}:
-        try:
-            return Targets(
-                np.where(arrays["margins"] > 0, arrays["margins"], np.nan), fields["level"], fields["reserve"]
-            )
-        except BudgetError as error:
-            raise FileFormatError(f"invalid targets in a plan: {error}") from error
-    words = fields.get("words")
-    if kind == "described" and set(fields) == {"kind", "words"} and isinstance(words, str) and len(words) <= 1000:
-        return DescribedLoss(words)
-    raise FileFormatError(
-        f"a plan's loss must be one of the kinds sum, max, targets and described, got {header!r:.200}"
-    )
-
-
-def _neighbors(notion: Any, records_per_person: Any) -> Neighbors:
-    try:
-        return Neighbors(notion if isinstance(notion, str) else "", records_per_person)  # type: ignore[arg-type]
-    except BudgetError as error:
-        raise FileFormatError(f"invalid neighbors in a plan: {error}") from error
-
-
-def _text(header: Mapping[str, Any], name: str) -> str:
-    value = header[name]
-    if not isinstance(value, str) or len(value) > 1000:
-        raise FileFormatError(f"a plan's {name} must be a short string")
-    return value
-
-
-def _number(header: Mapping[str, Any], name: str) -> float:
-    value = header[name]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
-        raise FileFormatError(f"a plan's {name} must be a number, at least 0 and not too large")
-    return float(value)
+def _loss(fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], queries: int) -> Loss:
+    """Undo `Loss.to_archive` for so many queries, as far as a loss can be made."""
+    numbers = {name.removeprefix(LOSS): array for name, array in arrays.items() if name.startswith(LOSS)}
+    for name in numbers:
+        array = array_of(arrays, LOSS + name, "<f8", (queries,))
+        if not ((array >= 0) & (array < math.inf)).all() or not array.any():
+            raise FileFormatError(f"a plan's {name} must be a finite number, at least 0, for each query, and not all 0")
+    kind, words, given = fields.get("kind"), fields.get("words"), numbers.get("weights", fields.get("weights"))
+    is_known = isinstance(given, np.ndarray) or given in [*RULES]
+    if kind == "sum" and is_known:
+        return SumOfVariances(given)  # type: ignore[arg-type]
+    if kind == "max" and (is_known or given is None):
+        return MaxVariance(given)
+    if kind == "targets" and "margins" in numbers:
+        margins = np.where(numbers["margins"] > 0, numbers["margins"], np.nan)
+        return Targets(margins, fields.get("level", math.nan), fields.get("reserve", math.nan))
+    if kind == "described" and _is_short(words):
+        return DescribedLoss(str(words))
+    problem = "a plan's loss must be one of the kinds sum, max, targets and described"
+    raise FileFormatError(f"{problem}, got {reprlib.repr(fields)}")

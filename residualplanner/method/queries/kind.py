@@ -44,12 +44,10 @@ class Kind(Rows):
     so that its rows need not give the total.
     """
 
-    where: tuple[
-        Label, ...
-    ] = ()  # of which a record must have one for a query to be about it; none where it is about all
+    where: tuple[Label, ...] = ()  # of which a record must have one for a query to be about it; none for all records
     where_words: str = ""  # these in words, such as "yes or part-time"
-    #: Of all attributes of this kind in a query, how many a record must match, fewer than all: such a kind is *joint*, as
-    #: a query answers its attributes together.  0 where it answers each for itself.
+    #: Of all attributes of this kind in a query, how many a record must match, fewer than all: such a kind is *joint*,
+    #: as a query answers its attributes together.  0 where it answers each for itself.
     at_least: int = 0
     is_statistic: ClassVar[bool] = False  # whether its answers are the sums that one statistic of each group is made of
 
