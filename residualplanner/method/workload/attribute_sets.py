@@ -31,17 +31,6 @@ class AttributeSets:
         counts = [len(block) for block in self.blocks]
         object.__setattr__(self, "offsets", frozen(np.cumsum([0, *counts])))
 
-    @classmethod
-    def of(cls, sets: Iterable[Iterable[int]], *, attribute_count: int) -> "AttributeSets":
-        """Collect sets given in any order, with repetitions, as iterables of attribute positions."""
-        rows: list[list[list[int]]] = []
-        for members in sets:
-            row = sorted(members)
-            rows.extend([] for _ in range(len(row) + 1 - len(rows)))
-            rows[len(row)].append(row)
-        arrays = [np.array(found, dtype=np.int32).reshape(len(found), order) for order, found in enumerate(rows)]
-        return cls(tuple(unique_rows(block, attribute_count) for block in arrays), attribute_count)
-
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
