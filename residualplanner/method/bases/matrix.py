@@ -144,11 +144,7 @@ class MatrixBasis(Basis):
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> MatrixBasis:
-    """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`.
-
-    WorkloadError where it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
-    entries are so large that floating point does not hold them.
-    """
+    """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`."""
     B = np.array(matrix)
     if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:
         raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")

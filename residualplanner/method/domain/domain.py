@@ -174,8 +174,7 @@ class Domain:
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         if isinstance(names, Mapping):
             kinds = ", ".join(dict.fromkeys(type(kind).__name__ for kind in names.values()))
-            problem = f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}"
-            raise DomainError(f"{problem}, which would be ignored; write the names as a tuple")
+            raise DomainError(f"attribute names alone are needed here, as a tuple, got a mapping from names to {kinds}")
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):

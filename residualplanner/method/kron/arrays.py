@@ -102,11 +102,7 @@ def add_up_into(out: Array, values: Array) -> None:
 
 
 def sparse_product(matrix: sparse.csr_array, values: Array) -> Array:
-    """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r).
-
-    Cost: with NumPy O(r) for each entry other than 0.  The standard has no sparse arrays: there the matrix is written
-        out, some rows at a time, and O(q n r) operations are done.
-    """
+    """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r)."""
     if isinstance(values, np.ndarray):
         return matrix @ values
     xp, (rows, columns) = namespace(values), matrix.shape

@@ -148,10 +148,8 @@ def tables_of_residuals(
     Block j (g_j, ..) of ``blocks`` (2**k,) holds residuals of sets of attributes of the same bases; it has an axis of
     m_i answers for every i whose bit in j is set (bit 0 is the first attribute).  ``rows`` (b, 2**k) are, for each
     table, which rows of the blocks are its own; ``maps`` go from a tensor, whose axes have the total and then the m_i
-    answers, to a table (axes of one entry may be added).  Where there are ``divisors`` (2**k,), blocks
-    are the residuals times these.
-
-    Source: eqs. (10), (13) and (25).
+    answers, to a table (axes of one entry may be added).  Where there are ``divisors`` (2**k,), blocks are the
+    residuals times these.  Source: eqs. (10), (13) and (25).
     """
     scratch = scratch or arrays.Scratch()
     tensors = tensors_of_residuals(blocks, rows, divisors, scratch)

@@ -56,7 +56,6 @@ def differences_of_tables(
 
     Tables (b, n_1, .., n_k) are written over if they lie in slot 0 of ``scratch``, else only read; the result goes to
     ``out``, contiguous, if given.  Along each of the axes, which keeps ``n_i - 1`` entries, numbers at most double.
-
     Source: eq. (35), the product with Sub along every axis.
     """
     scratch = scratch or Scratch()

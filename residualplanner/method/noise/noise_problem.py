@@ -31,11 +31,7 @@ BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
-    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
-
-    WorkloadError where a basis cannot answer a kind of query that its attribute has, or has so large entries that the
-    costs of sets are no floats.
-    """
+    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for."""
 
     workload: Workload
     bases: tuple[Basis, ...]  # (d,)
@@ -90,9 +86,8 @@ class NoiseProblem:
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
-    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
-    WorkloadError where some noise matters to no query of positive importance.  Source: eq. (14); for "replace" eq.
-    (37).
+    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.  Source: eq.
+    (14); for "replace" eq. (37).
     """
     workload, costs = problem.workload, problem.costs
     weights = variances.variance_weights(workload, problem.numbers, problem.importance)
@@ -108,8 +103,7 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
-    each orbit stands for all.  WorkloadError as of `least_sum`.
-    Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
+    each orbit stands for all.  Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
@@ -132,10 +126,9 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
 
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
-    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
-    is for noise that leaves those sets out, so that the gap includes the reserve.
-    BudgetError where records are replaced, and the only query with a target is their number, which is public.
-    Source: eqs. (14), (15) and (23); for "replace" eq. (37).
+    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound is
+    for noise that leaves those sets out, so that the gap includes the reserve.  Source: eqs. (14), (15) and (23); for
+    "replace" eq. (37).
     """
     importance, closure = problem.importance, problem.workload.closure
     limited = np.flatnonzero(importance > 0)
@@ -167,7 +160,4 @@ def _require_limited(workload: Workload, weights: FloatArray) -> None:
     unlimited = np.flatnonzero(~(weights > 0))
     if len(unlimited):
         names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
-        raise WorkloadError(
-            f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
-            "give one of them a positive weight, or leave them out"
-        )
+        raise WorkloadError(f"every query that contains {names!r} has weight 0, so nothing limits its noise")

@@ -145,11 +145,7 @@ def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray
 
 
 def strategy_from_arrays(workload: Workload, families: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Strategy:
-    """Undo `strategy_to_arrays`; what follows from the matrices is computed.
-
-    FileFormatError where an array does not fit; WorkloadError where the bases of an attribute do not fit one another,
-    or there are more or fewer messages than they need.
-    """
+    """Undo `strategy_to_arrays`; what follows from the matrices is computed."""
     stored = [_basis(f"{BASES}matrix_{number}", family, arrays) for number, family in enumerate(families)]
     sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
     number: NDArray[Any] = np.empty(0, dtype=np.int32)

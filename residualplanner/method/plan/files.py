@@ -174,5 +174,4 @@ def _loss(fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], queries
         return Targets(margins, fields.get("level", math.nan), fields.get("reserve", math.nan))
     if kind == "described" and _is_short(words):
         return DescribedLoss(str(words))
-    problem = "a plan's loss must be one of the kinds sum, max, targets and described"
-    raise FileFormatError(f"{problem}, got {reprlib.repr(fields)}")
+    raise FileFormatError(f"a plan's loss must be one of the kinds sum, max, targets and described, got {fields!r:.80}")

@@ -160,10 +160,7 @@ def _compared(
 def _search_by_set(problem: NoiseProblem, goal: Loss, **limits: float) -> BySetSearch | None:
     """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
     if not goal.allows_bases_by_set or problem.neighbors.has_public_total:
-        raise WorkloadError(
-            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), with neighbors="add-remove"; use '
-            'bases="optimal"'
-        )
+        raise WorkloadError('bases="optimal_by_set" is for sums, with neighbors="add-remove"; use bases="optimal"')
     from residualplanner.more.by_set.choice import search_by_set  # a door
 
     return search_by_set(problem.workload, problem.importance, **limits)
@@ -229,8 +226,7 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     if at_most is not None:
         return require_positive("at_most", at_most)  # a float, as files have it: the hash is of what is stated
     if not isinstance(budget, Budget):
-        problem = "budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5)"
-        raise BudgetError(f"{problem}, got {value_text(budget)}")
+        raise BudgetError(f"budget must be zcdp(0.5), approx_dp(1, 1e-6) or pcost(1), say, got {value_text(budget)}")
     return spendable(budget)
 
 

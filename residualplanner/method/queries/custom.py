@@ -129,8 +129,7 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     if not np.isfinite(W.data).all():
         raise WorkloadError("the matrix of a custom query must be finite in every entry")
     if W.nnz > ENTRY_LIMIT:
-        problem = f"the matrix of a custom query has {W.nnz:,} entries other than 0"
-        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,}")
+        raise WorkloadError(f"a custom query has {W.nnz:,} entries other than 0, the limit is {ENTRY_LIMIT:,}")
     empty = np.flatnonzero(np.diff(W.indptr) == 0)
     if len(empty):
         raise WorkloadError(f"row {empty[0] + 1} of the matrix of a custom query is all zeros; leave it out")

@@ -110,5 +110,4 @@ class Matching(Identity):
 def require_threshold(at_least: int, order: int) -> None:
     """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
-        problem = f"at_least must be an integer from 1 to {order}"
-        raise WorkloadError(f"{problem}, the number of the threshold's attributes, got {at_least!r}")
+        raise WorkloadError(f"at_least must be an integer from 1 to {order}, its attributes, got {at_least!r}")

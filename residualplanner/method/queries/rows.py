@@ -146,16 +146,13 @@ def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
-        problem = f"{words} gives nothing but the total of {attribute.name!r}"
-        raise WorkloadError(f"{problem}; leave the attribute out of the query instead")
+        raise WorkloadError(f"{words} gives nothing but the total of {attribute.name!r}; leave it out of the query")
 
 
 def closest_to_ones(W: sparse.csr_array) -> FloatArray:
     """The combination of the rows W (q, n), none of them all 0, that is closest to the row of ones, (n,).
 
     With a constant row it is ones; WorkloadError where it would take minutes.
-
-    Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` a search of a few hundred products with W.
     """
     rows, columns = W.shape
     if _constant_rows(W).any():
@@ -166,8 +163,7 @@ def closest_to_ones(W: sparse.csr_array) -> FloatArray:
 
     combination, stopped, *_ = lsqr(W.T, np.ones(columns), atol=1e-14, btol=1e-14, iter_lim=_SEARCH)
     if stopped == _AT_LIMIT:
-        problem = "the matrix is too large to check whether its rows give every value the weight 1"
-        raise WorkloadError(f"{problem}; add a row of ones")
+        raise WorkloadError("too large to check whether its rows give every value the weight 1; add a row of ones")
     closest: FloatArray = W.T @ combination
     return closest
 

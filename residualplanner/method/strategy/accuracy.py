@@ -118,7 +118,6 @@ class Accuracy:
     def table(self, query: WrittenQuery) -> TableAccuracy:
         """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
-        WorkloadError where what is measured of an attribute does not answer its kind.
         Source: eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
@@ -132,10 +131,8 @@ class Accuracy:
     def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> FloatArray:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
 
-        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.
-
-        Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
-        Source: eqs. (26) and (40).
+        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.  Source: eqs.
+        (26) and (40).
         """
         codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
         varying, tables = self._tables.numbered(attributes, codes, kinds)

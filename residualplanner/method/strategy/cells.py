@@ -173,10 +173,7 @@ def largest_cells(
 
     The latter is the index of the cell in C order where no attribute varies.  ``answers`` are the factors of those to
     try on constant attributes; all answers on varying ones are tried.  ``tables`` are of a strategy among whose sets
-    are all subsets of the queries' attributes, with noise variances (m,).
-
-    Cost: one pass over all combinations of the answers to try.
-    Source: eqs. (23), (26) and (40).
+    are all subsets of the queries' attributes, with noise variances (m,).  Source: eqs. (23), (26) and (40).
     """
     largest, index = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
     for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=_CHUNK):

@@ -121,10 +121,8 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
 def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     """The exact privacy cost of adding or removing one record; where attributes vary, of its bound.
 
-    The ``precision`` (m,), 1 / sigma squared of every set, is read as exact fractions.
-
-    Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
-    Source: eqs. (8), (28) and (41); paper Theorem 5.1.
+    The ``precision`` (m,), 1 / sigma squared of every set, is read as exact fractions.  Source: eqs. (8), (28) and
+    (41); paper Theorem 5.1.
     """
     if precision.shape != (len(strategy.closure),):
         raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")
@@ -176,10 +174,7 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     if not neighbors.has_public_total:
         return
     if domain.weight.columns:
-        raise BudgetError(
-            "where a record is replaced by one of another weight, the total changes, so it is not public; write "
-            'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
-        )
+        raise BudgetError('where records are weighted, their total is not public; write neighbors="add-remove"')
     dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
     if dropping:
         raise BudgetError(

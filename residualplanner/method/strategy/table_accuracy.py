@@ -138,9 +138,7 @@ class TableAccuracy:
         """
         cells, order = math.prod(self.shape), len(self.axes)
         if cells**2 > _ENTRY_LIMIT:
-            raise WorkloadError(
-                f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
-            )
+            raise WorkloadError(f"too large: the covariance of {cells:,} cells; ask for combination_variance instead")
         varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
         matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
         lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]

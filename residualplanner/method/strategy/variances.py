@@ -35,8 +35,6 @@ class ResidualNumbers:
 def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
     """The numbers of attributes with these bases; ``uses`` (d, kinds) says who has queries of which kinds.
 
-    Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
-        subtraction basis are closed forms.
     Source: eqs. (27) and (28).
     """
     wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)

@@ -74,10 +74,7 @@ class AttributeSets:
 
 
 def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
-    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order.
-
-    Cost: one sort of m integers, or of m rows where ``attribute_count**k`` does not fit 64 bits.
-    """
+    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order."""
     order = rows.shape[1]
     if order == 0:
         return frozen(rows[:1].copy())
@@ -158,8 +155,7 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
 def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
     """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
     if count > min(limit, SET_LIMIT):
-        problem = f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}"
-        raise WorkloadError(f"{problem}; choose a lower order, or only small tables with max_cells=")
+        raise WorkloadError(f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; ask for fewer")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

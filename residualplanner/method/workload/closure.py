@@ -87,10 +87,7 @@ class Closure(AttributeSets):
 
 
 def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, set_limit: int = SET_LIMIT) -> Closure:
-    """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
-
-    WorkloadError where there are more than ``set_limit``: the work is bounded by it, not by the size of the closure.
-    """
+    """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes."""
     count = sets.attribute_count
     dropped = frozen(np.zeros(count, dtype=np.bool_) if trivial is None else np.array(trivial, dtype=np.bool_))
     blocks = _without(sets.blocks, dropped)

@@ -80,10 +80,7 @@ def marginals(
 def all_tables(
     domain: Domain, orders: range, kinds: Mapping[str, Kind], members: Sequence[int], limit: float
 ) -> tuple[list[attribute_sets.QueryBlock], tuple[Kind, ...]]:
-    """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number.
-
-    WorkloadError where there are none, or too many, or where a kind does not fit its attribute.
-    """
+    """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number."""
     distinct, codes = _kinds(domain, kinds)
     among = np.array(members, dtype=np.int32)
     rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members], dtype=np.float64)
@@ -107,8 +104,7 @@ def _matching(
     """The kinds of query that differ from one count per value."""
     if at_least is None:
         if not isinstance(kinds, Mapping | None):
-            problem = "kinds must be a mapping from attribute name to kind of query"
-            raise WorkloadError(f"{problem}, got {value_text(kinds)}")
+            raise WorkloadError(f"kinds must be a mapping from name to kind of query, got {value_text(kinds)}")
         return kinds or {}
     if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")

@@ -137,8 +137,7 @@ class ByBin(BinRows):
         require_size(attribute)
         if attribute.by_bin.size == 1:
             raise WorkloadError(
-                f"{attribute.name!r} has one bin, whose count is the number of records; ask for its Sum(), in "
-                'a spec kinds = { ... = "sum" }, leave it out of the query, or declare more bins'
+                f"{attribute.name!r} has one bin, whose count is that of all records; ask for its Sum()"
             )
         self.of_bins.require_fit(attribute.by_bin)
 

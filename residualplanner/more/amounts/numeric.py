@@ -8,6 +8,7 @@ Source: eqs. (104) and (105).
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,16 +17,116 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import IntArray, value_text
+from residualplanner.ground.checks import IntArray, spelling, value_text
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.ground.notebooks import hides
+from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.entries import number_of
+from residualplanner.method.domain.entries import is_narrow, number_of, spelled
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import Label
-from residualplanner.more.amounts import declared_amounts
+
+#: An amount as users declare it; a float is read by its decimal spelling.
+Amount = int | float | str | Fraction | Decimal
+
+#: Amounts have fewer units than this, so that floats hold them exactly.
+MOST_UNITS = 2**53
+#: The most bins: two cells for each stay within what matrices are formed for.
+_MOST_BINS = 5_000
+
+
+def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
+    """The edges of bins from one limit to another, in units, strictly increasing.
+
+    ``bins`` is how many there are, of equal width, or the edges between the limits, which may be among them.
+    """
+    first, last = _units_of("low", low, unit), _units_of("high", high, unit)
+    if not first < last:
+        raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        if not 1 <= bins <= _MOST_BINS:
+            raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
+        width, rest = divmod(last - first, int(bins))
+        if rest:
+            raise DomainError(f"{last - first:,} units cannot be cut into {bins:,} bins of equal width; give the edges")
+        return tuple(range(first, last + 1, width))
+    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
+        raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
+    given = [_units_of("an edge of bins", edge, unit) for edge in bins]
+    inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
+    edges = (first, *inner, last)
+    if not all(edge < following for edge, following in pairwise(edges)):
+        raise DomainError("edges of bins must be strictly increasing, from low to high")
+    if len(edges) > _MOST_BINS + 1:
+        raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
+    return edges
+
+
+def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
+    units = exact_amount(what, amount) / unit
+    if units.denominator != 1:
+        raise DomainError(f"{what} must be a multiple of the unit {amount_text(unit)}, got {value_text(amount)}")
+    if abs(units.numerator) * max(1, unit.numerator) >= MOST_UNITS:
+        raise DomainError(f"{what} must have fewer than 2**53 units, got {value_text(amount)}; choose a coarser unit")
+    return units.numerator
+
+
+def exact_amount(what: str, amount: object) -> Fraction:
+    """A declared number as the fraction that its decimal spelling means."""
+    if isinstance(amount, np.generic) and not isinstance(amount, np.floating):
+        amount = amount.item()
+    if isinstance(amount, int | float | str | Fraction | Decimal | np.floating) and not isinstance(amount, bool):
+        try:
+            return Fraction(spelling(amount) if isinstance(amount, float | np.floating) else amount)
+        except (ValueError, OverflowError, ZeroDivisionError):
+            pass
+    raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
+
+
+def word_among(name: str, given: object, known: tuple[str, ...]) -> Any:
+    """One of some words; DomainError for anything else."""
+    if not isinstance(given, str) or given not in known:
+        expected = " or ".join(map(repr, known))
+        raise DomainError(f"{name} must be {expected}, got {value_text(given)}{suggestion(given, known)}")
+    return given
+
+
+def nearest_units(
+    amounts: NDArray[np.float64], numbers: NDArray[Any], unit: Fraction
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The nearest multiple of a unit for each amount (m,), in units, and whether the amount is that multiple.
+
+    As for bins, a float of fewer than 64 bits stands for itself and for the decimal that it is written as.  It is the
+    multiple that it is itself; or else the one that is nearest to that decimal, where its digits leave several.
+    ``amounts`` are ``numbers``, as the column has them, in 64 bits or, where these are far away, limited.
+    """
+    p, q = unit.numerator, unit.denominator
+    units = amounts * q / p
+    nearest = np.rint(units)
+    if is_narrow(numbers.dtype):
+        with np.errstate(over="ignore", invalid="ignore"):
+            beside = (np.nextafter(numbers, numbers.dtype.type(end)).astype(np.float64) for end in (-np.inf, np.inf))
+            first, last = (np.rint((amounts + each) / 2 * q / p) for each in beside)
+        is_open = (first != last) & (units != nearest) & (amounts == numbers.astype(np.float64)) & np.isfinite(amounts)
+        nearest[is_open] = np.rint(spelled(numbers[is_open]) * q / p)
+    return nearest, are_written_alike(nearest * p / q, numbers)
+
+
+def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each of the numbers (m,), of any type, is the amount of 64 bits (m,) to the digits of its own type."""
+    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
+    return np.asarray(amounts.astype(own) == numbers.astype(own))
+
+
+def amount_text(amount: Fraction) -> str:
+    """An amount in decimal digits where it has few, else as a fraction."""
+    if amount.denominator == 1:
+        return str(amount.numerator)
+    decimal = repr(float(amount))
+    return decimal if Fraction(decimal) == amount else repr(str(amount))
+
 
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
@@ -80,22 +181,22 @@ class Numeric:
 
     def __init__(
         self,
-        low: declared_amounts.Amount,
-        high: declared_amounts.Amount,
+        low: Amount,
+        high: Amount,
         *,
-        unit: declared_amounts.Amount = 1,
-        bins: int | Iterable[declared_amounts.Amount] = 1,
+        unit: Amount = 1,
+        bins: int | Iterable[Amount] = 1,
         outside: Outside = "refuse",
         between_units: BetweenUnits = "round",
     ) -> None:
-        step = declared_amounts.exact_amount("unit", unit)
+        step = exact_amount("unit", unit)
         if not step > 0:
             raise DomainError(f"the unit of amounts must be positive, got {value_text(unit)}")
-        edges = declared_amounts.edges_in_units(low, high, bins, step)
-        _set(self, "unit", step)
-        _set(self, "edges", edges)
-        _set(self, "outside", declared_amounts.word_among("outside", outside, get_args(Outside)))
-        _set(self, "between_units", declared_amounts.word_among("between_units", between_units, get_args(BetweenUnits)))
+        edges = edges_in_units(low, high, bins, step)
+        rules = {"outside": (outside, get_args(Outside)), "between_units": (between_units, get_args(BetweenUnits))}
+        words = {name: word_among(name, *given) for name, given in rules.items()}
+        for name, value in {"unit": step, "edges": edges, **words}.items():
+            object.__setattr__(self, name, value)
         if self.denominator > LARGEST_DENOMINATOR:
             problem = f"the widths of the bins have the common multiple {self.denominator:,} units, more"
             raise DomainError(f"{problem} than {LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths")
@@ -186,7 +287,7 @@ class Numeric:
         units = np.rint(totals.astype(np.float64) * self.unit.denominator / self.unit.numerator)
         widths = edges[1:] - edges[:-1]
         largest = float(np.abs(edges).max()) * float(records.max(initial=0))
-        if not (np.abs(units) < declared_amounts.MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
+        if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
             raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
         records = records.astype(np.int64)  # narrow integers would wrap around
         above = units.astype(np.int64) - records * edges[:-1]
@@ -207,12 +308,12 @@ class Numeric:
     @classmethod
     def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
         """The inverse of `to_json`, from edges in units."""
-        step, given = declared_amounts.exact_amount("unit", unit), list(edges)
+        step, given = exact_amount("unit", unit), list(edges)
         return cls(given[0] * step, given[-1] * step, unit=step, bins=[edge * step for edge in given], **rules)
 
     def __repr__(self) -> str:
-        texts = [declared_amounts.amount_text(edge * self.unit) for edge in self.edges]
-        shown = {"unit": declared_amounts.amount_text(self.unit)} if self.unit != 1 else {}
+        texts = [amount_text(edge * self.unit) for edge in self.edges]
+        shown = {"unit": amount_text(self.unit)} if self.unit != 1 else {}
         if len(texts) > 2:
             shown["bins"] = f"[{', '.join(texts[1:-1])}]" if len(texts) <= 8 else f"[{texts[1]}, ..., {texts[-2]}]"
         defaults = {"outside": "refuse", "between_units": "round"}
@@ -242,13 +343,13 @@ class Numeric:
         with np.errstate(over="ignore", invalid="ignore"):
             units = floats * q / p
             is_clipped = (units < self.edges[0]) | (units > self.edges[-1]) if self.outside == "clip" else False
-            nearest, is_multiple = declared_amounts.nearest_units(floats, numbers, self.unit)
+            nearest, is_multiple = nearest_units(floats, numbers, self.unit)
             nearest = np.clip(nearest, self.edges[0], self.edges[-1]) if self.outside == "clip" else nearest
             is_amount = np.isfinite(floats)
             if self.between_units == "refuse":
-                is_far = np.abs(nearest) >= declared_amounts.MOST_UNITS / p
+                is_far = np.abs(nearest) >= MOST_UNITS / p
                 is_amount &= is_clipped | is_far | is_multiple
-        within = np.clip(np.where(is_amount, nearest, 0), -declared_amounts.MOST_UNITS, declared_amounts.MOST_UNITS)
+        within = np.clip(np.where(is_amount, nearest, 0), -MOST_UNITS, MOST_UNITS)
         return within.astype(np.int64), is_amount
 
 
@@ -261,7 +362,3 @@ def _numbers(given: ArrayLike) -> NDArray[Any]:
         return array if array.dtype.kind in "iu" else array.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError("counts and sums must be arrays of numbers") from None
-
-
-def _set(numeric: Numeric, word: str, value: object) -> None:
-    object.__setattr__(numeric, word, value)

@@ -19,7 +19,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
-from residualplanner.more.amounts.declared_amounts import amount_text, exact_amount, nearest_units, word_among
+from residualplanner.more.amounts.numeric import amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
 Above = Literal["refuse", "clip"]
@@ -68,8 +68,7 @@ class Weight:
             raise DomainError(f"the column of weights needs a name, got {value_text(name)}")
         largest, step = _exact("maximum", maximum), _exact("unit", unit)
         if (largest / step).denominator != 1:
-            problem = "the maximum of weights must be a multiple of their unit"
-            raise DomainError(f"{problem}, got {value_text(maximum)} and {value_text(unit)}")
+            raise DomainError(f"the maximum of weights must be a multiple of their unit, got {value_text(maximum)}")
         if largest * step.denominator >= _MOST_PARTS or step.denominator >= _MOST_PARTS:
             raise DomainError("the maximum of weights must have fewer than 2**53 units; choose a larger unit")
         rule = word_among("above", above, get_args(Above))

@@ -100,11 +100,9 @@ class Classification:
             codes, parents = {item.code for item in coarser}, {item.parent for item in items}
             for item in items:
                 if item.parent not in codes:
-                    problem = f"{finer} {item.code!r} has the parent {item.parent!r}, which must be the code of"
-                    raise WorkloadError(f"{problem} an item of the level {level!r}")
+                    raise WorkloadError(f"{finer} {item.code!r} has the parent {item.parent!r}, which is no {level}")
             if codes - parents:
-                problem = f"{level} {min(codes - parents)!r} has no items of the level {finer!r}"
-                raise WorkloadError(f"{problem}; add one, or leave it out")
+                raise WorkloadError(f"{level} {min(codes - parents)!r} has no items of the level {finer!r}")
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:

@@ -13,6 +13,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import frozen, require_path
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
+from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
@@ -326,9 +327,9 @@ class Hierarchy(Kind):
             pairs = zip(self.classification.levels, self.classification.items, strict=True)
             levels = ", ".join(f"{level}: {len(items):,}" for level, items in pairs)
             return f"Hierarchy({levels})"
-        levels = ", ".join(str(level) if isinstance(level, int) else _count_text(len(level)) for level in self.levels)
+        words = (str(level) if isinstance(level, int) else count_text(len(level), "group") for level in self.levels)
         total = "" if self.total == TOTAL else f", total={self.total or False!r}"
-        return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
+        return f"Hierarchy([{', '.join(words)}]{total}{'' if self.leaves else ', leaves=False'})"
 
     def _is_of(self, attribute: Attribute) -> bool:
         """Whether it is tied to exactly these values; True is not 1."""
@@ -368,7 +369,3 @@ def origins_of(kind: Kind) -> tuple[TableOrigin, ...]:
     of = kind.unselected
     classification = of.classification if isinstance(of, Hierarchy) else None
     return () if classification is None else classification.origins
-
-
-def _count_text(groups: int) -> str:
-    return "1 group" if groups == 1 else f"{groups} groups"

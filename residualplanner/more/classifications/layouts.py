@@ -114,8 +114,7 @@ def classification_of_table(
     is_listed = isinstance(levels, Sequence | Mapping) and not isinstance(levels, str)
     names = tuple(levels) if is_listed else ()
     if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        problem = "levels must be different names from coarse to fine"
-        raise WorkloadError(f'{problem}, as ["state", "county"], got {value_text(levels)}')
+        raise WorkloadError(f"levels must be different names from coarse to fine, got {value_text(levels)}")
     lengths, rows = _checked_lengths(lengths, names), range(len(table.rows))
     parents, items = [""] * len(rows), []
     for level in names:
@@ -245,11 +244,7 @@ def _checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
 
 
 def level_codes(table: TextTable, column: str, level: str, rows: Sequence[int], lengths: CodeLengths) -> list[str]:
-    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared.
-
-    WorkloadError where nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are
-    shorter than others.
-    """
+    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared."""
     found, length = table.column(column), lengths.get(level)
     if level not in lengths:
         _require_zeros(table, column, level, rows)

@@ -197,10 +197,7 @@ def _weights_of(dual_value: Any) -> FloatArray | None:
 
 
 def solve(problem: Any, solver: str) -> str:
-    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them.
-
-    Raises SolverError: the solver failed, or gave no usable answer.
-    """
+    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them."""
     import cvxpy
 
     with warnings.catch_warnings():
@@ -208,8 +205,7 @@ def solve(problem: Any, solver: str) -> str:
         try:
             problem.solve(solver=solver)
         except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
-            problem = f'{solver} failed: {error}; try another of {cvxpy.installed_solvers()}"'
-            raise SolverError(f'{problem}, status="error', status="error") from error
+            raise SolverError(f"{solver} failed: {error}; try another solver", status="error") from error
     status = str(problem.status)
     if status not in ("optimal", "optimal_inaccurate"):
         raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
@@ -246,10 +242,9 @@ def minimize_convex_loss(
 
     The best choice found has exactly this cost (less, if the loss is smaller for it); its bound is a proof up to
     rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no gradient, or the tangents
-    reward noise without end, the bound is minus infinity and the gap infinite.
-
-    The costs (m,) or (c, m) at unit noise have a row for each way in which neighbors may differ; row Q of M (q, m) has
-    the variance of Q; the loss is a convex function of CVXPY's vector of these (q,).  Source: eq. (18).
+    reward noise without end, the bound is minus infinity and the gap infinite.  The costs (m,) or (c, m) at unit noise
+    have a row for each way in which neighbors may differ; row Q of M (q, m) has the variance of Q; the loss is a convex
+    function of CVXPY's vector of these (q,).  Source: eq. (18).
     """
     cost = require_positive("pcost", pcost)
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)

@@ -66,11 +66,10 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.  Source: eqs. (18) and (37).
 
     Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
-    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
-
-    The search is given rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ,
-    and the variances (q, f) of the queries from their noise, each in units of its query's scale; ``pay`` what it found,
-    the variances, and by what factor its noise costs more than the search knew, and makes it one for that cost.
+    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.  The search is
+    given rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and the
+    variances (q, f) of the queries from their noise, each in units of its query's scale; ``pay`` what it found, the
+    variances, and by what factor its noise costs more than the search knew, and makes it one for that cost.
     """
     closure, costs = problem.workload.closure, problem.costs
     apart = sparse.diags_array(1 / problem.workload.scales**2)
@@ -120,9 +119,7 @@ def minimize_privacy_cost(
     """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``; else as `minimize_convex_loss`.
 
     Of the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof as there; it is 0, and
-    the gap infinite, where there are no tangents.
-
-    Source: eq. (18), the utility-constrained twin.
+    the gap infinite, where there are no tangents.  Source: eq. (18), the utility-constrained twin.
     """
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
@@ -145,25 +142,16 @@ def minimize_privacy_cost(
         noise_variance = _largest_within(problem, solved.noise_variance, at_most)
         if noise_variance is not None and problem.cost(noise_variance) < cost:
             best, cost, status = noise_variance, problem.cost(noise_variance), said
-        before, gap = gap, _distance(cost, max(bound, missed))
+        before, known = gap, max(bound, missed)
+        gap = cost / known - 1 if known > 0 and cost < math.inf else math.inf
         if gap <= _GAP:
             break
-        budget = _next_budget(budget, cost, max(bound, missed), bound, is_slow=gap > before / 2)
+        # The cost that was enough; halfway to what was not enough, where that brings little.
+        halfway = math.sqrt(cost) * math.sqrt(known) if gap > before / 2 and known else cost
+        budget = halfway if cost < math.inf else max(_MORE * budget, bound)
     if best is None:
         raise BudgetError(f"no noise was found that brings the loss down to at_most={at_most!r}; allow a larger loss")
     return NoiseChoice(frozen(best), cost, min(bound, cost), status)
-
-
-def _distance(cost: float, known: float) -> float:
-    """How far a cost that is enough is above one that is not, relative to it."""
-    return cost / known - 1 if known > 0 and cost < math.inf else math.inf
-
-
-def _next_budget(budget: float, cost: float, known: float, bound: float, *, is_slow: bool) -> float:
-    """The cost that was enough; halfway to what was not enough, where that brings little."""
-    if cost == math.inf:
-        return max(_MORE * budget, bound)
-    return math.sqrt(cost) * math.sqrt(known) if is_slow and known else cost
 
 
 def _likely_cost(problem: convex.ConvexProblem, at_most: float) -> float:
@@ -177,10 +165,7 @@ def _likely_cost(problem: convex.ConvexProblem, at_most: float) -> float:
 
 
 def _largest_within(problem: convex.ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
-    """The largest multiple of this noise whose loss is within the limit; None if there is none.
-
-    Raises BudgetError: every multiple is.
-    """
+    """The largest multiple of this noise whose loss is within the limit; None if there is none."""
 
     def fits(power: float) -> bool:
         return problem.value(noise_variance * 2.0**power) <= at_most

@@ -81,10 +81,7 @@ class ConvexLossFunction:
 
 
 def read_loss_function(loss: ConvexFunction, queries: int) -> ConvexLossFunction:
-    """The loss of the variances of so many queries.
-
-    Raises WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
-    """
+    """The loss of the variances of so many queries."""
     import cvxpy
 
     variance = cvxpy.Variable(queries)
@@ -114,11 +111,8 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
             problem = f"the loss must give one convex CVXPY expression, {_EXAMPLE}"
             raise WorkloadError(f"{problem}; it gave {type(expression).__name__}") from error
     if not expression.is_scalar() or expression.is_complex() or not expression.is_convex():
-        raise WorkloadError(
-            "the loss must give one convex number by CVXPY's rules, such as cvxpy.norm(variance, 4); got "
-            f"{'complex numbers, ' if expression.is_complex() else ''}"
-            f"shape {expression.shape}, curvature {expression.curvature.lower()}"
-        )
+        what = "complex numbers" if expression.is_complex() else f"{expression.shape}, {expression.curvature.lower()}"
+        raise WorkloadError(f"the loss must give one convex number by CVXPY's rules, got {what}")
     if expression.is_constant():
         raise WorkloadError("the loss must depend on the variances it is given; this one is a constant")
     _require_closed(expression, variance)

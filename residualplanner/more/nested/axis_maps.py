@@ -215,8 +215,7 @@ def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray])
 
     def make_matrix() -> FloatArray:
         if columns * rows > _ENTRIES:
-            problem = f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis"
-            raise WorkloadError(f"{problem}; leave out what cannot be computed group by group, or use coarser values")
+            raise WorkloadError(f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis")
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

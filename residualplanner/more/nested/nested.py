@@ -153,8 +153,6 @@ def nested_basis(layers: Sequence[axis_maps.NestedLayer], order: IntArray, famil
     """The basis of layers from coarse to fine: the first has one group; each member of a layer is a group of the next.
 
     ``order`` (n,) is the value that each member of the last layer is, ``family`` how it was found, see `Basis`.
-    WorkloadError where the layers do not fit one another, or what is measured of a group's members is not independent.
-
     Source: eq. (110).
     """
     members = 1

@@ -55,7 +55,10 @@ class Among(Mapping[str, Kind]):
     where: Mapping[str, tuple[Label, ...]]
 
     def __init__(self, query: str | Sequence[str] | Mapping[str, Kind], where: Where) -> None:
-        object.__setattr__(self, "table", _checked_query(query))
+        names = (query,) if isinstance(query, str) else query
+        if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
+            raise WorkloadError(f"the query of Among must be names, or a mapping to kinds, got {value_text(query)}")
+        object.__setattr__(self, "table", names if isinstance(names, Mapping) else tuple(names))
         object.__setattr__(self, "where", checked_where(where))
         for name in self:
             _ = self[name]
@@ -87,8 +90,7 @@ class Among(Mapping[str, Kind]):
 def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
     """The labels that are selected of each attribute; WorkloadError where it is no mapping from names to labels."""
     if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
-        problem = "where must be a mapping from attribute names to labels"
-        raise WorkloadError(f'{problem}, such as {{"employed": ["yes"]}}, got {value_text(where)}')
+        raise WorkloadError(f"where must be a mapping from names to labels, got {value_text(where)}")
     found = {}
     for name, labels in where.items():
         try:
@@ -96,16 +98,6 @@ def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
         except WorkloadError as error:
             raise WorkloadError(f"where, {name!r}: {error}") from None
     return found
-
-
-def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
-    if isinstance(query, Mapping):
-        return query
-    names = (query,) if isinstance(query, str) else query
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        problem = f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}"
-        raise WorkloadError(f'{problem}; write Among(("age", "sex"), where={{"employed": ["yes"]}})')
-    return tuple(names)
 
 
 def query_as_written(domain: Domain, query: WrittenQuery) -> QueryKey:

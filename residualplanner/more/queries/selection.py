@@ -80,8 +80,12 @@ class Selection(Kind):
         where_words: str = "",
     ) -> None:
         where = checked_values(values)
-        if of is not None:
-            _require_selectable(of)
+        if of is not None and (not callable(getattr(of, "gram", None)) or isinstance(of, type)):
+            raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix, got {value_text(of)}")
+        if of is not None and of.at_least:
+            raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
+        if of is not None and of.where:
+            raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
         words = where_words or " or ".join(map(str, where))
         for name, value in (("where", where), ("of", of), ("codes", codes), ("size", size), ("where_words", words)):
             object.__setattr__(self, name, value)
@@ -146,8 +150,7 @@ class Selection(Kind):
         require_size(attribute)
         labels = attribute.value_labels
         if self.size != attribute.size or repr(tuple(labels[code] for code in self.codes)) != repr(self.where):
-            problem = "the selection"
-            raise WorkloadError(f"{problem} from {attribute.name!r} is tied to other values than that attribute has")
+            raise WorkloadError(f"the selection from {attribute.name!r} is tied to other values than that has")
         if self.of is not None:
             self.of.require_fit(attribute)
             _ = self._rows
@@ -206,17 +209,6 @@ class Selection(Kind):
         return repr(self.where), self.codes, self.size, self.of
 
 
-def _require_selectable(of: object) -> None:
-    """Raise WorkloadError unless the answers of a kind can be about selected records."""
-    if not callable(getattr(of, "gram", None)) or isinstance(of, type):
-        raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix(), got {value_text(of)}")
-    kind: Any = of
-    if kind.at_least:
-        raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
-    if kind.where:
-        raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
-
-
 def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArray, sparse.csr_array]:
     """The rows of a kind that have one of the values, with 0 for all others, and their numbers; equal ones once."""
     if of.is_identity:
@@ -225,8 +217,7 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
             (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
         )
     if of.rows(size) * size > 4 * ENTRY_LIMIT:
-        problem = f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected"
-        raise WorkloadError(f"{problem}; the limit is {4 * ENTRY_LIMIT:,} entries in all")
+        raise WorkloadError(f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, some selected")
     matrix, chosen = of.matrix(size), np.array(codes)
     lengths = np.count_nonzero(matrix, axis=1)
     shortest = np.argsort(lengths, kind="stable")
