@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,18 +179,24 @@ def error_format(path: PathLike) -> ErrorFormat:
 
 
 def save_error_table(table: ErrorTable, path: PathLike) -> None:
-    """Write all rows to a file, whole or not at all: as CSV with strings in quotes, or as Parquet."""
+    """Write all rows to a file, whole or not at all; errors as in `Plan.save_errors`."""
+    file_format = error_format(path)
+    with write_atomically(path) as file:
+        write_error_table(table, file, file_format)
+
+
+def write_error_table(table: ErrorTable, file: IO[bytes], file_format: ErrorFormat) -> None:
+    """Write all rows to an open file: as CSV with strings in quotes, or as Parquet."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
-    file_format = error_format(path)
     pieces = (pa.Table.from_pandas(frame, preserve_index=False) for frame in table.frames())
     first = next(pieces)
     schema, made = first.schema, pyarrow.parquet.ParquetWriter
     if file_format == "csv":  # which has no categories
         types = [each.value_type if pa.types.is_dictionary(each) else each for each in schema.types]
         schema, made = pa.schema(zip(schema.names, types, strict=True)), pyarrow.csv.CSVWriter
-    with write_atomically(path) as file, made(file, schema) as writer:
+    with made(file, schema) as writer:
         for piece in chain([first], pieces):
             writer.write_table(piece.cast(schema))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from random_plans import basis_of
-from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, load_plan, marginals, pcost
+from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, marginals, pcost
 from residualplanner import select as selected
 from saved_plans import DOMAIN, plan_hash, plan_to_archive, require_equal_bases, small_plan, through_a_file
 from strategies import cases
@@ -140,8 +140,3 @@ def test_a_plan_of_a_hundred_thousand_sets_comes_back(tmp_path):
     assert len(plan.closure) > 95_000
     through_a_file(plan, tmp_path)
     assert (tmp_path / "plan").stat().st_size < 6_000_000
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_plan(tmp_path / "nowhere")
