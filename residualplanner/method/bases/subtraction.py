@@ -67,8 +67,7 @@ class SubtractionBasis(Basis):
 
     def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Deviations from the mean."""
-        deviations: FloatArray = values - values.mean(axis=axis, keepdims=True)
-        return deviations
+        return np.asarray(values - values.mean(axis=axis, keepdims=True))
 
     @property
     def _spread(self) -> FloatArray:

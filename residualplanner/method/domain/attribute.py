@@ -115,8 +115,6 @@ def _confused(values: Values, label: str, *, is_meant: bool) -> str | None:
 
 #: To so many values a label that is none of them is compared, for the likeliest.
 _COMPARED = 1_000
-#: How amounts are matched.
-_AMOUNT = "amount"
 
 
 @hides("code_of_label")
@@ -229,7 +227,7 @@ class Attribute:
     @property
     def numeric(self) -> "Numeric | None":
         """The limits and bins of amounts, where these were declared, or None."""
-        return cast("Numeric", self.values) if self.values.matching == _AMOUNT else None
+        return cast("Numeric", self.values) if self.values.matching == "amount" else None
 
     @cached_property
     def by_bin(self) -> "Attribute":
@@ -295,7 +293,6 @@ class Attribute:
         return html_table(f"Attribute {self.name}: {self.size:,} values", ["code", "label", "meaning"], rows, note=note)
 
     def _values_text(self) -> str:
-        """The values as they are declared, at most some of them."""
         if self.bins is not None:
             return f"bins={self.bins!r}"
         if self.numeric is not None:
@@ -318,7 +315,7 @@ def _values(name: str, size: object, labels: object, bins: object, numeric: obje
     if labels is not None:
         return values_of_labels(name, labels)
     if numeric is not None:
-        if isinstance(numeric, type) or getattr(numeric, "matching", None) != _AMOUNT:
+        if isinstance(numeric, type) or getattr(numeric, "matching", None) != "amount":
             raise attribute_error(name, f"has numeric={value_text(numeric)}; write Numeric(low, high)")
         return cast("Numeric", numeric)
     if bins is None:
@@ -334,7 +331,6 @@ def _values(name: str, size: object, labels: object, bins: object, numeric: obje
 
 
 def _meanings(name: str, labels: Mapping[Label, str]) -> tuple[str, ...]:
-    """The meanings of labels, in their order; none where all are empty."""
     meanings = tuple(labels.values())
     for meaning in meanings:
         if not isinstance(meaning, str) or not is_unicode(meaning):

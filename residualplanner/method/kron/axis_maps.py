@@ -80,11 +80,8 @@ class ProductMap:
     ) -> arrays.Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
 
-        Tables in slot 0 of ``scratch``, memory to work in, are written over; the result goes to ``out``, contiguous, if
-        given.
-
-        Guarantees: with NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
-        Cost: for each axis O(b * cells * n) flops, or what its direct map takes.
+        Tables in slot 0 of ``scratch`` are written over; the result goes to ``out``, contiguous, if given.
+        With NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
         """
         xp, scratch = arrays.namespace(tables), scratch or arrays.Scratch()
         batch, rest = tables.shape[0], math.prod(self.columns)
@@ -104,12 +101,7 @@ class ProductMap:
 
 
 def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[int]]:
-    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before (k,) and after (k,).
-
-    Example:
-        >>> merged_axes((2, 3, 100, 5, 6, 2), (1, 2, 99, 4, 5, 1))
-        [[0, 1], [2], [3, 4], [5]]
-    """
+    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before (k,) and after (k,)."""
     merged: list[list[int]] = []
     width = height = DENSE_LIMIT + 1
     for number, (n, m) in enumerate(zip(columns, rows, strict=True)):
@@ -124,7 +116,6 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
 
 @lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
 def _merged(*maps: AxisMap) -> AxisMap:
-    """Several maps as one, of their axes merged."""
     product: FloatArray = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
@@ -188,10 +179,7 @@ def subtracting(size: int) -> AxisMap:
 
 @lru_cache(maxsize=4096)
 def rebuilding(size: int) -> AxisMap:
-    """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
-
-    Source: eqs. (9) and (13).
-    """
+    """The inverse of a row of ones above the subtraction matrix, in O(n).  Source: eqs. (9) and (13)."""
     return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
 
 

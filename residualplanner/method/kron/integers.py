@@ -78,10 +78,7 @@ def integer_products(tables: Array, maps: Mapping[int, IntegerMap], *, total: in
 
     The entries of no table add up, in absolute value, to more than ``total``.  The result (b, m_1, .., m_k) is int64 as
     long as ``total`` times the maps' largest entries, which bounds every number, is below ``2**63``, and Python
-    integers from there on.
-
-    Guarantees: exact.
-    Source: eq. (36).
+    integers from there on.  Exact.  Source: eq. (36).
     """
     result = tables
     for axis, each in maps.items():
@@ -98,15 +95,11 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
     No n entries along the axis add up, in absolute value, to more than ``total``, ``2**63`` where nothing is known of
     them: where it is below ``2**63`` divided by the matrix's largest entry, these are the products themselves.
 
-    Guarantees: exact.  Let e be the largest entry of the matrix in size.  If ``e total <= 2**53``, every product and
-        every sum of some products of one entry of the result, in whatever order they are added and whether or not they
-        are fused, is an integer of at most ``e total``, which double precision holds: nothing is rounded.  If not,
-        choose k with ``e n 2**k <= 2**53`` and L with ``total <= 2**(k L)``, and write each entry v of the table as
-        ``v_0 + 2**k v_1 + .. + 2**(k (L-1)) v_{L-1}`` with ``0 <= v_l < 2**k``, but ``-2**k <= v_{L-1} <= 2**k`` for
-        the last, which holds the sign.  The sums for one limb are at most ``e n 2**k`` and so are exact.  As int64
-        computes modulo ``2**64``, adding up the limbs gives the result modulo ``2**64``.  The choice depends on
-        the matrix, the sizes and ``total`` alone.
-    Source: eq. (36).
+    Exact: let e be the largest entry of the matrix in size.  If ``e total <= 2**53``, every product and every sum of
+    some products is an integer that double precision holds.  If not, choose k with ``e n 2**k <= 2**53`` and L with
+    ``total <= 2**(k L)``, and write each entry of the table in L digits of k bits, of which the last has the sign: the
+    sums for one digit are exact, and adding them up in int64 gives the result modulo ``2**64``.  The choice depends on
+    the matrix, the sizes and ``total`` alone.  Source: eq. (36).
     """
     n = matrix.shape[1]
     entry = int(np.abs(matrix).max(initial=0)) or 1
@@ -132,8 +125,7 @@ def exact_product(matrix: IntArray, tables: IntArray, total: int) -> IntArray:
 def _product(matrix: FloatArray, tables: IntArray) -> IntArray:
     """``matrix`` (m, n) along the middle axis of (a, n, r), where all numbers on the way are below `EXACT`."""
     products = float_product(matrix, tables.astype(np.float64))
-    whole: IntArray = products.astype(np.int64)
-    return whole
+    return np.asarray(products.astype(np.int64))
 
 
 def float_product(matrix: FloatArray, tables: FloatArray) -> FloatArray:
@@ -143,22 +135,19 @@ def float_product(matrix: FloatArray, tables: FloatArray) -> FloatArray:
 
 
 def _int64_product(matrix: IntArray, tables: IntArray) -> IntArray:
-    product: IntArray = np.matmul(matrix, tables)
-    return product
+    return np.asarray(np.matmul(matrix, tables))
 
 
 def dense_integers(matrix: IntArray) -> IntegerMap:
     """The map of a matrix (m, n) as it is, int64."""
 
     def modulo(tables: IntArray, axis: int, total: int) -> IntArray:
-        products: IntArray = along_axis(partial(exact_product, total=total), matrix, tables, axis)
-        return products
+        return np.asarray(along_axis(partial(exact_product, total=total), matrix, tables, axis))
 
     def exact(tables: Array, axis: int) -> Array:
         return along_axis(np.matmul, matrix.astype(object), tables.astype(object), axis)
 
     def near(tables: FloatArray, axis: int) -> FloatArray:
-        products: FloatArray = along_axis(float_product, matrix.astype(np.float64), tables, axis)
-        return products
+        return np.asarray(along_axis(float_product, matrix.astype(np.float64), tables, axis))
 
     return IntegerMap(max(1, int(np.abs(matrix).max(initial=0))), matrix.shape[1], modulo, exact, near)

@@ -92,7 +92,6 @@ class ErrorTable:
 
     @cached_property
     def _is_axis(self) -> NDArray[np.bool_]:
-        """Whether tables have an axis for each kind, (kinds,)."""
         return np.array([kind.is_axis for kind in self.workload.kinds])
 
     @cached_property

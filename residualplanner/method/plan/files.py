@@ -1,11 +1,15 @@
-"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed."""
+"""Plans as files: a JSON header and plain arrays.  What a file says is checked again, never believed.
+
+A matrix of integers is there once, with which attribute and factor has it; what follows from it is computed anew.  What
+is read is checked as far as a plan cannot be made of it; that it is in the form of its plan is seen by writing that.
+"""
 
 import io
 import json
 import math
 import reprlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,17 +20,20 @@ from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.matrix import integer_basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import DescribedLoss, Loss, MaxVariance, SumOfVariances, Targets
 from residualplanner.method.losses.loss import RULES
-from residualplanner.method.plan.arrays import (
-    array_of,
-    strategy_from_arrays,
-    strategy_to_arrays,
-    workload_from_arrays,
-    workload_to_arrays,
-)
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors
+from residualplanner.method.queries.json import kind_from_json
+from residualplanner.method.queries.kind import Kind
+from residualplanner.method.strategy.strategy import Strategy
+from residualplanner.method.workload.attribute_sets import QueryBlock, block_of_order
+from residualplanner.method.workload.query import KIND_LIMIT
+from residualplanner.method.workload.workload import Workload
 
 #: Of the files of plans; and what the names of all arrays of losses begin with.
 FORMAT_VERSION, LOSS = 6, "loss/"
@@ -175,3 +182,158 @@ def _loss(fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], queries
     if kind == "described" and _is_short(words):
         return DescribedLoss(str(words))
     raise FileFormatError(f"a plan's loss must be one of the kinds sum, max, targets and described, got {fields!r:.80}")
+
+
+#: What the names of all arrays of queries begin with.
+QUERIES = "queries/"
+
+
+def workload_to_arrays(workload: Workload) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The domain, the kinds and the orders that occur; and for each order the arrays of a `QueryBlock`."""
+    orders = [order for order, block in enumerate(workload.blocks) if len(block)]
+    arrays: dict[str, NDArray[Any]] = {}
+    for order in orders:
+        block = workload.blocks[order]
+        arrays[f"{QUERIES}attributes_{order}"] = block.attributes
+        arrays[f"{QUERIES}kinds_{order}"] = block.kinds
+        arrays[f"{QUERIES}weights_{order}"] = block.weights
+        if block.axes is not None:
+            arrays[f"{QUERIES}axes_{order}"] = block.axes
+    kinds = [kind.to_json() for kind in workload.kinds]
+    return {"domain": workload.domain.to_json(), "kinds": kinds, "orders": orders}, arrays
+
+
+def workload_from_arrays(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, set_limit: int) -> Workload:
+    """Undo `workload_to_arrays`; FileFormatError where something does not fit.
+
+    The header may have other fields, too.  A closure of more than ``set_limit`` sets is refused before they are made.
+    """
+    domain = Domain.from_json(header["domain"])
+    if not 0 < len(header["kinds"]) <= KIND_LIMIT:
+        raise FileFormatError("a plan must list its kinds of query")
+    kinds = tuple(map(_kind, header["kinds"]))
+    orders = [order for order in range(len(domain) + 1) if f"{QUERIES}weights_{order}" in arrays]
+    blocks = [
+        _block(domain, len(kinds), arrays, order) if order in orders else block_of_order((), order)
+        for order in range(max(orders, default=-1) + 1)
+    ]
+    try:
+        workload = Workload.from_blocks(domain, blocks, kinds, set_limit=set_limit)
+    except WorkloadError as error:
+        raise FileFormatError(f"invalid workload in a plan: {error}") from error
+    try:
+        # As many sets as there are noise variances, and no more work than these took to write: a file of a few thousand
+        # bytes may name a query of 24 attributes, which has 16 million subsets.
+        _ = workload.closure
+    except WorkloadError:
+        problem = f"noise_variance has {set_limit:,} entries, fewer than the queries have subsets of attributes"
+        raise FileFormatError(problem) from None
+    return workload
+
+
+def _kind(value: object) -> Kind:
+    """A kind of query, of which all is written out: what a few bytes stand for could take long to make."""
+    fields = value if isinstance(value, Mapping) else {}
+    # A classification stands in place of levels and has no bands: only its values can be missing.
+    levels, values = fields.get("levels", [] if "classification" in fields else None), fields.get("values")
+    if isinstance(levels, list) and (values is None or any(isinstance(level, int) for level in levels)):
+        raise FileFormatError("a hierarchy in a plan must have its values, and groups in place of widths of bands")
+    return kind_from_json(value)
+
+
+def _block(domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], order: int) -> QueryBlock:
+    # A single number has no length; its shape is refused below.
+    count = len(arrays[f"{QUERIES}weights_{order}"]) if arrays[f"{QUERIES}weights_{order}"].ndim else 0
+    attributes = array_of(arrays, f"{QUERIES}attributes_{order}", "<i4", (count, order))
+    kinds = array_of(arrays, f"{QUERIES}kinds_{order}", "<i2", (count, order))
+    weights = array_of(arrays, f"{QUERIES}weights_{order}", "<f8", (count,))
+    axes = array_of(arrays, name, "<i4", (count, order)) if (name := f"{QUERIES}axes_{order}") in arrays else None
+    if not ((attributes >= 0) & (attributes < len(domain))).all() or not ((kinds >= 0) & (kinds < kind_count)).all():
+        raise FileFormatError(f"queries of order {order} name attributes or kinds that are not there")
+    if not (attributes[:, 1:] > attributes[:, :-1]).all() or not _ascending(np.hstack([attributes, kinds])):
+        raise FileFormatError(f"queries of order {order} are not in order, or repeat")
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise FileFormatError(f"weights of order {order} must be finite and at least 0")
+    if axes is not None and not (np.sort(axes, axis=1) == np.arange(order)).all():
+        raise FileFormatError(f"queries of order {order} must name each of their axes once")
+    return QueryBlock(attributes, kinds, weights, axes)
+
+
+def _ascending(rows: NDArray[Any]) -> bool:
+    undecided = np.ones(max(len(rows) - 1, 0), dtype=np.bool_)
+    for column in rows.T:
+        if (undecided & (column[1:] < column[:-1])).any():
+            return False
+        undecided &= column[1:] == column[:-1]
+    return not undecided.any()
+
+
+def array_of(arrays: Mapping[str, NDArray[Any]], name: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array of this name; FileFormatError unless it is there, and of this type and shape."""
+    array = arrays.get(name)
+    if array is None or array.dtype != np.dtype(dtype) or array.shape != shape:
+        found = "none" if array is None else f"{array.dtype} of shape {array.shape}"
+        raise FileFormatError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {found}")
+    return array
+
+
+#: What the names of all arrays of bases begin with.
+BASES = "bases/"
+_ATTRIBUTES, _VARYING = f"{BASES}of_attribute", f"{BASES}varying"
+_FACTORS, _MESSAGES = f"{BASES}of_factor", f"{BASES}messages"
+
+
+def strategy_to_arrays(strategy: Strategy) -> tuple[list[str], dict[str, NDArray[Any]]]:
+    """The family of each distinct basis, in order of first use, and arrays.
+
+    The arrays are a matrix for each, and which of them every attribute has, (d,): -1 for the subtraction basis.  Where
+    attributes vary, also which these are, which basis every factor of them has, (v,), and the messages.
+    """
+    numbers = np.concatenate([strategy.of_attribute, strategy.of_factor])
+    found: dict[tuple[str, tuple[int, bytes]], int] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    stored = np.full(len(strategy.bases), -1, dtype=np.int32)
+    for number in dict.fromkeys(numbers.tolist()):
+        basis = strategy.bases[number]
+        if basis.stored is not None:
+            stored[number] = found.setdefault((basis.family, basis.key), len(found))
+            arrays[f"{BASES}matrix_{stored[number]}"] = basis.stored
+    arrays[_ATTRIBUTES] = stored[strategy.of_attribute]
+    if strategy.varying.any():
+        arrays[_VARYING] = np.flatnonzero(strategy.varying).astype(np.int32)
+        arrays[_FACTORS], arrays[_MESSAGES] = stored[strategy.of_factor], strategy.messages
+    return [family for family, _ in found], arrays
+
+
+def strategy_from_arrays(workload: Workload, families: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Strategy:
+    """Undo `strategy_to_arrays`; what follows from the matrices is computed."""
+    stored = [_basis(f"{BASES}matrix_{number}", family, arrays) for number, family in enumerate(families)]
+    sizes, varying = np.array(workload.domain.sizes, dtype=np.int64), np.zeros(len(workload.domain), dtype=np.bool_)
+    number: NDArray[Any] = np.empty(0, dtype=np.int32)
+    arrays = {_VARYING: number, _FACTORS: number, _MESSAGES: np.empty(0), **arrays}
+    positions = array_of(arrays, _VARYING, "<i4", (arrays[_VARYING].size,))
+    messages = array_of(arrays, _MESSAGES, "<f8", (arrays[_MESSAGES].size,))
+    # Steps of at least 1 from -1 up to d: positions ascend, and are in the domain.
+    if not (np.diff(positions, prepend=-1, append=len(sizes)) > 0).all():
+        raise FileFormatError(f"{_VARYING} must be ascending, of attributes")
+    varying[positions] = True
+    factors = int(varying[workload.closure.attribute_of_factor].sum()) if len(positions) else 0
+    of_factor = array_of(arrays, _FACTORS, "<i4", (factors,))
+    of_attribute = array_of(arrays, _ATTRIBUTES, "<i4", sizes.shape).astype(np.int64)
+    # Subtraction bases are not stored: one is made for each size that occurs.
+    plain, rank = np.unique(sizes[of_attribute < 0], return_inverse=True)
+    of_attribute[of_attribute < 0] = len(stored) + rank
+    bases = (*stored, *map(subtraction_basis, plain.tolist()))
+    return Strategy(workload.closure, bases, of_attribute, varying, of_factor, messages)
+
+
+def _basis(name: str, family: str, arrays: Mapping[str, NDArray[Any]]) -> Basis:
+    matrix = array_of(arrays, name, "<i8", arrays[name].shape if name in arrays else ())
+    try:
+        if matrix.ndim != 1:
+            return integer_basis(matrix, family)
+        from residualplanner.more.nested.nested import nested_basis_of_array  # a door
+
+        return nested_basis_of_array(matrix, family)
+    except WorkloadError as error:
+        raise FileFormatError(f"invalid {name}: {error}") from error

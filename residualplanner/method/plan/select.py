@@ -218,7 +218,6 @@ def spendable(budget: Budget) -> float:
 
 
 def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:
-    """The privacy cost to spend; without a budget the loss to reach."""
     if budget is None and at_most is None:
         at_most = loss.default_limit
     if (budget is None) == (at_most is None):
@@ -231,7 +230,6 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
 
 
 def _read_neighbors(workload: Workload, notion: Notion, records_per_person: int) -> Neighbors:
-    """Which data sets are neighbors; BudgetError where they differ in nothing that the workload has tables of."""
     neighbors = Neighbors(notion, records_per_person, workload.domain.weight.maximum)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:

@@ -210,11 +210,6 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
     """What may be claimed of all that a budget, of a plan or a ledger, allows for neighbors.
 
     Noise is by default discrete where the budget holds for that, else continuous.
-
-    Example:
-        >>> from residualplanner.method.privacy import gdp
-        >>> [claim_of_budget(budget, Neighbors()).noise for budget in (zcdp("0.5"), gdp("1"))]
-        ['discrete', 'gaussian']
     """
     return PrivacyClaim(budget.pcost_exact, neighbors.words, noise or budget.proved_for[0], budget)
 

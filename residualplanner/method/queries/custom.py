@@ -115,7 +115,6 @@ class Custom(Kind):
 
 
 def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
-    """The matrix as read-only sparse rows of floats, with their entries in order and none of them 0."""
     try:
         given: Any = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     except ValueError:

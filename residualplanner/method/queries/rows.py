@@ -49,8 +49,7 @@ class Rows(ABC):
 
     def matrix(self, size: int) -> FloatArray:
         """W, dense, (q, n)."""
-        dense: FloatArray = self.sparse_rows(size).toarray()
-        return dense
+        return np.asarray(self.sparse_rows(size).toarray())
 
     def gram(self, size: int) -> FloatArray:
         """``W^T W``, (n, n)."""
@@ -136,7 +135,6 @@ def _firsts(keys: Iterable[object]) -> IntArray:
 
 
 def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
-    """The rows and the entries of each column, which are equal where columns are."""
     columns = rows.tocsc()
     columns.sort_indices()
     ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
@@ -164,8 +162,7 @@ def closest_to_ones(W: sparse.csr_array) -> FloatArray:
     combination, stopped, *_ = lsqr(W.T, np.ones(columns), atol=1e-14, btol=1e-14, iter_lim=_SEARCH)
     if stopped == _AT_LIMIT:
         raise WorkloadError("too large to check whether its rows give every value the weight 1; add a row of ones")
-    closest: FloatArray = W.T @ combination
-    return closest
+    return np.asarray(W.T @ combination)
 
 
 def is_text(label: object) -> bool:
@@ -175,12 +172,10 @@ def is_text(label: object) -> bool:
 
 def _gram(W: sparse.csr_array, weights: FloatArray | None = None) -> FloatArray:
     weighted = W if weights is None else sparse.diags_array(weights) @ W
-    product: FloatArray = (W.T @ weighted).toarray()
-    return product
+    return np.asarray((W.T @ weighted).toarray())
 
 
 def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
-    """Which rows (q,) are multiples of the row of ones."""
     full = np.flatnonzero(np.diff(W.indptr) == W.shape[1])
     is_constant = np.zeros(W.shape[0], dtype=np.bool_)
     entries = W[full].toarray()
@@ -205,7 +200,6 @@ def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, FloatArra
 
 
 def _projected_ones(W: sparse.csr_array) -> FloatArray:
-    """The combination of the rows that is closest to the row of ones, (n,)."""
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
     # The projection on the row space; rows of unit length, so that none is lost beside large ones.
@@ -215,5 +209,4 @@ def _projected_ones(W: sparse.csr_array) -> FloatArray:
     else:
         values, columns = np.linalg.eigh((unit.T @ unit).toarray())
         spanned = columns[:, values > _ZERO * values[-1]]
-    closest: FloatArray = spanned @ spanned.sum(axis=0)
-    return closest
+    return np.asarray(spanned @ spanned.sum(axis=0))

@@ -56,10 +56,7 @@ class AttributeSets:
 
     @cached_property
     def factor_starts(self) -> IntArray:
-        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
-
-        A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
-        """
+        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,)."""
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
     @cached_property

@@ -101,7 +101,6 @@ def all_tables(
 def _matching(
     domain: Domain, order: int | None, kinds: Mapping[str, Kind] | None, at_least: int | None
 ) -> Mapping[str, Kind]:
-    """The kinds of query that differ from one count per value."""
     if at_least is None:
         if not isinstance(kinds, Mapping | None):
             raise WorkloadError(f"kinds must be a mapping from name to kind of query, got {value_text(kinds)}")
@@ -129,7 +128,6 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
-    """The distinct kinds, and the number of each attribute's kind among them (d,)."""
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)
@@ -159,7 +157,6 @@ def _least_count(orders: range, rows: FloatArray, limit: float) -> int:
 def _sets(
     order: int, smaller: attribute_sets.PositionArray, rows: FloatArray, limit: float, *, wanted: bool
 ) -> attribute_sets.PositionArray:
-    """The sets of ``order`` attributes whose table has at most ``limit`` cells, given those of one order less."""
     if limit == math.inf:
         return (
             attribute_sets.combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)

@@ -54,8 +54,7 @@ class BinRows(Rows):
         """The same with the constant parts of the rows before it."""
         form: NDArray[np.float64] = self.of_bins.augmented_gram(size - self.bins, weights)
         of_cell = np.concatenate([[0], 1 + self._bin_of(size)])
-        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
-        return spread
+        return np.asarray(form[np.ix_(of_cell, of_cell)])
 
     def centered(self, size: int) -> Centered:
         """W's parts, the rest over the cells."""
@@ -85,13 +84,11 @@ class BinRows(Rows):
         return self.of_bins.row_forms(np.add.reduceat(np.add.reduceat(form, starts, axis=0), starts, axis=1))
 
     def _bin_of(self, size: int) -> NDArray[np.int64]:
-        """The bin, or label of its own, of each cell, (size,)."""
         return np.concatenate([np.repeat(np.arange(self.bins), 2), np.arange(self.bins, size - self.bins)])
 
     def _spread(self, form: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         of_cell = self._bin_of(size)
-        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
-        return spread
+        return np.asarray(form[np.ix_(of_cell, of_cell)])
 
 
 #: What a kind says of an attribute.
@@ -143,13 +140,7 @@ class ByBin(BinRows):
 
 
 def by_bin(of_bins: Kind, bins: int) -> Kind:
-    """A kind of query on so many bins, of an attribute whose values are amounts.
-
-    Example:
-        >>> from residualplanner import Prefix
-        >>> by_bin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
-        [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
-    """
+    """A kind of query on so many bins, of an attribute whose values are amounts."""
     return cast("Kind", ByBin(of_bins, bins))
 
 

@@ -158,7 +158,6 @@ class Weight:
 
 
 def _exact(what: str, number: Number) -> Fraction:
-    """A declared number as the fraction that its decimal spelling means."""
     exact = exact_amount(f"the {what} of weights", number)
     if not exact > 0:
         raise DomainError(f"the {what} of weights must be positive and finite, got {value_text(number)}")

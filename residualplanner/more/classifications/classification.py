@@ -165,7 +165,6 @@ class Classification:
         return cls(tuple(fields["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
 
     def _children(self, level: int) -> dict[str, tuple[str, ...]]:
-        """The labels of the items of a level, with those of their children."""
         members: dict[str, list[str]] = {item.code: [] for item in self.items[level]}
         for label, item in zip(self.labels[level + 1], self.items[level + 1], strict=True):
             members[item.parent].append(label)

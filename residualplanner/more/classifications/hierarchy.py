@@ -240,7 +240,6 @@ class Hierarchy(Kind):
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
 
     def _classified(self, method: str) -> Classification:
-        """The classification that it is from; WorkloadError, which names a method, where there is none."""
         if self.classification is None:
             raise WorkloadError(f"{method}() is for a hierarchy from a file or a frame, which has codes and names")
         return self.classification

@@ -233,7 +233,6 @@ def _one_each(
 
 
 def _checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
-    """The declared lengths of codes, by level or column."""
     given = {} if lengths is None else lengths
     if not isinstance(given, Mapping) or not given.keys() <= set(levels):
         raise WorkloadError(f"code_lengths must be a mapping from some of {list(levels)}, got {value_text(lengths)}")
@@ -263,7 +262,6 @@ def level_codes(table: TextTable, column: str, level: str, rows: Sequence[int], 
 
 
 def _require_zeros(table: TextTable, column: str, level: str, rows: Sequence[int]) -> None:
-    """Raise WorkloadError where leading zeros may have been lost."""
     found = table.column(column)
     remedy = f"declare code_lengths={{{level!r}: N}} for N characters with zeros put back, or None if none are lost"
     if column in table.integers:

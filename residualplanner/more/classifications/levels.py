@@ -109,7 +109,6 @@ def _groups(
     *,
     where: str,
 ) -> list[HierarchyRow]:
-    """The groups of one level, which hold every value exactly once."""
     group_codes = dict(finer)
     group_of = np.full(len(values), -1)
     rows: list[HierarchyRow] = []

@@ -129,7 +129,6 @@ def refine(
 
 
 def _descended(problem: ConvexProblem, best: Refined, pcost: float) -> Refined:
-    """Noise and planes after as many steps as bring something."""
     idle, gap = 0, math.inf
     for _ in range(_STEPS):
         plane, trial, tangents = _lowest(problem, best, pcost)
@@ -191,7 +190,6 @@ def _lowest(problem: ConvexProblem, best: Refined, pcost: float) -> tuple[Plane 
 
 
 def _weights_of(dual_value: Any) -> FloatArray | None:
-    """A solver's dual values as weights that add up to 1."""
     weights = np.maximum(np.atleast_1d(np.asarray(dual_value, dtype=np.float64)), 0.0)
     return normalized(weights) if 0 < weights.sum() < math.inf else None
 
@@ -339,5 +337,4 @@ def _require_installed(solver: str) -> None:
 
 
 def _numbers(value: Any, size: int) -> FloatArray:
-    """A solver's values, (size,); NaN where it gives none."""
     return np.full(size, np.nan) if value is None else np.asarray(value, dtype=np.float64).reshape(-1)

@@ -155,7 +155,6 @@ def minimize_privacy_cost(
 
 
 def _likely_cost(problem: convex.ConvexProblem, at_most: float) -> float:
-    """The cost that reaches ``at_most`` if the loss is proportional to a power of the noise; a first guess."""
     variance = problem.M @ convex.proportional_noise(problem, 1.0)
     ratio = problem.loss.value(variance) / at_most if at_most else 1.0
     if not 0 < ratio < math.inf:

@@ -133,7 +133,6 @@ def _applied(loss: ConvexFunction, variance: Any) -> Any:
 
 
 def _require_closed(expression: Any, variance: Any) -> None:
-    """Refuse variables besides the variances, and parameters without a value."""
     own = {variable.id for variable in variance.variables()}
     if any(variable.id not in own for variable in expression.variables()):
         raise WorkloadError("the loss must not have CVXPY variables of its own; use the vector that it is given only")
@@ -176,7 +175,6 @@ class Tangents:
         return replace(self, intercept=self.intercept[counts], slope=self.slope[counts])
 
     def _are_above(self) -> bool:
-        """Whether a plane is above the loss at a point, beyond rounding."""
         with np.errstate(all="ignore"):
             heights = self.points @ self.slope.T + self.intercept
             size = self.points @ np.abs(self.slope).T + np.abs(self.intercept) + np.abs(self.values)[:, None]

@@ -204,7 +204,6 @@ def _python_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _along(tables: NDArray[Any], axis: int, apply: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """A map of columns (n, c) -> (m, c) along one axis of tables."""
     moved = np.moveaxis(tables, axis, 0)
     mapped = apply(np.ascontiguousarray(moved.reshape(len(moved), -1)))
     return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))

@@ -201,7 +201,6 @@ def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
 
 
 def _column_squares(maps: axis_maps.NestedMaps) -> list[int]:
-    """The squared lengths of the columns, exactly."""
     squares = np.zeros(1, dtype=object)
     for layer in maps.layers:
         rows = layer.rows

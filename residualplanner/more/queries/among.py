@@ -151,7 +151,6 @@ class Universe:
         return [attribute_sets.merged(block) for block in found], every
 
     def _pieces(self, block: attribute_sets.QueryBlock, codes: NDArray[np.int16]) -> list[attribute_sets.QueryBlock]:
-        """The queries of a block with selections, those with the same ones together."""
         positions = np.array(list(self.rows), dtype=np.int32)
         is_absent = (block.attributes[:, :, None] != positions).all(axis=1)
         found = []

@@ -196,7 +196,6 @@ class Selection(Kind):
 
     @cached_property
     def _rows(self) -> tuple[IntArray, sparse.csr_array]:
-        """Which rows of ``of`` are kept, and the rows."""
         if self.of is None:
             entries, columns = np.ones(len(self.codes)), np.array(self.codes, dtype=np.int32)
             only = sparse.csr_array((entries, columns, np.array([0, len(columns)])), shape=(1, self.size))
@@ -245,13 +244,7 @@ def checked_values(values: object) -> tuple[Label, ...]:
 
 
 def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, ...]:
-    """The codes of the values with these labels, or in runs with these labels, ascending; DomainError for others.
-
-    Example:
-        >>> from residualplanner import Bins
-        >>> selected_codes(Attribute("age", bins=Bins([0, 18, 65, 80, 120])), ["[18, 80)"])
-        (1, 2)
-    """
+    """The codes of the values with these labels, or in runs with these labels, ascending; DomainError for others."""
     found: set[int] = set()
     runs: dict[str, tuple[int, int]] | None = None
     for label in labels:
@@ -267,12 +260,7 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
 
 
 def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
-    """The selected values in words: runs of bins and of integers as such, other values one by one, many in short.
-
-    Example:
-        >>> selected_words(Attribute("age", 100), (*range(18, 65), 70))
-        '18 – 64 or 70'
-    """
+    """The selected values in words: runs of bins and of integers as such, other values one by one, many in short."""
     is_ordered = attribute.bins is not None or type(attribute.value_labels[0]) is int
     runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
     shown = runs if len(runs) <= SPELLED else runs[: SPELLED - 1]
@@ -285,7 +273,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
 
 
 def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
-    """The first and the last code of each run of values, by its label."""
     if attribute.size > _RUNS:
         return {}
     first, last = np.triu_indices(attribute.size)
@@ -295,6 +282,5 @@ def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
 
 
 def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Consecutive codes as runs, by the first and last of each."""
     cuts = np.flatnonzero(np.diff(codes) > 1) + 1
     return [(int(run[0]), int(run[-1])) for run in np.split(np.array(codes), cuts)]
