@@ -14,7 +14,7 @@ import residualplanner as rp
 from random_plans import basis_of
 from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, marginals, pcost
 from residualplanner import select as selected
-from saved_plans import DOMAIN, plan_hash, plan_to_archive, require_equal_bases, small_plan, through_a_file
+from saved_plans import DOMAIN, plan_hash, require_equal_bases, small_plan, through_a_file
 from strategies import cases
 
 MaxVariance, SumOfVariances, Targets = rp.losses.MaxVariance, rp.losses.SumOfVariances, rp.losses.Targets
@@ -107,14 +107,6 @@ def test_what_a_file_holds_of_a_loss(tmp_path):
     assert loss.words == "convex loss, solver CLARABEL"
     with pytest.raises(rp.errors.WorkloadError, match=r"does not hold its loss \(convex loss, solver CLARABEL\) in fu"):
         select(marginals(DOMAIN, order=1), loss=loss)
-
-
-def test_each_distinct_basis_is_stored_once():
-    header, arrays = plan_to_archive(with_bases())
-    assert header["bases"] == ["optimal", "given"]
-    names = {f"bases/{name}" for name in ("matrix_0", "matrix_1", "of_attribute")}
-    assert {name for name in arrays if name.startswith("bases/")} == names
-    assert arrays["bases/of_attribute"].tolist() == [0, 1, -1, 0]
 
 
 def test_equal_plans_have_equal_files_and_hashes_and_others_do_not(tmp_path):

@@ -148,23 +148,6 @@ def test_what_cannot_be_asked_for_is_refused(ask, message):
 
 
 @pytest.mark.parametrize(
-    ("fields", "match"),
-    [
-        ((0.5, "pcost", ("0.5",)), "exact fraction"),
-        ((Fraction(-1), "pcost", ("1",)), "exact fraction"),
-        ((Fraction(1), "renyi", ("1",)), "notion must be one of"),
-        ((Fraction(1), "approx_dp", ("1",), "discrete"), "given by 2 numbers"),
-        ((Fraction(1), "zcdp", (0.5,)), "given by 1 numbers"),
-        ((Fraction(1), "approx_dp", ("1", "0.1")), "noise belongs to"),
-        ((Fraction(1), "zcdp", ("0.5",), "gaussian"), "noise belongs to"),
-    ],
-)
-def test_a_budget_made_of_parts_that_do_not_fit_is_refused(fields, match):
-    with pytest.raises(rp.errors.BudgetError, match=match):
-        Budget(*fields)
-
-
-@pytest.mark.parametrize(
     ("change", "match"),
     [
         *(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, leaf_rows
 from kinds import read_kind
-from residualplanner import Attribute, Domain, Hierarchy, Identity, Prefix
+from residualplanner import Domain, Hierarchy
 
 
 @pytest.fixture
@@ -85,14 +85,6 @@ def test_rows_are_sums_over_the_leaves_of_each_item_with_level_code_name_and_par
         "parent": ("", "(total)", "(total)", "01", "01", "02"),
     }
     assert hierarchy.full_names(attribute)[4] == ("Baldwin County", "Baldwin County, Alabama")
-
-
-def test_kinds_without_a_file_have_the_meanings_beside_their_labels():
-    attribute = Attribute("sex", labels={1: "female", 2: "male"})
-    for kind in (Identity(), Hierarchy([{"a": [1], "b": [2]}], total=False, leaves=False)):
-        assert list(kind.columns_beside(attribute)) == ["meaning"]
-    assert Prefix().columns_beside(Attribute("sex", 2)) == {}
-    assert Prefix().full_names(Attribute("sex", 2)) == ((), ())
 
 
 def test_codes_that_levels_share_are_told_apart_by_the_level(read):
