@@ -168,7 +168,10 @@ def require_public_total(domain: Domain, neighbors: Neighbors) -> None:
     if not neighbors.has_public_total:
         return
     if domain.weight.columns:
-        raise BudgetError('where records are weighted, their total is not public; write neighbors="add-remove"')
+        raise BudgetError(
+            "where a record is replaced by one of another weight, the total changes, so it is not public; write "
+            'neighbors="add-remove" for weighted records, with twice as many records per person for replacements'
+        )
     dropping = [each.name for each in domain.attributes if "drop" in (each.unknown, each.missing)]
     if dropping:
         raise BudgetError(
