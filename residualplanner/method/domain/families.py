@@ -103,10 +103,7 @@ _LISTED: Mapping[Matching, tuple[str, Callable[[Any], object], Entries]] = {
 
 @dataclass(frozen=True)
 class Listed:
-    """Values that are listed: entries are looked up by what they mean.
-
-    Of dates that is the day, numbered from 1970-01-01; tables show them as in ISO 8601.
-    """
+    """Values that are listed: entries are looked up by what they mean, dates by the day from 1970-01-01 on."""
 
     labels: tuple[Label, ...]
     matching: Matching  # a family of `_LISTED`

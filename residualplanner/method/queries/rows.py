@@ -32,10 +32,7 @@ _CHUNK = 2**22
     "sparse_rows weighted_gram"
 )
 class Rows(ABC):
-    """A matrix W (q, n) over the values of one attribute, held as a sparse one unless there is something better.
-
-    No method but ``matrix`` forms it densely.
-    """
+    """A matrix W (q, n) over the values of one attribute, which no method but ``matrix`` forms densely."""
 
     is_identity: ClassVar[bool] = False  # whether its rows are the values themselves, one after another
 

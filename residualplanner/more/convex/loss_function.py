@@ -44,10 +44,7 @@ class ConvexLossFunction:
         return math.nan if value is None else float(np.asarray(value, dtype=np.float64).reshape(()))
 
     def subgradient(self, variance: FloatArray) -> FloatArray:
-        """Slopes (q,) of a plane that touches the loss at these variances (q,), from CVXPY's rules; NaN if it has none.
-
-        CVXPY applies the chain rule to the expression and takes, at a kink, one subgradient of several.
-        """
+        """Slopes (q,) of a plane that touches the loss at these variances (q,), by CVXPY's rules; NaN without one."""
         self._set(variance)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
