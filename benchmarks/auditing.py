@@ -36,7 +36,7 @@ from residualplanner.gate.sources.opening import open_source
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.kron import ProductMap, rebuilding, tables_of_residuals
+from residualplanner.method.kron.axis_maps import ProductMap, rebuilding, tables_of_residuals
 from residualplanner.method.losses import DescribedLoss
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import zcdp

@@ -44,7 +44,7 @@ from benchmarks.gpu_cases import (
     worst_difference,
 )
 from benchmarks.gpu_speed import Bench
-from residualplanner.method.kron import tables_of_residuals
+from residualplanner.method.kron.axis_maps import tables_of_residuals
 from residualplanner.release.devices import Device, cuda_device
 from residualplanner.scale.cuda import kernel_sha256
 

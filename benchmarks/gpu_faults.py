@@ -20,8 +20,9 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.gpu_cases import TOLERANCE, cases, estimates_of, expected_of, worst_difference
 from benchmarks.strict_device import DEVICES
-from residualplanner.method.kron import axis_maps, tables_of_residuals
+from residualplanner.method.kron import axis_maps
 from residualplanner.method.kron.arrays import like
+from residualplanner.method.kron.axis_maps import tables_of_residuals
 from residualplanner.method.queries import rows, runs
 from residualplanner.release import batches, reference_answers, stacks
 from residualplanner.release.devices import Device

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.method.kron import AxisMap, ProductMap, matrix_map, rebuilding, tables_of_residuals
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, matrix_map, rebuilding, tables_of_residuals
 from residualplanner.scale.cuda import fused_tables
 
 #: How far tables may be from NumPy's, relative to the largest answer.

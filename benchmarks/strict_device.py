@@ -10,7 +10,7 @@ import array_api_strict as strict
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.method.kron import Array
+from residualplanner.method.kron.arrays import Array
 from residualplanner.release.devices import Device
 
 

@@ -1,4 +1,4 @@
-"""Small made geographies, written in both layouts, for tests."""
+"""Small made geographies, for tests."""
 
 import csv
 import io
@@ -25,13 +25,6 @@ def leaf_rows(states=STATES, counties=COUNTIES):
     """A row for each county."""
     rows = [[state, states[state], code, name] for code, (name, state) in counties.items()]
     return [["state", "state_name", "county", "county_name"], *rows]
-
-
-def item_rows(states=STATES, counties=COUNTIES):
-    """A row for each state and county."""
-    coarse = [["state", code, name, "US"] for code, name in states.items()]
-    fine = [["county", code, name, state] for code, (name, state) in counties.items()]
-    return [["level", "code", "name", "parent"], ["nation", "US", "United States", ""], *coarse, *fine]
 
 
 @st.composite

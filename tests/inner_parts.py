@@ -53,20 +53,17 @@ from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
-from residualplanner.method.kron import (
+from residualplanner.method.kron import arrays
+from residualplanner.method.kron.arrays import Scratch, namespace
+from residualplanner.method.kron.axis_maps import (
     ProductMap,
-    Scratch,
-    arrays,
-    dense_integers,
-    differences_of_tables,
-    integer_products,
     keeping,
     matrix_map,
-    namespace,
     rebuilding,
     subtracting,
     tables_of_residuals,
 )
+from residualplanner.method.kron.integers import dense_integers, differences_of_tables, integer_products
 from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy import costs
 from residualplanner.publish import style

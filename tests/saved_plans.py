@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-import residualplanner as rp
 from inner_parts import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner import Bins, Domain, Plan, load_plan, marginals, select, zcdp
 
@@ -127,11 +125,3 @@ def require_equal_bases(left: Plan, right: Plan) -> None:
             array, again = getattr(mine, name), getattr(theirs, name)
             assert (array is None) == (again is None)
             assert array is None or (array.dtype == again.dtype and array.tobytes() == again.tobytes())
-
-
-def require_refused_arrays(folder: Path, plan: Plan, name: str) -> None:
-    """A file without an array of its bases, or with one more, is refused."""
-    header, arrays = plan_to_archive(plan)
-    for altered in (removed(arrays, (name,)), {**arrays, f"{name}_more": arrays[name]}):
-        with pytest.raises(rp.errors.FileFormatError, match="a matrix for each basis, and which attribute has which"):
-            load_plan(forge(folder / "forged", plan, header, altered))

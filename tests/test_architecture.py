@@ -32,7 +32,8 @@ DOORS: dict[str, set[str]] = {
     "method.domain._json": {"more.amounts.numeric"},
     "method.domain.attribute": {"more.amounts.numeric"},
     "method.domain.domain": {"more.amounts.weight"},
-    "method.losses.variances": {"more.convex.convex_noise"},
+    "method.losses.loss": {"more.convex.convex_noise"},
+    "method.plan.files": {"more.nested.nested"},
     "method.plan.plan": {
         "gate.measurement.resource_estimate",
         "method.plan.files",
@@ -40,7 +41,6 @@ DOORS: dict[str, set[str]] = {
         "publish.pictures.plots",
     },
     "method.plan.select": {"more.bounds.suboptimality", "more.by_set.choice", "more.searches.basis_options"},
-    "method.plan.arrays": {"more.nested.nested"},
     "method.queries.json": {"more.queries.json"},
     "method.queries.kind": {"more.amounts.statistics", "more.queries.thresholds"},
     "method.strategy.accuracy": {"more.bounds.max_abs_error"},

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.method.kron import AxisMap, ProductMap, tables_of_residuals
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, tables_of_residuals
 from residualplanner.scale.cuda import KERNEL, kernel_source
 from residualplanner.scale.cuda.launches import (
     AXIS_THREADS,

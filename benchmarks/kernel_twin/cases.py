@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kernel_twin import Tables
-from residualplanner.method.kron import AxisMap, keeping, matrix_map, rebuilding
+from residualplanner.method.kron.axis_maps import AxisMap, keeping, matrix_map, rebuilding
 from residualplanner.scale.cuda.launches import cut_layout
 
 #: Rows of a block, which tables choose among.

@@ -18,7 +18,7 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import needing
-from residualplanner.method.kron import Array
+from residualplanner.method.kron.arrays import Array
 from residualplanner.release.stacks import components_of_answers
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.errors import memory_for
-from residualplanner.method.kron import Array, Scratch, namespace, read_only, take
+from residualplanner.method.kron.arrays import Array, Scratch, namespace, read_only, take
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import QueryBlock
 from residualplanner.method.workload.workload import Workload

@@ -15,7 +15,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_o
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
 from residualplanner.ground.notebooks import hides
-from residualplanner.method.kron import Scratch
+from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload

@@ -18,7 +18,8 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.gaussian import BATCH_CELLS
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
-from residualplanner.method.kron import Array, ProductMap, keeping, matrix_map
+from residualplanner.method.kron.arrays import Array
+from residualplanner.method.kron.axis_maps import ProductMap, keeping, matrix_map
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy

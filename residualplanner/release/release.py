@@ -16,7 +16,7 @@ from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron import Array
+from residualplanner.method.kron.arrays import Array
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, written_query
 from residualplanner.method.workload.workload import workload_html

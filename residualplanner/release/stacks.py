@@ -14,16 +14,8 @@ from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import require_type
 from residualplanner.method.bases.basis import Basis, basis_codes
-from residualplanner.method.kron import (
-    Array,
-    AxisMap,
-    ProductMap,
-    Scratch,
-    empty_floats,
-    keeping,
-    read_only,
-    rebuilding_differences,
-)
+from residualplanner.method.kron.arrays import Array, Scratch, empty_floats, read_only
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, rebuilding_differences
 from residualplanner.method.queries.kind import Kind, answered_jointly
 from residualplanner.method.workload.attribute_sets import indices_of_numbers, row_numbers
 from residualplanner.release.devices import HOST, Device

@@ -19,7 +19,7 @@ from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.bases.basis import Basis, basis_codes
-from residualplanner.method.kron import AxisMap, ProductMap, matrix_map
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, matrix_map
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity

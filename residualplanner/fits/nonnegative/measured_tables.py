@@ -22,7 +22,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.notebooks import frame_html
 from residualplanner.ground.words import count_text
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import ProductMap
+from residualplanner.method.kron.axis_maps import ProductMap
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.strategy.basis_groups import basis_groups

@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.optimizers import Array, conjugate_gradients
-from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
+from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11

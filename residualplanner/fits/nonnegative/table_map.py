@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from residualplanner.fits.nonnegative.components import CellAxis, ComponentLayout, cell_axis, cell_kinds
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.kron import ProductMap, Scratch, keeping, matrix_map, tensors_of_residuals
+from residualplanner.method.kron.arrays import Scratch
+from residualplanner.method.kron.axis_maps import ProductMap, keeping, matrix_map, tensors_of_residuals
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 from residualplanner.method.workload.closure import Closure, subset_products

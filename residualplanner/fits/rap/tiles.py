@@ -17,7 +17,7 @@ from residualplanner.fits.mixtures.mixture import balanced_split
 from residualplanner.gate.sources.source import MergedValues
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError, WorkloadError
-from residualplanner.method.kron import SameArray
+from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.queries.thresholds import threshold_count, threshold_distance, threshold_map

@@ -25,7 +25,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.kron import Scratch
+from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import require_discrete
 from residualplanner.method.strategy.basis_groups import BasisGroups

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.kron import IntegerMap
+from residualplanner.method.kron.integers import IntegerMap
 
 _INT64 = 2**63
 

@@ -18,7 +18,8 @@ from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.method.kron import ProductMap, Scratch
+from residualplanner.method.kron.arrays import Scratch
+from residualplanner.method.kron.axis_maps import ProductMap
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups
 

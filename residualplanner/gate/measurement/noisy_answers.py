@@ -17,7 +17,8 @@ from residualplanner.gate.measurement.precision import gamma2_ratio
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import Scratch, differences_of_tables, integer_products
+from residualplanner.method.kron.arrays import Scratch
+from residualplanner.method.kron.integers import differences_of_tables, integer_products
 from residualplanner.method.strategy.basis_groups import BasisGroups
 
 #: Below this many records the width that numbers are computed with depends on the plan alone.

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron import AxisMap, IntegerMap, dense_integers, keeping, matrix_map
+from residualplanner.method.kron.axis_maps import AxisMap, keeping, matrix_map
+from residualplanner.method.kron.integers import IntegerMap, dense_integers
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows
@@ -217,8 +218,7 @@ class Basis(ABC):
         ``G^T`` times the weights; for the subtraction basis, with noise of covariance ``Sub Sub^T``, their deviations
         from the mean.  Source: eqs. (12) and (26).
         """
-        found: FloatArray = np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis)
-        return found
+        return np.asarray(np.moveaxis(np.moveaxis(values, axis, -1) @ self._spread, -1, axis))
 
     def mean_variance_factors(self, kind: Kind) -> tuple[float, float]:
         """The variance factors of an average answer: where the attribute is present, and where it is absent.
@@ -293,8 +293,7 @@ def farthest(pairs: FloatArray) -> FloatArray:
 def first_numbers(group: IntArray) -> IntArray:
     """Groups (n,), numbered in the order of their first members: 5, 0, 5 become 0, 1, 0."""
     _, first, number = np.unique(group, return_index=True, return_inverse=True)
-    found: IntArray = np.argsort(np.argsort(first))[number.ravel()]
-    return found
+    return np.asarray(np.argsort(np.argsort(first))[number.ravel()])
 
 
 def basis_codes(bases: Sequence[Basis]) -> IntArray:

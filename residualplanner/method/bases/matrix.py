@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import AxisMap, matrix_map
+from residualplanner.method.kron.axis_maps import AxisMap, matrix_map
 
 #: The largest condition number of a basis, by Frobenius norms, with rows scaled to similar lengths, divided by n: above
 #: it, tables would be differences of large numbers.
@@ -35,11 +35,8 @@ def pseudo_inverse_parts(B: IntArray) -> tuple[FloatArray, FloatArray]:
     """The parts u (n,) and G (n, m) of the pseudo-inverse of a row of ones above B (m, n).
 
     Equal columns of B are merged: where the distinct ones make a square matrix, each of its inverse's rows is divided
-    evenly among the equal columns.  WorkloadError where the rows are dependent, or nearly so.
-
-    Guarantees: errors of a few units in the last place of each column's largest entry, where B has distinct columns
-        for an inverse.
-    Source: eq. (24).
+    evenly among the equal columns, and errors are a few units in the last place of each column's largest entry.
+    WorkloadError where the rows are dependent, or nearly so.  Source: eq. (24).
     """
     scale = np.exp2(np.ceil(np.log2(np.maximum(np.abs(B).max(axis=1), 1))))  # powers of 2: no digit is lost
     rows = np.vstack([np.ones(B.shape[1]), B / scale[:, None]])
@@ -74,8 +71,7 @@ def _inverse(T: FloatArray) -> FloatArray:
 def _leading(matrix: FloatArray) -> FloatArray:
     """The entries to `_DIGITS` binary digits below the largest of their column."""
     unit = np.exp2(np.ceil(np.log2(np.maximum(np.abs(matrix).max(axis=0), 1e-300))) - _DIGITS)
-    rounded: FloatArray = np.rint(matrix / unit) * unit
-    return rounded
+    return np.asarray(np.rint(matrix / unit) * unit)
 
 
 def _require_independent(rows: FloatArray, inverse: FloatArray, *, is_square: bool) -> None:
@@ -92,10 +88,7 @@ _CHUNK = 2**22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MatrixBasis(Basis):
-    """The basis of an integer matrix B, whose answers ``B x`` get independent noise of equal variance.
-
-    Source: eqs. (24) and (36).
-    """
+    """The basis of an integer matrix B, whose answers ``B x`` get noise of equal variance.  Source: eqs. (24), (36)."""
 
     inverse: tuple[FloatArray, FloatArray] = field(repr=False)  # u (n,) and G (n, m)
 
@@ -144,11 +137,7 @@ class MatrixBasis(Basis):
 
 
 def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> MatrixBasis:
-    """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`.
-
-    WorkloadError where it is of another shape or type, its rows with a row of ones are dependent or nearly so, or its
-    entries are so large that floating point does not hold them.
-    """
+    """The basis of an integer matrix B (m, n), 1 <= m < n; ``family`` and ``gap`` as of `Basis`."""
     B = np.array(matrix)
     if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:
         raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
@@ -160,7 +149,6 @@ def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> M
 
 
 def _column_squares(B: IntArray) -> list[int]:
-    """The squared lengths of the columns, exactly."""
     is_narrow = B.shape[0] * float(np.abs(B).max()) ** 2 < 2**62
     exact = B if is_narrow else B.astype(object)
     squares: list[int] = (exact * exact).sum(axis=0).tolist()

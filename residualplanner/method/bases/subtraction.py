@@ -10,7 +10,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.bases.basis import Basis
-from residualplanner.method.kron import AxisMap, keeping, rebuilding, subtracting
+from residualplanner.method.kron.axis_maps import AxisMap, keeping, rebuilding, subtracting
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows
 
@@ -67,8 +67,7 @@ class SubtractionBasis(Basis):
 
     def present_parts(self, values: FloatArray, axis: int) -> FloatArray:
         """Deviations from the mean."""
-        deviations: FloatArray = values - values.mean(axis=axis, keepdims=True)
-        return deviations
+        return np.asarray(values - values.mean(axis=axis, keepdims=True))
 
     @property
     def _spread(self) -> FloatArray:

@@ -89,27 +89,24 @@ def _rule(value: Any) -> Rule:
     return Into(value["into"]) if isinstance(value, dict) else value
 
 
-def _anything(value: object) -> bool:
-    """What the attribute itself checks."""
-    del value
-    return True
-
-
 def _is_date(value: object) -> bool:
     return isinstance(value, str) and len(value) == len("2020-12-31") and day_of(value) is not None
 
 
-_RULE = ((lambda word: word in ("error", "drop"), {"into": _anything}), '"error", "drop" or {"into": label}')
+_RULE = ((lambda word: word in ("error", "drop"), {"into": lambda _: True}), '"error", "drop" or {"into": label}')
 _UNITS = {"unit": str, "edges": lambda edges: has_shape(edges, [int]) and len(edges) > 1}
 _REQUIRED = {"name", "unknown", "missing"}
 #: Of each field of an attribute its shape, and that in words.
 _SHAPES: dict[str, tuple[Any, str]] = {
-    "name": (_anything, "a string"),
-    "size": (_anything, "an integer"),
+    "name": (lambda _: True, "a string"),
+    "size": (lambda _: True, "an integer"),
     "labels": (list, "a list"),
     "dates": ([_is_date], "dates such as 2020-12-31"),
     "bins": ({"edges": list, "labels": list}, "edges and labels, two lists"),
-    "numeric": ({**_UNITS, "outside": _anything, "between_units": _anything}, "two edges or more, a unit and rules"),
+    "numeric": (
+        {**_UNITS, "outside": lambda _: True, "between_units": lambda _: True},
+        "two edges or more, a unit and rules",
+    ),
     "meanings": (list, "a list"),
     "unknown": _RULE,
     "missing": _RULE,

@@ -26,10 +26,7 @@ _LONGEST = 10_000
 
 
 class Words:
-    """Words for readers of tables: a frozen dataclass of strings that may be published; what is empty is left out.
-
-    DomainError where one is not a string, not valid Unicode, or too long.
-    """
+    """Words for readers of tables: a frozen dataclass of strings that may be published; what is empty is left out."""
 
     __slots__ = ()
     subject: ClassVar[str]  # what they are about, in messages
@@ -118,8 +115,6 @@ def _confused(values: Values, label: str, *, is_meant: bool) -> str | None:
 
 #: To so many values a label that is none of them is compared, for the likeliest.
 _COMPARED = 1_000
-#: How amounts are matched.
-_AMOUNT = "amount"
 
 
 @hides("code_of_label")
@@ -196,7 +191,10 @@ class Attribute:
         self._set("about", about or About())
         self._set("unknown", checked_rule(self.name, self.values, "unknown", unknown))
         self._set("missing", checked_rule(self.name, self.values, "missing", missing))
-        self._require_own_labels()
+        into = {rule.label for rule in (self.unknown, self.missing) if isinstance(rule, Into)}
+        if numeric is not None and not len(into) == len(self.own_labels) == len(self.by_bin.own_labels):
+            # A record without an amount would be counted as if it had one.
+            raise attribute_error(self.name, "counts entries that are no amounts in a bin; write a label of their own")
 
     @cached_property
     def size(self) -> int:
@@ -229,7 +227,7 @@ class Attribute:
     @property
     def numeric(self) -> "Numeric | None":
         """The limits and bins of amounts, where these were declared, or None."""
-        return cast("Numeric", self.values) if self.values.matching == _AMOUNT else None
+        return cast("Numeric", self.values) if self.values.matching == "amount" else None
 
     @cached_property
     def by_bin(self) -> "Attribute":
@@ -295,7 +293,6 @@ class Attribute:
         return html_table(f"Attribute {self.name}: {self.size:,} values", ["code", "label", "meaning"], rows, note=note)
 
     def _values_text(self) -> str:
-        """The values as they are declared, at most some of them."""
         if self.bins is not None:
             return f"bins={self.bins!r}"
         if self.numeric is not None:
@@ -303,14 +300,6 @@ class Attribute:
         if self.meanings:
             return f"labels={reprlib.repr(dict(zip(self.values.labels, self.meanings, strict=True)))}"
         return f"size={len(self.values)}" if self.labels is None else f"labels={list_text(self.values)}"
-
-    def _require_own_labels(self) -> None:
-        """Raise DomainError where a record without an amount would be counted as if it had one."""
-        rules = {rule.label for rule in (self.unknown, self.missing) if isinstance(rule, Into)}
-        if self.numeric is not None and not len(rules) == len(self.own_labels) == len(self.by_bin.own_labels):
-            raise attribute_error(
-                self.name, "counts entries that are no amounts under the label of a bin; write a label of their own"
-            )
 
     def _set(self, word: str, value: object) -> None:
         object.__setattr__(self, word, value)
@@ -326,27 +315,22 @@ def _values(name: str, size: object, labels: object, bins: object, numeric: obje
     if labels is not None:
         return values_of_labels(name, labels)
     if numeric is not None:
-        if isinstance(numeric, type) or getattr(numeric, "matching", None) != _AMOUNT:
+        if isinstance(numeric, type) or getattr(numeric, "matching", None) != "amount":
             raise attribute_error(name, f"has numeric={value_text(numeric)}; write Numeric(low, high)")
         return cast("Numeric", numeric)
     if bins is None:
-        return Codes(_checked_size(name, size))
+        count = plain_label(size)
+        if isinstance(count, str | bool | None):
+            raise attribute_error(name, f"needs an integer for its size, got {value_text(size)}")
+        if not 1 <= count < 2**63:
+            raise attribute_error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
+        return Codes(count)
     if not isinstance(bins, Bins):
         raise attribute_error(name, f"has bins of type {type(bins).__name__}; write Bins([...])")
     return bins
 
 
-def _checked_size(name: str, size: object) -> int:
-    count = plain_label(size)
-    if isinstance(count, str | bool | None):
-        raise attribute_error(name, f"needs an integer for its size, got {value_text(size)}")
-    if not 1 <= count < 2**63:
-        raise attribute_error(name, f"needs at least 1 value and fewer than 2**63, got size {count}")
-    return count
-
-
 def _meanings(name: str, labels: Mapping[Label, str]) -> tuple[str, ...]:
-    """The meanings of labels, in their order; none where all are empty."""
     meanings = tuple(labels.values())
     for meaning in meanings:
         if not isinstance(meaning, str) or not is_unicode(meaning):

@@ -53,7 +53,6 @@ def _number_position(entry: object) -> float:
 
 
 def _number_text(edge: float) -> str:
-    """An integer without its fraction, any other number in the fewest digits."""
     return str(int(edge)) if edge.is_integer() and abs(edge) < 1e16 else repr(edge)
 
 
@@ -73,7 +72,6 @@ def _day_edge(given: Any) -> Edge | None:
 
 
 def _day_position(entry: object) -> float:
-    """The day, numbered from 1970-01-01."""
     if isinstance(entry, float) and math.isinf(entry):
         return entry
     day = day_of(entry)
@@ -249,7 +247,6 @@ class Bins:
 
 
 def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]]:
-    """The scale that edges are on, and the edges as bins keep them."""
     if isinstance(edges, str) or not isinstance(edges, Iterable):
         raise DomainError(f"bins need a list of edges, such as Bins([0, 18, 65, 120]), got {value_text(edges)}")
     given = list(edges)

@@ -160,12 +160,7 @@ class Domain:
             raise DomainError(f"{problem}; declare Bins in place of Numeric, or leave them out", attributes=amounts)
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
-        """The positions of the named attributes, ascending; DomainError where one is not there, or is twice.
-
-        Example:
-            >>> Domain({"age": 85, "sex": 2, "race": 5}).positions(("race", "age"))
-            (0, 2)
-        """
+        """The positions of the named attributes, ascending; DomainError where one is not there, or is twice."""
         return tuple(sorted(self.positions_as_written(names)))
 
     def positions_as_written(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -174,8 +169,7 @@ class Domain:
             raise DomainError(f"a list of attribute names is needed, got the string {names!r}; write ({names!r},)")
         if isinstance(names, Mapping):
             kinds = ", ".join(dict.fromkeys(type(kind).__name__ for kind in names.values()))
-            problem = f"attribute names alone are needed here, got a mapping from names to {kinds or 'nothing'}"
-            raise DomainError(f"{problem}, which would be ignored; write the names as a tuple")
+            raise DomainError(f"attribute names alone are needed here, as a tuple, got a mapping from names to {kinds}")
         given = list(names)
         found = self._positions(given)
         if len(set(found)) < len(found):
@@ -257,7 +251,6 @@ def _short(name: str) -> str:
 
 
 def _shown(name: object) -> str:
-    """A name as a message may show it: what is no string by its type alone."""
     return _short(name) if isinstance(name, str) else f"<{type(name).__name__}>"
 
 

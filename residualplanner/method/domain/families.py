@@ -103,10 +103,7 @@ _LISTED: Mapping[Matching, tuple[str, Callable[[Any], object], Entries]] = {
 
 @dataclass(frozen=True)
 class Listed:
-    """Values that are listed: entries are looked up by what they mean.
-
-    Of dates that is the day, numbered from 1970-01-01; tables show them as in ISO 8601.
-    """
+    """Values that are listed: entries are looked up by what they mean, dates by the day from 1970-01-01 on."""
 
     labels: tuple[Label, ...]
     matching: Matching  # a family of `_LISTED`
@@ -171,26 +168,17 @@ def values_of_labels(name: str, labels: object) -> Listed:
     if not given:
         raise attribute_error(name, "needs at least 1 label")
     if all(isinstance(label, dt.date) for label in given):
-        values = Listed(tuple(_checked_date(name, label).isoformat() for label in given), "date")
+        if any(isinstance(day, dt.datetime) and (day.tzinfo is not None or day.time() != dt.time()) for day in given):
+            raise attribute_error(name, "has a label with a time of day or a time zone; labels are dates without these")
+        values = Listed(tuple(day.isoformat()[:10] for day in given), "date")
     else:
         plain = tuple(checked_label(name, label) for label in given)
         if len({type(label) for label in plain}) > 1:
-            raise attribute_error(
-                name, "mixes kinds of labels; make them all strings, all integers, all truth values or all dates"
-            )
+            raise attribute_error(name, "mixes kinds of labels; make them all strings, say")
         values = Listed(plain, _FAMILIES[type(plain[0])])
     if len(set(values.labels)) < len(values):
         raise attribute_error(name, "has a label twice")
     return values
-
-
-def _checked_date(name: str, label: dt.date) -> dt.date:
-    """The date; DomainError where it has a time of day or a zone, which a date has not."""
-    if isinstance(label, dt.datetime):
-        if label.tzinfo is not None or label.time() != dt.time():
-            raise attribute_error(name, "has a label with a time of day or a time zone; labels are dates without these")
-        return label.date()
-    return label
 
 
 _FAMILIES: Mapping[type, Matching] = {str: "text", bool: "truth", int: "integer"}

@@ -50,8 +50,7 @@ def checked_label(name: str, label: object) -> Label:
     """The plain label; DomainError, which names the attribute, where it is not one."""
     plain = plain_label(label)
     if plain is None:
-        problem = f"has the label {value_text(label)}; labels are strings, integers or truth values, or all dates"
-        raise attribute_error(name, problem)
+        raise attribute_error(name, f"has the label {value_text(label)}; labels are strings, integers or truth values")
     if isinstance(plain, str):
         if not is_unicode(plain):
             raise attribute_error(name, f"has the label {reprlib.repr(plain)}, which is not valid Unicode")

@@ -53,10 +53,7 @@ def take(array: Array, rows: IntArray) -> Array:
 
 
 def quotients(integers: Array, divisor: int) -> Array:
-    """``integers``, or floats, divided by an integer below ``2**53``; the array itself where that leaves it as it is.
-
-    Guarantees: each is rounded as in NumPy: once where it becomes a float, and once where it is divided.
-    """
+    """``integers``, or floats, divided by an integer below ``2**53``, rounded as in NumPy: as a float, then divided."""
     if isinstance(integers, np.ndarray):
         return integers if divisor == 1 else integers / divisor
     xp = namespace(integers)
@@ -65,14 +62,11 @@ def quotients(integers: Array, divisor: int) -> Array:
 
 
 def multiply_into(out: Array, left: Array, right: Array) -> None:
-    """Write the products of matrices ``left`` (b, r, n) and one matrix ``right`` (n, m) to ``out`` (b, r, m).
-
-    With other libraries than NumPy all of ``left`` is one tall matrix: CuPy would multiply matrix by matrix.
-    """
+    """Write the products of matrices ``left`` (b, r, n) and one matrix ``right`` (n, m) to ``out`` (b, r, m)."""
     if isinstance(out, np.ndarray):
         np.matmul(left, right, out=out)
         return
-    xp = namespace(left, right)
+    xp = namespace(left, right)  # all of ``left`` is one tall matrix: CuPy would multiply matrix by matrix
     tall = xp.reshape(left, (math.prod(left.shape[:-1]), left.shape[-1]))
     out[...] = xp.reshape(xp.matmul(tall, right), out.shape)
 
@@ -102,11 +96,7 @@ def add_up_into(out: Array, values: Array) -> None:
 
 
 def sparse_product(matrix: sparse.csr_array, values: Array) -> Array:
-    """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r).
-
-    Cost: with NumPy O(r) for each entry other than 0.  The standard has no sparse arrays: there the matrix is written
-        out, some rows at a time, and O(q n r) operations are done.
-    """
+    """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r)."""
     if isinstance(values, np.ndarray):
         return matrix @ values
     xp, (rows, columns) = namespace(values), matrix.shape
@@ -129,11 +119,8 @@ class Scratch:
         self._memory: dict[tuple[int, np.dtype[Any]], NDArray[Any]] = {}
 
     def empty(self, slot: int, shape: tuple[int, ...], like: Array) -> Array:
-        """An array of ``shape`` and of the library and type of ``like``, over what was in ``slot`` before.
-
-        Libraries other than NumPy keep the memory of arrays that are gone themselves: they get a new one.
-        """
-        if not isinstance(like, np.ndarray):
+        """An array of ``shape`` and of the library and type of ``like``, over what was in ``slot`` before."""
+        if not isinstance(like, np.ndarray):  # others keep the memory of arrays that are gone themselves
             return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
         size = math.prod(shape)
         memory = self._memory.get((slot, like.dtype))

@@ -15,17 +15,7 @@ from itertools import product
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.kron.arrays import (
-    Array,
-    Scratch,
-    empty_floats,
-    like,
-    multiply_into,
-    namespace,
-    quotients,
-    subtract_into,
-    take,
-)
+from residualplanner.method.kron import arrays
 
 #: Up to this many values several axes are merged into one; what is shorter is mapped by a matrix product.
 DENSE_LIMIT = 32
@@ -39,19 +29,21 @@ class AxisMap:
     rows: int  # m
     make_matrix: Callable[[], FloatArray]  # (m, n), called only where a product is formed
     # From a stack (b, n, r) to an array (b, r, m): the middle axis mapped and put last, in less than a matrix product.
-    direct: Callable[[Array, Array], None] | None = None
+    direct: Callable[[arrays.Array, arrays.Array], None] | None = None
 
     @cached_property
     def matrix(self) -> FloatArray:
         """The matrix, (m, n)."""
         return self.make_matrix()
 
-    def turn(self, stack: Array, out: Array) -> None:
+    def turn(self, stack: arrays.Array, out: arrays.Array) -> None:
         """Map the middle axis of a stack (b, n, r), put it last, and write the result to ``out`` (b, r, m)."""
         if self.direct is not None and self.columns > DENSE_LIMIT:
             self.direct(stack, out)
         else:
-            multiply_into(out, namespace(stack).matrix_transpose(stack), like(self._transposed, stack))
+            arrays.multiply_into(
+                out, arrays.namespace(stack).matrix_transpose(stack), arrays.like(self._transposed, stack)
+            )
 
     @cached_property
     def _transposed(self) -> FloatArray:
@@ -83,16 +75,15 @@ class ProductMap:
         parts = [[self.axes[number] for number in part] for part in merged_axes(self.columns, self.rows)]
         return [part[0] if len(part) == 1 else _merged(*part) for part in parts]
 
-    def apply(self, tables: Array, *, scratch: Scratch | None = None, out: Array | None = None) -> Array:
+    def apply(
+        self, tables: arrays.Array, *, scratch: arrays.Scratch | None = None, out: arrays.Array | None = None
+    ) -> arrays.Array:
         """Map all axes of ``tables`` (b, n_1, .., n_k) but the first, (b, m_1, .., m_k).
 
-        Tables in slot 0 of ``scratch``, memory to work in, are written over; the result goes to ``out``, contiguous, if
-        given.
-
-        Guarantees: with NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
-        Cost: for each axis O(b * cells * n) flops, or what its direct map takes.
+        Tables in slot 0 of ``scratch`` are written over; the result goes to ``out``, contiguous, if given.
+        With NumPy a table's result does not depend, to the last bit, on which others it is stacked with.
         """
-        xp, scratch = namespace(tables), scratch or Scratch()
+        xp, scratch = arrays.namespace(tables), scratch or arrays.Scratch()
         batch, rest = tables.shape[0], math.prod(self.columns)
         mapped = (batch, *self.rows)
         result = xp.empty(mapped, dtype=tables.dtype, device=tables.device) if out is None else out
@@ -110,12 +101,7 @@ class ProductMap:
 
 
 def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[int]]:
-    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before (k,) and after (k,).
-
-    Example:
-        >>> merged_axes((2, 3, 100, 5, 6, 2), (1, 2, 99, 4, 5, 1))
-        [[0, 1], [2], [3, 4], [5]]
-    """
+    """Join neighbors as long as together they have at most `DENSE_LIMIT` entries, before (k,) and after (k,)."""
     merged: list[list[int]] = []
     width = height = DENSE_LIMIT + 1
     for number, (n, m) in enumerate(zip(columns, rows, strict=True)):
@@ -130,57 +116,54 @@ def merged_axes(columns: tuple[int, ...], rows: tuple[int, ...]) -> list[list[in
 
 @lru_cache(maxsize=4096)  # none has more than DENSE_LIMIT rows and columns
 def _merged(*maps: AxisMap) -> AxisMap:
-    """Several maps as one, of their axes merged."""
     product: FloatArray = np.ones((1, 1))
     for axis in maps:
         product = np.kron(product, axis.matrix).astype(np.float64, copy=False)
     return matrix_map(product)
 
 
-def _turn(stack: Array, out: Array) -> None:
-    out[...] = namespace(stack).matrix_transpose(stack)
+def _turn(stack: arrays.Array, out: arrays.Array) -> None:
+    out[...] = arrays.namespace(stack).matrix_transpose(stack)
 
 
 def tables_of_residuals(
-    blocks: Sequence[Array],
+    blocks: Sequence[arrays.Array],
     rows: IntArray,
     *,
     maps: ProductMap,
     divisors: Sequence[int] | None = None,
-    scratch: Scratch | None = None,
-) -> Array:
+    scratch: arrays.Scratch | None = None,
+) -> arrays.Array:
     """The tables (b, n_1, .., n_k) whose residuals are given, in double precision where there are divisors.
 
     Block j (g_j, ..) of ``blocks`` (2**k,) holds residuals of sets of attributes of the same bases; it has an axis of
     m_i answers for every i whose bit in j is set (bit 0 is the first attribute).  ``rows`` (b, 2**k) are, for each
     table, which rows of the blocks are its own; ``maps`` go from a tensor, whose axes have the total and then the m_i
-    answers, to a table (axes of one entry may be added).  Where there are ``divisors`` (2**k,), blocks
-    are the residuals times these.
-
-    Source: eqs. (10), (13) and (25).
+    answers, to a table (axes of one entry may be added).  Where there are ``divisors`` (2**k,), blocks are the
+    residuals times these.  Source: eqs. (10), (13) and (25).
     """
-    scratch = scratch or Scratch()
+    scratch = scratch or arrays.Scratch()
     tensors = tensors_of_residuals(blocks, rows, divisors, scratch)
-    return maps.apply(namespace(tensors).reshape(tensors, (len(rows), *maps.columns)), scratch=scratch)
+    return maps.apply(arrays.namespace(tensors).reshape(tensors, (len(rows), *maps.columns)), scratch=scratch)
 
 
 def tensors_of_residuals(
-    blocks: Sequence[Array], rows: IntArray, divisors: Sequence[int] | None, scratch: Scratch
-) -> Array:
+    blocks: Sequence[arrays.Array], rows: IntArray, divisors: Sequence[int] | None, scratch: arrays.Scratch
+) -> arrays.Array:
     """The tensor Z of eq. (13) of each table, (b, 1 + m_1, .., 1 + m_k), in slot 0 of ``scratch``; else as above."""
     top = blocks[-1]
     shape = (len(rows), *(size + 1 for size in top.shape[1:]))
-    tensors = scratch.empty(0, shape, top if divisors is None else empty_floats((0,), top))
+    tensors = scratch.empty(0, shape, top if divisors is None else arrays.empty_floats((0,), top))
     by = [1] * len(blocks) if divisors is None else divisors
     indices = product((0, slice(1, None)), repeat=top.ndim - 1)
     *lower, last = zip(blocks, by, indices, rows.T, strict=True)
     # Along each axis entry 0 is the total's, the others are residuals: block j has the axes of its set bits in these.
     for block, divisor, index, column in lower:
-        tensors[(slice(None), *reversed(index))] = quotients(take(block, column), divisor)
+        tensors[(slice(None), *reversed(index))] = arrays.quotients(arrays.take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
     block, divisor, index, column = last
-    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else take(block, column)
-    tensors[(slice(None), *index)] = quotients(chosen, divisor)
+    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else arrays.take(block, column)
+    tensors[(slice(None), *index)] = arrays.quotients(chosen, divisor)
     return tensors
 
 
@@ -196,10 +179,7 @@ def subtracting(size: int) -> AxisMap:
 
 @lru_cache(maxsize=4096)
 def rebuilding(size: int) -> AxisMap:
-    """The inverse of a row of ones above the subtraction matrix as the map of one axis, in O(n).
-
-    Source: eqs. (9) and (13).
-    """
+    """The inverse of a row of ones above the subtraction matrix, in O(n).  Source: eqs. (9) and (13)."""
     return AxisMap(size, size, lambda: _rebuilding_matrix(size), _rebuild)
 
 
@@ -215,21 +195,21 @@ def _rebuilding_matrix(size: int) -> FloatArray:
     return matrix
 
 
-def _subtract(stack: Array, out: Array) -> None:
+def _subtract(stack: arrays.Array, out: arrays.Array) -> None:
     # A row of Sub is 1 for the first value, and -1 for one of the others: differences, without a product.
-    turned = namespace(stack).matrix_transpose(stack)
-    subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
+    turned = arrays.namespace(stack).matrix_transpose(stack)
+    arrays.subtract_into(out, turned[:, :, :1], turned[:, :, 1:])
 
 
-def _rebuild_differences(stack: Array, out: Array) -> None:
-    xp = namespace(stack)
+def _rebuild_differences(stack: arrays.Array, out: arrays.Array) -> None:
+    xp = arrays.namespace(stack)
     out[:, :, 0] = xp.sum(stack, axis=1) / out.shape[2]
-    subtract_into(out[:, :, 1:], out[:, :, :1], xp.matrix_transpose(stack))
+    arrays.subtract_into(out[:, :, 1:], out[:, :, :1], xp.matrix_transpose(stack))
 
 
-def _rebuild(stack: Array, out: Array) -> None:
+def _rebuild(stack: arrays.Array, out: arrays.Array) -> None:
     # With t the total and d_j = x_0 - x_j, the sum of all is t = n x_0 - sum d: x_0 = (t + sum d) / n, x_j = x_0 - d_j.
-    xp = namespace(stack)
+    xp = arrays.namespace(stack)
     turned = xp.matrix_transpose(stack)
     out[:, :, 0] = xp.sum(stack, axis=1) / stack.shape[1]
-    subtract_into(out[:, :, 1:], out[:, :, :1], turned[:, :, 1:])
+    arrays.subtract_into(out[:, :, 1:], out[:, :, :1], turned[:, :, 1:])

@@ -3,15 +3,17 @@
 Source: eqs. (14) to (18) and (33).
 """
 
-from residualplanner.method.losses.loss import RESERVE, DescribedLoss, Loss
-from residualplanner.method.losses.targets import Targets
-from residualplanner.method.losses.variances import (
+from residualplanner.method.losses.loss import (
+    RESERVE,
     ConvexLoss,
+    DescribedLoss,
+    Loss,
     LossLike,
     MaxVariance,
     SumOfVariances,
     read_loss,
 )
+from residualplanner.method.losses.targets import Targets
 
 __all__ = [
     "RESERVE",

@@ -92,7 +92,16 @@ class Targets(Loss):
             return frozen(_checked_array(given, len(workload)))
         if not isinstance(given, Mapping | tuple):
             return frozen(np.full(len(workload), require_positive("a target", given)))  # type: ignore[arg-type]
-        return frozen(_margins_of(workload, list(given.items()) if isinstance(given, Mapping) else _pairs(given)))
+        pairs: Any = tuple(given.items()) if isinstance(given, Mapping) else given
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise WorkloadError("targets must be a mapping from query to margin, pairs (query, margin), or one number")
+        if not pairs:
+            raise WorkloadError("there are no targets; name a query and its margin, such as {('age', 'sex'): 50}")
+        margins, queries = np.full(len(workload), math.nan), [query for query, _ in pairs]
+        margins[numbers_of_queries(workload, queries, "targets")] = [
+            require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs
+        ]
+        return frozen(margins)
 
     def importance(self, workload: Workload) -> FloatArray:
         """What makes each cell variance 1 at its target, (q,): (z / margin)**2, and 0 where there is none.
@@ -145,16 +154,6 @@ class Targets(Loss):
             return np.asarray(margin_factor(self.level) * np.sqrt(max_variance) / self.in_order(workload))
 
 
-def _margins_of(workload: Workload, pairs: list[tuple[QueryLike, float]]) -> FloatArray:
-    if not pairs:
-        raise WorkloadError("there are no targets; name a query and its margin, such as {('age', 'sex'): 50}")
-    margins = np.full(len(workload), math.nan)
-    margins[numbers_of_queries(workload, [query for query, _ in pairs], "targets")] = [
-        require_positive(f"the target of {reprlib.repr(query)}", margin) for query, margin in pairs
-    ]
-    return margins
-
-
 def _checked_array(given: FloatArray, count: int) -> FloatArray:
     margins = np.array(given, dtype=np.float64)
     if margins.shape != (count,):
@@ -165,9 +164,3 @@ def _checked_array(given: FloatArray, count: int) -> FloatArray:
     if not (np.isfinite(stated) & (stated > 0)).all():
         raise BudgetError("targets must be positive and finite, or NaN for none")
     return margins
-
-
-def _pairs(given: tuple[Any, ...]) -> list[tuple[QueryLike, float]]:
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in given):
-        raise WorkloadError("targets must be a mapping from query to margin, pairs (query, margin), or one number")
-    return [(query, margin) for query, margin in given]

@@ -43,10 +43,7 @@ class ChosenNoise:
     status: str
 
     def at(self, pcost: float) -> "ChosenNoise":
-        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise.
-
-        BudgetError where the noise is not positive and finite, or the loss at cost 1 is too large for a float.
-        """
+        """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise."""
         # The cost is a sum of p / s, and variances are sums of s: noise of 1/c times the size costs c times as much.
         with np.errstate(over="ignore", under="ignore"):
             noise_variance, loss = self.noise_variance / pcost, self.loss / pcost

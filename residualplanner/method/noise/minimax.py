@@ -283,10 +283,8 @@ def interior_weights(
     ``weight z = 0``, row by row.  With a small number in place of that 0, which shrinks from step to step (Mehrotra's
     predictor and corrector), the equations of Newton's method have as many unknowns as there are rows.  But with ``a =
     lambda M`` and ``b = mu N`` the curvature of g is ``-R diag(sqrt(a b) / 4) R^T`` with R the rows ``M / a`` above
-    ``-N / b``, so that all that is factored is a matrix with a row for each base mechanism.
-
-    Cost: a product of M with itself and a dense factorization, O(m**3), each.
-    Source: eqs. (16), (17) and (37).
+    ``-N / b``, so that all that is factored is a matrix with a row for each base mechanism.  Source: eqs. (16), (17)
+    and (37).
     """
     state = problem.begin(start)
     for _ in range(_STEPS):

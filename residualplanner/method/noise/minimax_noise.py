@@ -104,7 +104,6 @@ def joined_ways(ways: FloatArray, more: FloatArray, cost: FloatArray) -> FloatAr
 
 
 def _at(choice: NoiseChoice, cost: float) -> NoiseChoice:
-    """The noise of cost 1 from one of another cost."""
     return replace(choice, noise_variance=frozen(choice.noise_variance * cost), loss=choice.loss * cost)
 
 

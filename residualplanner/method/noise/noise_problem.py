@@ -13,23 +13,12 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.method.bases.basis import Basis, stopped_words
+from residualplanner.method.noise import minimax_noise
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice, minimize_weighted_variance
-from residualplanner.method.noise.minimax_noise import (
-    CellRows,
-    MinimaxProblem,
-    least_maximum_cell,
-    least_maximum_row,
-)
 from residualplanner.method.privacy import Neighbors
+from residualplanner.method.strategy import variances
 from residualplanner.method.strategy.costs import UnitCosts, cost_upper_bound, unit_costs
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
-from residualplanner.method.strategy.variances import (
-    ResidualNumbers,
-    has_equal_cells,
-    variance_matrix,
-    variance_weights,
-    workload_numbers,
-)
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
 
@@ -42,11 +31,7 @@ BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
 
 @dataclass(frozen=True, eq=False)
 class NoiseProblem:
-    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for.
-
-    WorkloadError where a basis cannot answer a kind of query that its attribute has, or has so large entries that the
-    costs of sets are no floats.
-    """
+    """Queries, one basis an attribute, and which data sets are neighbors: what noise is chosen for."""
 
     workload: Workload
     bases: tuple[Basis, ...]  # (d,)
@@ -63,9 +48,9 @@ class NoiseProblem:
             raise WorkloadError("the bases have entries too large for queries of so many attributes; divide them")
 
     @cached_property
-    def numbers(self) -> ResidualNumbers:
+    def numbers(self) -> variances.ResidualNumbers:
         """What each attribute contributes to cost and variance."""
-        return workload_numbers(self.workload, self.bases)
+        return variances.workload_numbers(self.workload, self.bases)
 
     @cached_property
     def costs(self) -> UnitCosts:
@@ -101,50 +86,49 @@ class NoiseProblem:
 def least_sum(problem: NoiseProblem) -> NoiseChoice:
     """The least sum of average cell variances weighted by their queries' importance, at privacy cost 1.
 
-    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.
-    WorkloadError where some noise matters to no query of positive importance.  Source: eq. (14); for "replace" eq.
-    (37).
+    It is a closed form, or where records are replaced a search like that of `least_maximum`, over one row.  Source: eq.
+    (14); for "replace" eq. (37).
     """
     workload, costs = problem.workload, problem.costs
-    weights = variance_weights(workload, problem.numbers, problem.importance)
+    weights = variances.variance_weights(workload, problem.numbers, problem.importance)
     _require_limited(workload, weights)
     if costs.is_sum and (costs.largest > 0).all():
         return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
-    return least_maximum_row(MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
+    return minimax_noise.least_maximum_row(minimax_noise.MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
 
 
 def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     """The least maximum of cell variances times the importance of their query, at privacy cost 1.
 
     Noise that is the same on each orbit of sets suffices, by convexity, where the workload is symmetric; one query of
-    each orbit stands for all.  WorkloadError as of `least_sum`.
-    Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
+    each orbit stands for all.  Source: eqs. (15) to (17) and (23); for "replace" eq. (37).
     """
     workload, closure = problem.workload, problem.workload.closure
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     chosen = np.sort(orbits.representative)  # as the queries come in the workload's order
     queries, importance = workload.take(chosen), problem.importance[chosen]
     size = orbits.query_size[orbits.query[chosen]].astype(np.float64)
-    matrix = variance_matrix(queries, closure, problem.numbers)
+    matrix = variances.variance_matrix(queries, closure, problem.numbers)
     matrix.data *= np.repeat(importance, np.diff(matrix.indptr))
     matrix = orbits.sum_sets(matrix)
     _require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
-    average = MinimaxProblem(problem.costs, matrix, size, orbits)
-    if has_equal_cells(queries, problem.strategy):
-        return least_maximum_row(average, problem.gap)
-    return least_maximum_cell(average, CellRows.of(queries, problem.strategy, importance), problem.gap)
+    average = minimax_noise.MinimaxProblem(problem.costs, matrix, size, orbits)
+    if variances.has_equal_cells(queries, problem.strategy):
+        return minimax_noise.least_maximum_row(average, problem.gap)
+    return minimax_noise.least_maximum_cell(
+        average, minimax_noise.CellRows.of(queries, problem.strategy, importance), problem.gap
+    )
 
 
 def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice:
     """The least maximum of cell variances times importance, at privacy cost 1, with finite noise for all sets.
 
     The queries of importance 0 take no part in the maximum.  Sets that only they need get the part ``reserve`` of the
-    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound
-    is for noise that leaves those sets out, so that the gap includes the reserve.
-    BudgetError where records are replaced, and the only query with a target is their number, which is public.
-    Source: eqs. (14), (15) and (23); for "replace" eq. (37).
+    cost, divided for the least sum of the average variances of these queries, each in units of its scale.  The bound is
+    for noise that leaves those sets out, so that the gap includes the reserve.  Source: eqs. (14), (15) and (23); for
+    "replace" eq. (37).
     """
     importance, closure = problem.importance, problem.workload.closure
     limited = np.flatnonzero(importance > 0)
@@ -161,7 +145,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     if not free.any():
         return replace(choice, noise_variance=frozen(noise_variance))
     apart = np.where(importance == 0, 1 / problem.workload.scales**2, 0.0)
-    weights = variance_weights(problem.workload, problem.numbers, apart)
+    weights = variances.variance_weights(problem.workload, problem.numbers, apart)
     costs, spent = problem.costs.largest[free] * problem.costs.factor, reserve / (1 - reserve)
     # With cost 1 for the others, r / (1 - r) is the part r of the whole.
     noise_variance[free] = minimize_weighted_variance(costs, weights[free], pcost=spent).noise_variance
@@ -176,7 +160,4 @@ def _require_limited(workload: Workload, weights: FloatArray) -> None:
     unlimited = np.flatnonzero(~(weights > 0))
     if len(unlimited):
         names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
-        raise WorkloadError(
-            f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
-            "give one of them a positive weight, or leave them out"
-        )
+        raise WorkloadError(f"every query that contains {names!r} has weight 0, so nothing limits its noise")

@@ -4,10 +4,10 @@ pandas and PyArrow are imported when one is made.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -92,7 +92,6 @@ class ErrorTable:
 
     @cached_property
     def _is_axis(self) -> NDArray[np.bool_]:
-        """Whether tables have an axis for each kind, (kinds,)."""
         return np.array([kind.is_axis for kind in self.workload.kinds])
 
     @cached_property
@@ -114,18 +113,13 @@ class ErrorTable:
 
 
 def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
-    """Variances and covariances within the table of a query, with its axes as it is written.
-
-    WorkloadError where the plan does not answer the query.
-    """
+    """Variances and covariances within the table of a query, with its axes as it is written."""
     domain, closure = accuracy.workload.domain, accuracy.workload.closure
     written = written_query(domain, query)
     positions = written.in_domain_order.positions
     if closure.position_of(positions) < 0:
         names = tuple(domain.names[position] for position in written.positions)
-        raise WorkloadError(
-            f"the plan does not answer {names!r}: it is not part of a query of the workload; add it and plan again"
-        )
+        raise WorkloadError(f"the plan does not answer {names!r}: add it to the workload and plan again")
     return accuracy.table(written)
 
 
@@ -193,28 +187,15 @@ def save_error_table(table: ErrorTable, path: PathLike) -> None:
 def write_error_table(table: ErrorTable, file: IO[bytes], file_format: ErrorFormat) -> None:
     """Write all rows to an open file: as CSV with strings in quotes, or as Parquet."""
     import pyarrow as pa
-
-    pieces = (pa.Table.from_pandas(frame, preserve_index=False) for frame in table.frames())
-    first = next(pieces)
-    with _writer(file, first.schema, file_format) as write:
-        write(first)
-        for piece in pieces:
-            write(piece)
-
-
-@contextmanager
-def _writer(file: IO[bytes], schema: Any, file_format: ErrorFormat) -> Iterator[Callable[[Any], None]]:
-    """What writes one table of this schema after another."""
-    import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
-    if file_format == "parquet":
-        with pyarrow.parquet.ParquetWriter(file, schema) as parquet:
-            yield parquet.write_table
-        return
-    categories = [field for field in schema if pa.types.is_dictionary(field.type)]
-    for field in categories:
-        schema = schema.set(schema.get_field_index(field.name), pa.field(field.name, field.type.value_type))
-    with pyarrow.csv.CSVWriter(file, schema) as writer:
-        yield lambda table: writer.write_table(table.cast(schema))
+    pieces = (pa.Table.from_pandas(frame, preserve_index=False) for frame in table.frames())
+    first = next(pieces)
+    schema, made = first.schema, pyarrow.parquet.ParquetWriter
+    if file_format == "csv":  # which has no categories
+        types = [each.value_type if pa.types.is_dictionary(each) else each for each in schema.types]
+        schema, made = pa.schema(zip(schema.names, types, strict=True)), pyarrow.csv.CSVWriter
+    with made(file, schema) as writer:
+        for piece in chain([first], pieces):
+            writer.write_table(piece.cast(schema))

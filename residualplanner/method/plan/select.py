@@ -160,10 +160,7 @@ def _compared(
 def _search_by_set(problem: NoiseProblem, goal: Loss, **limits: float) -> BySetSearch | None:
     """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
     if not goal.allows_bases_by_set or problem.neighbors.has_public_total:
-        raise WorkloadError(
-            'bases="optimal_by_set" is for the losses "sum" and SumOfVariances(...), with neighbors="add-remove"; use '
-            'bases="optimal"'
-        )
+        raise WorkloadError('bases="optimal_by_set" is for sums, with neighbors="add-remove"; use bases="optimal"')
     from residualplanner.more.by_set.choice import search_by_set  # a door
 
     return search_by_set(problem.workload, problem.importance, **limits)
@@ -221,7 +218,6 @@ def spendable(budget: Budget) -> float:
 
 
 def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:
-    """The privacy cost to spend; without a budget the loss to reach."""
     if budget is None and at_most is None:
         at_most = loss.default_limit
     if (budget is None) == (at_most is None):
@@ -229,13 +225,11 @@ def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> flo
     if at_most is not None:
         return require_positive("at_most", at_most)  # a float, as files have it: the hash is of what is stated
     if not isinstance(budget, Budget):
-        problem = "budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp(0.5)"
-        raise BudgetError(f"{problem}, got {value_text(budget)}")
+        raise BudgetError(f"budget must be zcdp(0.5), approx_dp(1, 1e-6) or pcost(1), say, got {value_text(budget)}")
     return spendable(budget)
 
 
 def _read_neighbors(workload: Workload, notion: Notion, records_per_person: int) -> Neighbors:
-    """Which data sets are neighbors; BudgetError where they differ in nothing that the workload has tables of."""
     neighbors = Neighbors(notion, records_per_person, workload.domain.weight.maximum)
     require_public_total(workload.domain, neighbors)
     if neighbors.has_public_total and len(workload.closure) == 1:

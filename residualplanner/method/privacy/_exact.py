@@ -46,10 +46,7 @@ def working_digits() -> Iterator[None]:
 
 
 def read_allowance(name: str, value: Number) -> Fraction:
-    """Return a positive limit exactly; a float means the smaller of its binary value and its decimal spelling.
-
-    BudgetError where ``value`` is not a number, not positive, not finite, or has thousands of digits.
-    """
+    """Return a positive limit exactly; a float means the smaller of its binary value and its decimal spelling."""
     if isinstance(value, str | Decimal):
         _require_short_text(name, str(value))
     exact = require_fraction(name, value)

@@ -155,11 +155,12 @@ class Budget:
             raise FileFormatError("a budget's notion must be a string, and its given numbers a list of strings")
         try:
             budget = cls(Fraction(limit), notion, tuple(given), noise)
-            allowed = _restated(budget).pcost_exact
+            made = {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}.get(budget.notion)
+            again = approx_dp(*given, noise=budget.noise or "discrete") if made is None else made(*given)
         except BudgetError as error:
             raise FileFormatError(f"a budget in the file is not valid: {error}") from error
         # A float means the smaller of its two readings, its string the decimal one: a rounding below is right.
-        if not allowed * (1 - ROUNDING) <= budget.pcost_exact <= allowed:
+        if not again.pcost_exact * (1 - ROUNDING) <= budget.pcost_exact <= again.pcost_exact:
             raise FileFormatError(f"a budget's pcost is not what its statement, {budget.statement}, allows")
         return budget
 
@@ -238,10 +239,3 @@ def approx_dp(epsilon: Number, delta: Number, *, noise: Noise = "discrete") -> B
     limit = law_of(noise).curve.largest_cost(epsilon, delta)
     given = given_text(epsilon, read_allowance("epsilon", epsilon)), given_text(delta, read_delta(delta))
     return Budget(limit, "approx_dp", given, noise)
-
-
-def _restated(budget: Budget) -> Budget:
-    """Make the budget anew from its statement."""
-    if budget.noise is not None:
-        return approx_dp(*budget.given, noise=budget.noise)
-    return {"pcost": pcost, "zcdp": zcdp, "gdp": gdp}[budget.notion](*budget.given)

@@ -210,11 +210,6 @@ def claim_of_budget(budget: Budget, neighbors: Neighbors, *, noise: Noise | None
     """What may be claimed of all that a budget, of a plan or a ledger, allows for neighbors.
 
     Noise is by default discrete where the budget holds for that, else continuous.
-
-    Example:
-        >>> from residualplanner.method.privacy import gdp
-        >>> [claim_of_budget(budget, Neighbors()).noise for budget in (zcdp("0.5"), gdp("1"))]
-        ['discrete', 'gaussian']
     """
     return PrivacyClaim(budget.pcost_exact, neighbors.words, noise or budget.proved_for[0], budget)
 
@@ -247,11 +242,6 @@ def require_discrete(budget: Budget, *, spelled: Callable[[Budget], str] = pytho
 # A privacy cost in the words of a budget: what has been spent of it, and what may still be spent.
 
 
-def _root_up(cost: Fraction) -> Fraction:
-    with working_digits():
-        return Fraction(root_up(cost))
-
-
 def _root_down(cost: Fraction) -> Fraction:
     """The square root, with 200 decimals, never above: the integer root of an integer is rounded down."""
     return Fraction(math.isqrt(cost.numerator * 10**400 // cost.denominator), 10**200)
@@ -266,13 +256,14 @@ _BELOW: dict[str, Callable[[Fraction], Fraction]] = {
     "zcdp": lambda cost: cost / 2,
     "gdp": _root_down,
 }
-_ABOVE = _BELOW | {"gdp": _root_up}
+_ABOVE = _BELOW | {"gdp": lambda cost: Fraction(root_up(cost))}
 
 
 def cost_text_up(cost: Fraction, like: Budget) -> str:
     """A privacy cost that has been spent, as the statement of a budget that covers it, with six digits."""
     if like.noise is None:
-        return like.worded(decimal_text_up(_ABOVE[like.notion](cost)) if cost else "0")
+        with working_digits():
+            return like.worded(decimal_text_up(_ABOVE[like.notion](cost)) if cost else "0")
     delta = like.given[1]
     epsilon = law_of(like.noise).curve.epsilon(cost, delta) if cost else 0.0
     return like.worded(decimal_text_up(Fraction(epsilon)) if epsilon else "0", delta)

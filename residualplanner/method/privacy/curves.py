@@ -15,18 +15,7 @@ from typing import Literal
 from residualplanner.ground.checks import Number, value_text
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_up, fraction_text, suggestion
-from residualplanner.method.privacy._exact import (
-    SLACK,
-    crossing,
-    decimal_down,
-    decimal_up,
-    float_up,
-    read_allowance,
-    read_delta,
-    read_epsilon,
-    root_up,
-    working_digits,
-)
+from residualplanner.method.privacy import _exact
 
 #: A bound on one of parameter, epsilon and delta, given the other two in this order; decimals of the working digits.
 Bound = Callable[[Decimal, Decimal], Decimal]
@@ -41,9 +30,8 @@ class PrivacyCurve:
 
     A float among the arguments means the smaller of its binary value and its decimal spelling.
 
-    Guarantees: delta and epsilon are never below the exact values, and at most 1e-9 above them relative for rho from
-        1e-8 to 1e3; the largest cost is not above the exact one, and below it by less than 1e-14 relative.
-    Cost: about two milliseconds for zCDP, a few tens for GDP's epsilon and cost.
+    Guarantees: delta and epsilon are never below the exact values, and at most 1e-9 above them relative for rho
+        from 1e-8 to 1e3; the largest cost is not above the exact one, and below it by less than 1e-14 relative.
     """
 
     words: str  # its origin
@@ -55,24 +43,21 @@ class PrivacyCurve:
 
     def delta(self, cost: Fraction, epsilon: Number) -> float:
         """Return an upper bound on delta, at most 1, at an exact privacy cost; BudgetError unless epsilon >= 0."""
-        exact = read_epsilon(epsilon)
-        with working_digits():
-            return float_up(self.delta_up(self.parameter_up(cost), decimal_down(exact)))
+        exact = _exact.read_epsilon(epsilon)
+        with _exact.working_digits():
+            return _exact.float_up(self.delta_up(self.parameter_up(cost), _exact.decimal_down(exact)))
 
     def epsilon(self, cost: Fraction, delta: Number) -> float:
         """Return an upper bound on epsilon, at least 0, at an exact privacy cost; BudgetError unless 0 < delta < 1."""
-        exact = read_delta(delta)
-        with working_digits():
-            return float_up(self.epsilon_up(self.parameter_up(cost), decimal_down(exact)))
+        exact = _exact.read_delta(delta)
+        with _exact.working_digits():
+            return _exact.float_up(self.epsilon_up(self.parameter_up(cost), _exact.decimal_down(exact)))
 
     def largest_cost(self, epsilon: Number, delta: Number) -> Fraction:
-        """Return the largest privacy cost that implies (epsilon, delta)-DP, rounded down.
-
-        BudgetError unless ``epsilon > 0`` and ``0 < delta < 1``, or where both are too small for any cost to be found.
-        """
-        exact_epsilon, exact_delta = read_allowance("epsilon", epsilon), read_delta(delta)
-        with working_digits():
-            parameter = self.parameter_down(decimal_down(exact_epsilon), decimal_down(exact_delta))
+        """Return the largest privacy cost that implies (epsilon, delta)-DP, rounded down."""
+        exact_epsilon, exact_delta = _exact.read_allowance("epsilon", epsilon), _exact.read_delta(delta)
+        with _exact.working_digits():
+            parameter = self.parameter_down(_exact.decimal_down(exact_epsilon), _exact.decimal_down(exact_delta))
             with localcontext() as context:
                 context.prec, context.rounding = 25, ROUND_FLOOR
                 return self.cost(Fraction(parameter * _BELOW))
@@ -95,8 +80,8 @@ def zcdp_delta(rho: Decimal, epsilon: Decimal) -> Decimal:
 
     logs = (1 + t).ln() + t * (1 + 1 / t).ln()
     log_delta = t * (1 + t) * rho - t * epsilon - logs
-    log_delta += SLACK * (t * (1 + t) * rho + t * epsilon + logs + t + 1)  # 1 + t, 1 + 1/t are rounded: + t + 1
-    return min(max(log_delta, _LEAST_LOG).min(Decimal(0)).exp() * (1 + SLACK), Decimal(1))
+    log_delta += _exact.SLACK * (t * (1 + t) * rho + t * epsilon + logs + t + 1)  # 1 + t, 1 + 1/t are rounded: + t + 1
+    return min(max(log_delta, _LEAST_LOG).min(Decimal(0)).exp() * (1 + _exact.SLACK), Decimal(1))
 
 
 def zcdp_epsilon(rho: Decimal, delta: Decimal) -> Decimal:
@@ -106,7 +91,7 @@ def zcdp_epsilon(rho: Decimal, delta: Decimal) -> Decimal:
 
     gain = (1 + 1 / t).ln() + (1 + t).ln() / t
     cost = rho * (1 + t) + needed / t
-    return max(cost - gain + SLACK * (cost + gain + 1 / t + 1), Decimal(0))
+    return max(cost - gain + _exact.SLACK * (cost + gain + 1 / t + 1), Decimal(0))
 
 
 def zcdp_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
@@ -115,7 +100,7 @@ def zcdp_rho(epsilon: Decimal, delta: Decimal) -> Decimal:
     t = _crossing_t(lambda t: t * t * (epsilon + (1 + 1 / t).ln()) > (2 * t + 1) * (needed - (1 + t).ln()))
 
     gain = t * epsilon + (1 + t).ln() + t * (1 + 1 / t).ln()
-    rho = (gain - needed - SLACK * (gain + needed + t + 1)) / (t * (1 + t)) * (1 - SLACK)
+    rho = (gain - needed - _exact.SLACK * (gain + needed + t + 1)) / (t * (1 + t)) * (1 - _exact.SLACK)
     if not rho > 0:
         raise BudgetError("epsilon and delta are both too small to plan for; raise one of them above 1e-50")
     return rho
@@ -125,14 +110,14 @@ def _crossing_t(is_past: Callable[[Decimal], bool]) -> Decimal:
     """Return the t where a derivative changes sign, to as many digits as affect the value there."""
     with localcontext() as context:
         context.prec = _SEARCH_DIGITS
-        t, _ = crossing(is_past, _LEAST_T, _MOST_T)
+        t, _ = _exact.crossing(is_past, _LEAST_T, _MOST_T)
     return t
 
 
 #: Any noise that is rho-zCDP, with ``pcost = 2 * rho``.
 ZCDP = PrivacyCurve(
     words="that follows from rho-zCDP",
-    parameter_up=lambda cost: decimal_up(cost / 2),
+    parameter_up=lambda cost: _exact.decimal_up(cost / 2),
     cost=lambda rho: 2 * rho,
     delta_up=zcdp_delta,
     epsilon_up=zcdp_epsilon,
@@ -181,14 +166,14 @@ def gaussian_epsilon(mu: Decimal, delta: Decimal) -> Decimal:
     if gaussian_delta(mu, Decimal(0)) <= delta:
         return Decimal(0)
     enough = zcdp_epsilon(_rho_above(mu), delta)
-    _, epsilon = crossing(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _LEAST_EPSILON, enough)
+    _, epsilon = _exact.crossing(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, _LEAST_EPSILON, enough)
     return epsilon
 
 
 def gaussian_mu(epsilon: Decimal, delta: Decimal) -> Decimal:
     """Return a lower bound, > 0, on the mu that meets (epsilon, delta) by (3), in the working digits."""
-    start = (2 * zcdp_rho(epsilon, delta)).sqrt() * (1 - SLACK)
-    mu, _ = crossing(lambda mu: gaussian_delta(mu, epsilon) > delta, start, _MOST_MU)
+    start = (2 * zcdp_rho(epsilon, delta)).sqrt() * (1 - _exact.SLACK)
+    mu, _ = _exact.crossing(lambda mu: gaussian_delta(mu, epsilon) > delta, start, _MOST_MU)
     return mu
 
 
@@ -201,7 +186,7 @@ def _mills_by_series(x: Decimal) -> tuple[Decimal, Decimal]:
     """R(x) = sqrt(pi/2) exp(x^2/2) - sum_k x^(2k+1) / (1 3 5 ... (2k+1)), for |x| <= 6."""
     square = x * x
     total, term, odd = x, x, 1
-    while odd < 2 * square or abs(term) > SLACK:  # from there on each term is less than half of the one before
+    while odd < 2 * square or abs(term) > _exact.SLACK:  # from there on each term is less than half of the one before
         odd += 2
         term = term * square / odd
         total += term
@@ -216,17 +201,17 @@ def _mills_by_fraction(x: Decimal) -> tuple[Decimal, Decimal]:
     for k in range(length, 0, -1):
         short, long = k / (x + short), k / (x + long)
     least, most = sorted((1 / (x + short), 1 / (x + long)))
-    return least * (1 - SLACK), most * (1 + SLACK)
+    return least * (1 - _exact.SLACK), most * (1 + _exact.SLACK)
 
 
 def _rho_above(mu: Decimal) -> Decimal:
-    return mu * mu / 2 * (1 + SLACK)
+    return mu * mu / 2 * (1 + _exact.SLACK)
 
 
 #: Continuous Gaussian noise, with ``pcost = mu ** 2``; discrete noise is not GDP.
 GDP = PrivacyCurve(
     words="of continuous Gaussian noise in real numbers",
-    parameter_up=root_up,
+    parameter_up=_exact.root_up,
     cost=lambda mu: mu**2,
     delta_up=gaussian_delta,
     epsilon_up=gaussian_epsilon,
@@ -307,7 +292,7 @@ def law_of(noise: object) -> NoiseGuarantees:
 
 def mu_of_cost(cost: Fraction) -> float:
     """The mu of the GDP of continuous noise, rounded up to a float."""
-    with working_digits():
-        root = float_up(root_up(cost))
+    with _exact.working_digits():
+        root = _exact.float_up(_exact.root_up(cost))
     below = math.nextafter(root, 0.0)
     return below if Fraction(below) ** 2 >= cost else root

@@ -115,7 +115,6 @@ class Custom(Kind):
 
 
 def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
-    """The matrix as read-only sparse rows of floats, with their entries in order and none of them 0."""
     try:
         given: Any = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     except ValueError:
@@ -129,8 +128,7 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
     if not np.isfinite(W.data).all():
         raise WorkloadError("the matrix of a custom query must be finite in every entry")
     if W.nnz > ENTRY_LIMIT:
-        problem = f"the matrix of a custom query has {W.nnz:,} entries other than 0"
-        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,}")
+        raise WorkloadError(f"a custom query has {W.nnz:,} entries other than 0, the limit is {ENTRY_LIMIT:,}")
     empty = np.flatnonzero(np.diff(W.indptr) == 0)
     if len(empty):
         raise WorkloadError(f"row {empty[0] + 1} of the matrix of a custom query is all zeros; leave it out")

@@ -1,7 +1,7 @@
 """One count per value of an attribute: the identity, as in marginals, and matching, as in thresholds."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -9,7 +9,7 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, IntArray, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray
+from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.queries.kind import PlainRows
 
 
@@ -25,7 +25,7 @@ class Identity(PlainRows):
                [0., 1.]])
     """
 
-    is_identity = True
+    is_identity: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -110,5 +110,4 @@ class Matching(Identity):
 def require_threshold(at_least: int, order: int) -> None:
     """Raise WorkloadError unless a record of ``order`` attributes can match in ``at_least`` of them, and in fewer."""
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= order:
-        problem = f"at_least must be an integer from 1 to {order}"
-        raise WorkloadError(f"{problem}, the number of the threshold's attributes, got {at_least!r}")
+        raise WorkloadError(f"at_least must be an integer from 1 to {order}, its attributes, got {at_least!r}")

@@ -21,8 +21,9 @@ Readers = dict[str, tuple[tuple[dict[str, Any], ...], Callable[[dict[str, Any]],
 
 def kind_from_json(value: object) -> Kind:
     """Undo `Kind.to_json`; FileFormatError where it is not a kind that this version knows, or an invalid one."""
-    word = value.get("kind") if isinstance(value, dict) else None
-    readers = _readers(word) if isinstance(word, str) else {}
+    from residualplanner.more.queries.json import READERS  # a door
+
+    word, readers = value.get("kind") if isinstance(value, dict) else None, _READERS | READERS
     if not isinstance(value, dict) or not isinstance(word, str) or word not in readers:
         raise FileFormatError(f"a kind of query must be an object such as {{'kind': 'identity'}}, got {_short(value)}")
     shapes, reader = readers[word]
@@ -40,14 +41,6 @@ def kind_from_json(value: object) -> Kind:
 
 
 _short = reprlib.repr
-
-
-def _readers(word: str) -> Readers:
-    if word in _READERS:
-        return _READERS
-    from residualplanner.more.queries.json import READERS  # a door
-
-    return READERS
 
 
 def is_size(value: object) -> bool:

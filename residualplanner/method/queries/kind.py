@@ -8,7 +8,7 @@ Source: eqs. (58) and (59).
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
-from residualplanner.method.kron import SameArray
+from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.queries.rows import Centered, Rows
 
 #: The most values of an attribute with any kind but the identity: n x n matrices are formed.
@@ -44,6 +44,13 @@ class Kind(Rows):
     so that its rows need not give the total.
     """
 
+    where: tuple[Label, ...] = ()  # of which a record must have one for a query to be about it; none for all records
+    where_words: str = ""  # these in words, such as "yes or part-time"
+    #: Of all attributes of this kind in a query, how many a record must match, fewer than all: such a kind is *joint*,
+    #: as a query answers its attributes together.  0 where it answers each for itself.
+    at_least: int = 0
+    is_statistic: ClassVar[bool] = False  # whether its answers are the sums that one statistic of each group is made of
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -53,16 +60,6 @@ class Kind(Rows):
     def file_word(self) -> str:
         """The word for this kind in the names of files."""
         return self.name
-
-    @property
-    def where(self) -> tuple[Label, ...]:
-        """The labels of which a record must have one for a query to be about it; none where it is about all."""
-        return ()
-
-    @property
-    def where_words(self) -> str:
-        """These labels in words, such as "yes or part-time"; empty where there are none."""
-        return ""
 
     @property
     def is_axis(self) -> bool:
@@ -80,22 +77,9 @@ class Kind(Rows):
         return self
 
     @property
-    def at_least(self) -> int:
-        """Of all attributes of this kind in a query, how many a record must match: fewer than all.
-
-        Such a kind is *joint*: a query answers its attributes together.  0 where it answers each for itself.
-        """
-        return 0
-
-    @property
     def scale(self) -> float:
         """What losses measure errors of its answers in: 1 for counts; for sums of amounts the largest amount."""
         return 1.0
-
-    @property
-    def is_statistic(self) -> bool:
-        """Whether its answers are the sums that one statistic of each group is made of."""
-        return False
 
     @property
     def written(self) -> "Kind":

@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray, namespace, sparse_product
+from residualplanner.method.kron.arrays import SameArray, namespace, sparse_product
 
 #: The most entries other than 0 that a matrix may have; JSON of as many fits into a plan's header.
 ENTRY_LIMIT = 2**20
@@ -22,8 +22,8 @@ ENTRY_LIMIT = 2**20
 _EVEN = 1e-13
 #: Eigenvalues of the rows' Gram matrix, all of length 1, below this fraction of the largest count as 0.
 _ZERO = 1e-13
-#: As many multiplications take seconds; rows and values of parts that are checked as one.
-_QUICK, _SMALL = 2.0**34, 256
+#: As many multiplications take seconds; steps of a search, and SciPy's number for one that was stopped.
+_QUICK, _SEARCH, _AT_LIMIT = 2.0**34, 2_000, 7
 _CHUNK = 2**22
 
 
@@ -32,15 +32,9 @@ _CHUNK = 2**22
     "sparse_rows weighted_gram"
 )
 class Rows(ABC):
-    """A matrix W (q, n) over the values of one attribute, held as a sparse one unless there is something better.
+    """A matrix W (q, n) over the values of one attribute, which no method but ``matrix`` forms densely."""
 
-    No method but ``matrix`` forms it densely.
-    """
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether its rows are the values themselves, one after another."""
-        return False
+    is_identity: ClassVar[bool] = False  # whether its rows are the values themselves, one after another
 
     @abstractmethod
     def sparse_rows(self, size: int) -> sparse.csr_array:
@@ -52,8 +46,7 @@ class Rows(ABC):
 
     def matrix(self, size: int) -> FloatArray:
         """W, dense, (q, n)."""
-        dense: FloatArray = self.sparse_rows(size).toarray()
-        return dense
+        return np.asarray(self.sparse_rows(size).toarray())
 
     def gram(self, size: int) -> FloatArray:
         """``W^T W``, (n, n)."""
@@ -139,7 +132,6 @@ def _firsts(keys: Iterable[object]) -> IntArray:
 
 
 def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
-    """The rows and the entries of each column, which are equal where columns are."""
     columns = rows.tocsc()
     columns.sort_indices()
     ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
@@ -149,28 +141,25 @@ def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
 def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
-        problem = f"{words} gives nothing but the total of {attribute.name!r}"
-        raise WorkloadError(f"{problem}; leave the attribute out of the query instead")
+        raise WorkloadError(f"{words} gives nothing but the total of {attribute.name!r}; leave it out of the query")
 
 
 def closest_to_ones(W: sparse.csr_array) -> FloatArray:
     """The combination of the rows W (q, n), none of them all 0, that is closest to the row of ones, (n,).
 
-    WorkloadError where rows overlap so much that it would take minutes; with a constant row it is ones.
-
-    Cost: O(n min(q, n)^2) where no row is constant; beyond `_QUICK` only within parts that share no value.
+    With a constant row it is ones; WorkloadError where it would take minutes.
     """
-    closest = np.ones(W.shape[1])
+    rows, columns = W.shape
     if _constant_rows(W).any():
-        return closest
-    for rows, columns in _parts(W):
-        if not _cost(len(rows), len(columns)) <= _QUICK:
-            raise WorkloadError(
-                "the matrix is too large to check whether its rows give every value the weight 1: "
-                f"{len(rows):,} of them share {len(columns):,} values; add a row of ones"
-            )
-        closest[columns] = _projected_ones(W[rows][:, columns])
-    return closest
+        return np.ones(columns)
+    if columns * min(rows, columns) ** 2 * (4 if rows < columns else 1) <= _QUICK:
+        return _projected_ones(W)
+    from scipy.sparse.linalg import lsqr  # takes a thirtieth of the time to import the package
+
+    combination, stopped, *_ = lsqr(W.T, np.ones(columns), atol=1e-14, btol=1e-14, iter_lim=_SEARCH)
+    if stopped == _AT_LIMIT:
+        raise WorkloadError("too large to check whether its rows give every value the weight 1; add a row of ones")
+    return np.asarray(W.T @ combination)
 
 
 def is_text(label: object) -> bool:
@@ -180,12 +169,10 @@ def is_text(label: object) -> bool:
 
 def _gram(W: sparse.csr_array, weights: FloatArray | None = None) -> FloatArray:
     weighted = W if weights is None else sparse.diags_array(weights) @ W
-    product: FloatArray = (W.T @ weighted).toarray()
-    return product
+    return np.asarray((W.T @ weighted).toarray())
 
 
 def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
-    """Which rows (q,) are multiples of the row of ones."""
     full = np.flatnonzero(np.diff(W.indptr) == W.shape[1])
     is_constant = np.zeros(W.shape[0], dtype=np.bool_)
     entries = W[full].toarray()
@@ -209,31 +196,7 @@ def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, FloatArra
     return rows, constant
 
 
-def _parts(W: sparse.csr_array) -> Iterator[tuple[IntArray, IntArray]]:
-    """The rows and columns of parts that have no entry in common but 0: all of W where that is small."""
-    if _cost(*W.shape) <= _QUICK:
-        yield np.arange(W.shape[0]), np.arange(W.shape[1])
-        return
-    from scipy.sparse.csgraph import connected_components  # takes a thirtieth of the time to import the package
-
-    graph: Any = sparse.block_array([[None, W], [W.T, None]], format="csr")
-    number = connected_components(graph, directed=False)[1]
-    group = np.cumsum(np.bincount(number))[number] // _SMALL  # small parts together
-    order = np.argsort(group, kind="stable")
-    for part in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        is_row = part < W.shape[0]
-        yield part[is_row], part[~is_row] - W.shape[0]
-
-
-def _cost(rows: int, columns: int) -> float:
-    """How many multiplications `_projected_ones` takes, up to a factor."""
-    return float(columns) * min(rows, columns) ** 2 * (4 if rows < columns else 1)
-
-
 def _projected_ones(W: sparse.csr_array) -> FloatArray:
-    """The combination of the rows that is closest to the row of ones, (n,)."""
-    if not W.shape[0]:  # values that are in no row
-        return np.zeros(W.shape[1])
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
     unit = sparse.diags_array(1 / lengths) @ W
     # The projection on the row space; rows of unit length, so that none is lost beside large ones.
@@ -243,5 +206,4 @@ def _projected_ones(W: sparse.csr_array) -> FloatArray:
     else:
         values, columns = np.linalg.eigh((unit.T @ unit).toarray())
         spanned = columns[:, values > _ZERO * values[-1]]
-    closest: FloatArray = spanned @ spanned.sum(axis=0)
-    return closest
+    return np.asarray(spanned @ spanned.sum(axis=0))

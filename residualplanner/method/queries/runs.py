@@ -8,7 +8,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray, add_up_into, cumulative_sums, namespace
+from residualplanner.method.kron.arrays import SameArray, add_up_into, cumulative_sums, namespace
 from residualplanner.method.queries.kind import PlainRows
 
 

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.queries.kind import Kind, joint_factors
-from residualplanner.method.strategy.cells import (
-    AnswerFactors,
-    CellTables,
-    answer_factors,
-    cell_tables,
-    largest_cells,
-    variances_of_cells,
-)
+from residualplanner.method.strategy import cells
 from residualplanner.method.strategy.costs import cost_parts
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.strategy.table_accuracy import Axis, TableAccuracy
@@ -67,8 +60,8 @@ class Accuracy:
         """The largest cell variance of every query, (q,).  Source: eqs. (23), (26) and (40)."""
         if self._has_equal_cells:
             return self.average_variances
-        answers = answer_factors(self.workload, self.strategy, on_hull=True)
-        return frozen(largest_cells(self.workload, answers, self.noise, self._tables)[0])
+        answers = cells.answer_factors(self.workload, self.strategy, on_hull=True)
+        return frozen(cells.largest_cells(self.workload, answers, self.noise, self._tables)[0])
 
     @cached_property
     def mean_std_errs(self) -> FloatArray:
@@ -125,7 +118,6 @@ class Accuracy:
     def table(self, query: WrittenQuery) -> TableAccuracy:
         """Within the table of a query, whose attributes are a set of the closure but for attributes of one value.
 
-        WorkloadError where what is measured of an attribute does not answer its kind.
         Source: eqs. (12), (26), (40) and (60).
         """
         positions, kinds = query.in_domain_order
@@ -139,10 +131,8 @@ class Accuracy:
     def stacked_variances(self, attributes: NDArray[np.int32], kinds: Sequence[Kind]) -> FloatArray:
         """The variance of every cell of several tables of one shape and the same kinds, (m, q_1, .., q_k).
 
-        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.
-
-        Cost: O(cells) after the factors of each basis and kind: nothing loops over tables of the same bases.
-        Source: eqs. (26) and (40).
+        The attributes (m, k) are sets of the closure, ascending; those of one value may be among them.  Source: eqs.
+        (26) and (40).
         """
         codes = np.broadcast_to(np.arange(len(kinds), dtype=np.int16), attributes.shape)
         varying, tables = self._tables.numbered(attributes, codes, kinds)
@@ -166,8 +156,8 @@ class Accuracy:
         return tuple(Axis(bases[numbers[position]], kind) for position, kind in zip(positions, kinds, strict=True))
 
     @cached_property
-    def _tables(self) -> CellTables:
-        return cell_tables(self.strategy)
+    def _tables(self) -> cells.CellTables:
+        return cells.cell_tables(self.strategy)
 
     @cached_property
     def _factors(self) -> tuple[FloatArray, FloatArray]:
@@ -189,11 +179,11 @@ class Accuracy:
         )
 
     @cached_property
-    def _answers(self) -> AnswerFactors:
-        return answer_factors(self.workload, self.strategy, on_hull=False)
+    def _answers(self) -> cells.AnswerFactors:
+        return cells.answer_factors(self.workload, self.strategy, on_hull=False)
 
     def _variances_of_cells(self) -> Iterator[tuple[IntArray, FloatArray]]:
-        return variances_of_cells(self.workload, self._answers, self.noise, self._tables)
+        return cells.variances_of_cells(self.workload, self._answers, self.noise, self._tables)
 
 
 def mean_largest_error(table: TableAccuracy) -> float:

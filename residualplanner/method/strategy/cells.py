@@ -63,11 +63,7 @@ class ConstantTable:
         yield from noise[:, :, None]
 
     def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells: squared weights on each subset's residuals times its noise.
-
-        ``parts`` are, for each subset of the constant attributes, what the weights are on its residuals and on the
-        totals and values of the varying attributes, (.., 1 + n_i, ..): the axes of all attributes, in order.
-        """
+        """The variance of a weighted sum of cells: squared weights on each subset's residuals times its noise."""
         pairs = zip(parts, noise[:, 0].tolist(), strict=True)
         return sum((variance * float(np.vdot(weights, weights)) for weights, variance in pairs), start=0.0)
 
@@ -81,10 +77,7 @@ class _ConstantTables:
     def numbered(
         self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind]
     ) -> tuple[IntArray, Sequence["CellTable"]]:
-        """The tables of some queries, and which of them each has, (m,): one for all.
-
-        The attributes (m, k) ascend in each row; kinds (m, k) are numbers among the ``names``.
-        """
+        """The tables of some queries, and which of them each has, (m,): one for all."""
         del kinds, names
         return np.zeros(len(attributes), dtype=np.int64), [ConstantTable(attributes.shape[1])]
 
@@ -130,8 +123,7 @@ class AnswerFactors:
 
     def counts(self, block: QueryBlock) -> IntArray:
         """How many answers each attribute of each query has, (m, k)."""
-        counts: IntArray = self.count[self.pair[block.attributes, block.kinds]]
-        return counts
+        return np.asarray(self.count[self.pair[block.attributes, block.kinds]])
 
     def all_of(self, pair: IntArray, count: int) -> tuple[FloatArray, FloatArray]:
         """The factors of all answers of some pairs (m,) that have equally many, (m, count) each."""
@@ -173,10 +165,7 @@ def largest_cells(
 
     The latter is the index of the cell in C order where no attribute varies.  ``answers`` are the factors of those to
     try on constant attributes; all answers on varying ones are tried.  ``tables`` are of a strategy among whose sets
-    are all subsets of the queries' attributes, with noise variances (m,).
-
-    Cost: one pass over all combinations of the answers to try.
-    Source: eqs. (23), (26) and (40).
+    are all subsets of the queries' attributes, with noise variances (m,).  Source: eqs. (23), (26) and (40).
     """
     largest, index = np.full(len(workload), -np.inf), np.zeros(len(workload), dtype=np.int64)
     for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=_CHUNK):
@@ -189,10 +178,7 @@ def largest_cells(
 def variances_of_cells(
     workload: Workload, answers: AnswerFactors, noise_variance: FloatArray, tables: CellTables
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells).
-
-    ``answers`` are all those on constant attributes; where an attribute's are all equal, one cell stands for as many.
-    """
+    """Runs of queries with equally many cells: their numbers (m,), and the variances of their cells (m, cells)."""
     for numbers, factors, noise in _runs(workload, answers, noise_variance, tables, most=np.inf):
         yield numbers, _cells(factors, noise)
 
@@ -242,7 +228,6 @@ def _largest(factors: list[_Factor], noise: FloatArray) -> tuple[FloatArray, Int
 
 
 def _cells(factors: list[_Factor], noise: FloatArray) -> FloatArray:
-    """The variance of every combination of the answers to try, in C order, (m, cells)."""
     cells = noise
     # Bit 0 of a subset's number is the first attribute: each step turns the lowest bit left into an axis of answers.
     for present, absent in factors:

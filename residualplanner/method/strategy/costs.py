@@ -66,10 +66,7 @@ UnitCosts: TypeAlias = "SummedCosts | ReplacementCosts"
 
 
 def unit_costs(closure: Closure, bases: Sequence[Basis], neighbors: Neighbors) -> UnitCosts:
-    """What the sets of a closure cost at unit noise, with bases (d,) none of which varies.
-
-    Source: eqs. (8), (28) and (37).
-    """
+    """What the sets of a closure cost at unit noise; no basis varies.  Source: eqs. (8), (28) and (37)."""
     if neighbors.has_public_total:
         from residualplanner.more.replacement.replacement_costs import ReplacementCosts  # a door
 
@@ -95,12 +92,9 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     """The privacy cost of measuring every set with this noise (m,), rounded up: never less than the exact cost.
 
     Or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more than 20
-    attributes occur of which none can be exchanged, what sets cost one by one.
-
-    Guarantees: each term is a product and quotient of at most 2k + 4 rounded numbers; the sum of terms is rounded once.
-        Over all ways to differ, rounding is bounded by that of the sum of absolute values.  Sets with varying
-        attributes are computed exactly.
-    Source: eqs. (8), (28), (37) and (41).
+    attributes occur of which none can be exchanged, what sets cost one by one.  Each term is a product and quotient of
+    at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ, rounding is bounded by that
+    of the sum of absolute values; sets with varying attributes are exact.  Source: eqs. (8), (28), (37) and (41).
     """
     closure, bases = strategy.closure, strategy.of_attributes
     costs = unit_costs(closure, bases, neighbors)
@@ -121,10 +115,8 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
 def exact_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     """The exact privacy cost of adding or removing one record; where attributes vary, of its bound.
 
-    The ``precision`` (m,), 1 / sigma squared of every set, is read as exact fractions.
-
-    Cost: about a second for a million sets; for sets with varying attributes that of `exact_varying_cost`.
-    Source: eqs. (8), (28) and (41); paper Theorem 5.1.
+    The ``precision`` (m,), 1 / sigma squared of every set, is read as exact fractions.  Source: eqs. (8), (28) and
+    (41); paper Theorem 5.1.
     """
     if precision.shape != (len(strategy.closure),):
         raise ValueError(f"one precision for each of {len(strategy.closure)} sets, got shape {precision.shape}")

@@ -81,8 +81,7 @@ class Strategy:
     @property
     def varies(self) -> NDArray[np.bool_]:
         """Whether the attribute of each factor varies, (factors,)."""
-        found: NDArray[np.bool_] = self.varying[self.closure.attribute_of_factor]
-        return found
+        return np.asarray(self.varying[self.closure.attribute_of_factor])
 
     @cached_property
     def factor_bases(self) -> IntArray:
@@ -168,7 +167,6 @@ class Strategy:
         return replace(self, messages=self.messages * factor) if len(self.messages) else self
 
     def _require_one_space(self) -> None:
-        """The bases of a varying attribute must be for one size and answer the same queries."""
         if not self.varying.any():
             return
         for attribute in np.flatnonzero(self.varying).tolist():
@@ -189,8 +187,7 @@ def _require_numbers(bases: Sequence[Basis], numbers: IntArray, count: int, what
 def _spans(starts: IntArray, chosen: IntArray) -> IntArray:
     """The numbers from ``starts[i]`` up to ``starts[i + 1]`` for each chosen i, one after another."""
     lengths = starts[chosen + 1] - starts[chosen]
-    numbers: IntArray = np.repeat(starts[chosen] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-    return numbers
+    return np.asarray(np.repeat(starts[chosen] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum()))
 
 
 def constant_strategy(closure: Closure, bases: Sequence[Basis]) -> Strategy:

@@ -106,14 +106,10 @@ class TableAccuracy:
 
     @property
     def _lengths(self) -> tuple[int, ...]:
-        """How many answers each attribute has: one where records are only selected."""
         return tuple(self.axes[number].rows for number in self.written)
 
     def variances(self) -> FloatArray:
-        """The variance of every cell, in the table's shape, read-only; WorkloadError where there are too many.
-
-        Source: eqs. (26) and (40).
-        """
+        """The variance of every cell, in the table's shape, read-only.  Source: eqs. (26) and (40)."""
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape))
         return np.broadcast_to(self.differing_variances(), self._lengths).reshape(self.shape)
 
@@ -123,24 +119,16 @@ class TableAccuracy:
         return found.transpose(self.written)
 
     def stacked_variances(self, noise: FloatArray) -> FloatArray:
-        """The variances, (m, q_1, .., q_k), of tables like this one but for their noise (m, 2**k), read-only.
-
-        WorkloadError where there are too many.  Source: eqs. (26) and (40).
-        """
+        """The variances, (m, q_1, .., q_k), of tables like this one but for their noise (m, 2**k), read-only."""
         self._require_at_most(_CELL_LIMIT, math.prod(self.shape) * len(noise))
         found = self._with_noise(noise).transpose(0, *(1 + axis for axis in self.written))
         return np.broadcast_to(found, (len(noise), *self._lengths))
 
     def covariance(self) -> FloatArray:
-        """The covariance of all cells in C order, (cells, cells); WorkloadError where it has more than 2**28 entries.
-
-        Source: eqs. (12), (26) and (40).
-        """
+        """The covariance of all cells in C order, (cells, cells).  Source: eqs. (12), (26) and (40)."""
         cells, order = math.prod(self.shape), len(self.axes)
         if cells**2 > _ENTRY_LIMIT:
-            raise WorkloadError(
-                f"too large: the covariance of {cells:,} cells; ask for the variance of a combination instead"
-            )
+            raise WorkloadError(f"too large: the covariance of {cells:,} cells; ask for combination_variance instead")
         varying = np.stack(list(self.varying.covariances(self.noise[self.varying.columns])))
         matrix = _covariance(self._constant, self._by_subset(varying, varying.shape[1:]))
         lengths = [*(axis.rows for axis in self._constant), *self.varying.shape]
@@ -168,10 +156,7 @@ class TableAccuracy:
         return np.argsort([*first, *last])[list(self.written)]
 
     def _with_noise(self, noise: FloatArray) -> FloatArray:
-        """The variances that differ with each row of noise (m, 2**k), with an axis for it first, then in domain order.
-
-        Source: eqs. (26) and (40).
-        """
+        """The variances that differ with each row of noise (m, 2**k), an axis for it first, then in domain order."""
         factors = [axis.basis.row_variance_factors(axis.kind) for axis in self._constant]
         differing = math.prod([*self.varying.shape, *(len(present) for present, _ in factors)])
         self._require_at_most(_ENTRY_LIMIT, differing * len(noise))
@@ -221,5 +206,4 @@ def _covariance(axes: Sequence[Axis], parts: FloatArray) -> FloatArray:
     first, *others = axes
     factors = first.basis.cell_covariances(first.kind)
     terms = [np.kron(factor, _covariance(others, part)) for factor, part in zip(factors, parts, strict=False)]
-    total: FloatArray = np.add.reduce(terms)
-    return total
+    return np.asarray(np.add.reduce(terms))

@@ -35,8 +35,6 @@ class ResidualNumbers:
 def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayLike) -> ResidualNumbers:
     """The numbers of attributes with these bases; ``uses`` (d, kinds) says who has queries of which kinds.
 
-    Cost: one pass over n by n matrices for each distinct pair of a basis and a kind; identity queries on the
-        subtraction basis are closed forms.
     Source: eqs. (27) and (28).
     """
     wanted, code = np.asarray(uses, dtype=np.bool_), basis_codes(bases)
@@ -57,10 +55,7 @@ def residual_numbers(bases: Sequence[Basis], kinds: Sequence[Kind], uses: ArrayL
 
 
 def subtraction_numbers(sizes: ArrayLike) -> ResidualNumbers:
-    """The same of the subtraction basis for identity queries on sizes (d,): (n-1)/n, (n-1)/n and 1/n**2, in one column.
-
-    Source: eqs. (8) and (11); paper Theorems 4.3 and 4.4.
-    """
+    """The same of the subtraction basis for identity queries on sizes (d,), in one column.  Source: eqs. (8), (11)."""
     bases = [subtraction_basis(int(size)) for size in np.asarray(sizes).tolist()]
     return residual_numbers(bases, [Identity()], np.ones((len(bases), 1)))
 

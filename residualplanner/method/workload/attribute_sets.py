@@ -31,17 +31,6 @@ class AttributeSets:
         counts = [len(block) for block in self.blocks]
         object.__setattr__(self, "offsets", frozen(np.cumsum([0, *counts])))
 
-    @classmethod
-    def of(cls, sets: Iterable[Iterable[int]], *, attribute_count: int) -> "AttributeSets":
-        """Collect sets given in any order, with repetitions, as iterables of attribute positions."""
-        rows: list[list[list[int]]] = []
-        for members in sets:
-            row = sorted(members)
-            rows.extend([] for _ in range(len(row) + 1 - len(rows)))
-            rows[len(row)].append(row)
-        arrays = [np.array(found, dtype=np.int32).reshape(len(found), order) for order, found in enumerate(rows)]
-        return cls(tuple(unique_rows(block, attribute_count) for block in arrays), attribute_count)
-
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
@@ -67,10 +56,7 @@ class AttributeSets:
 
     @cached_property
     def factor_starts(self) -> IntArray:
-        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,).
-
-        A *factor* is an attribute in a set.  Factors are numbered set after set, and in a set by attribute.
-        """
+        """The number of the first factor of each set, and at the end how many factors there are, (m + 1,)."""
         return frozen(np.concatenate([[0], np.cumsum(self.orders)]).astype(np.int64))
 
     @cached_property
@@ -85,10 +71,7 @@ class AttributeSets:
 
 
 def unique_rows(rows: PositionArray, attribute_count: int) -> PositionArray:
-    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order.
-
-    Cost: one sort of m integers, or of m rows where ``attribute_count**k`` does not fit 64 bits.
-    """
+    """The distinct rows of ``rows`` (m, k), each ascending, in lexicographic order."""
     order = rows.shape[1]
     if order == 0:
         return frozen(rows[:1].copy())
@@ -169,8 +152,7 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
 def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
     """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
     if count > min(limit, SET_LIMIT):
-        problem = f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}"
-        raise WorkloadError(f"{problem}; choose a lower order, or only small tables with max_cells=")
+        raise WorkloadError(f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; ask for fewer")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -45,10 +45,7 @@ class Closure(AttributeSets):
             object.__setattr__(self, "_keys", frozen(keys))
 
     def positions_of(self, rows: ArrayLike) -> IntArray:
-        """The number of each set among ``rows`` (m, k), ascending in each row; -1 where it is not a member, (m,).
-
-        Attributes with a single value are ignored.
-        """
+        """The number of each set among ``rows`` (m, k), ascending, single values aside; -1 where it is no member."""
         members = np.asarray(rows)
         nodes = np.zeros(len(members), dtype=np.int64)
         for column in range(members.shape[1]):
@@ -87,10 +84,7 @@ class Closure(AttributeSets):
 
 
 def downward_closure(sets: AttributeSets, trivial: ArrayLike | None = None, *, set_limit: int = SET_LIMIT) -> Closure:
-    """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes.
-
-    WorkloadError where there are more than ``set_limit``: the work is bounded by it, not by the size of the closure.
-    """
+    """All subsets of the members of ``sets``, without the ``trivial`` (d,) attributes."""
     count = sets.attribute_count
     dropped = frozen(np.zeros(count, dtype=np.bool_) if trivial is None else np.array(trivial, dtype=np.bool_))
     blocks = _without(sets.blocks, dropped)
@@ -143,7 +137,6 @@ def subset_products(absent: ArrayLike, present: ArrayLike) -> FloatArray:
 
 
 def _without(blocks: tuple[PositionArray, ...], dropped: NDArray[np.bool_]) -> list[PositionArray]:
-    """The sets of all blocks without the dropped attributes, by their new order."""
     if not dropped.any():
         return list(blocks)
     pieces: list[list[PositionArray]] = [[] for _ in blocks]

@@ -13,14 +13,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.queries.identity import Identity, Matching, require_threshold
 from residualplanner.method.queries.kind import Kind, tied_kind
-from residualplanner.method.workload.attribute_sets import (
-    SET_LIMIT,
-    PositionArray,
-    QueryBlock,
-    combinations,
-    extensions,
-    require_set_count,
-)
+from residualplanner.method.workload import attribute_sets
 from residualplanner.method.workload.query import require_distinct, require_kind
 from residualplanner.method.workload.workload import Workload
 
@@ -86,21 +79,18 @@ def marginals(
 
 def all_tables(
     domain: Domain, orders: range, kinds: Mapping[str, Kind], members: Sequence[int], limit: float
-) -> tuple[list[QueryBlock], tuple[Kind, ...]]:
-    """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number.
-
-    WorkloadError where there are none, or too many, or where a kind does not fit its attribute.
-    """
+) -> tuple[list[attribute_sets.QueryBlock], tuple[Kind, ...]]:
+    """All tables of some orders over ``members`` (m,) with at most ``limit`` cells, and the kinds that they number."""
     distinct, codes = _kinds(domain, kinds)
     among = np.array(members, dtype=np.int32)
     rows = np.array([distinct[codes[i]].rows(domain.sizes[i]) for i in members], dtype=np.float64)
-    require_set_count(_least_count(orders, rows, limit), what="sets of attributes, or more")
+    attribute_sets.require_set_count(_least_count(orders, rows, limit), what="sets of attributes, or more")
     blocks, found = [], np.empty((1, 0), dtype=np.int32)
     for k in range(max(orders, default=0) + 1):
         found = _sets(k, found, rows, limit, wanted=k in orders)
         chosen_sets = found if k in orders else found[:0]
         of_order = chosen_sets if len(members) == len(domain) else among[chosen_sets]
-        blocks.append(QueryBlock(of_order, codes[of_order], np.ones(len(of_order))))
+        blocks.append(attribute_sets.QueryBlock(of_order, codes[of_order], np.ones(len(of_order))))
         if not len(found):
             break
     if not any(map(len, blocks)):
@@ -111,11 +101,9 @@ def all_tables(
 def _matching(
     domain: Domain, order: int | None, kinds: Mapping[str, Kind] | None, at_least: int | None
 ) -> Mapping[str, Kind]:
-    """The kinds of query that differ from one count per value."""
     if at_least is None:
         if not isinstance(kinds, Mapping | None):
-            problem = "kinds must be a mapping from attribute name to kind of query"
-            raise WorkloadError(f"{problem}, got {value_text(kinds)}")
+            raise WorkloadError(f"kinds must be a mapping from name to kind of query, got {value_text(kinds)}")
         return kinds or {}
     if order is None or kinds:
         raise WorkloadError("at_least goes with order=, the number of attributes of a threshold, and not with kinds=")
@@ -140,7 +128,6 @@ def _orders(domain: Domain, order: int | None, up_to: int | None, max_cells: int
 
 
 def _kinds(domain: Domain, kinds: Mapping[str, Kind]) -> tuple[tuple[Kind, ...], NDArray[np.int16]]:
-    """The distinct kinds, and the number of each attribute's kind among them (d,)."""
     domain.positions(tuple(kinds))
     for name, kind in kinds.items():
         require_kind(name, kind)
@@ -162,15 +149,18 @@ def _least_count(orders: range, rows: FloatArray, limit: float) -> int:
         while most >= k and math.prod(fewest[most - k : most]) > limit:
             most -= 1
         count += math.comb(most, k)
-        if most < k or count > SET_LIMIT:
+        if most < k or count > attribute_sets.SET_LIMIT:
             break
     return count
 
 
-def _sets(order: int, smaller: PositionArray, rows: FloatArray, limit: float, *, wanted: bool) -> PositionArray:
-    """The sets of ``order`` attributes whose table has at most ``limit`` cells, given those of one order less."""
+def _sets(
+    order: int, smaller: attribute_sets.PositionArray, rows: FloatArray, limit: float, *, wanted: bool
+) -> attribute_sets.PositionArray:
     if limit == math.inf:
-        return combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)
-    longer = extensions(smaller, len(rows)) if order else smaller
-    small: PositionArray = longer[rows[longer].prod(axis=1) <= limit]
+        return (
+            attribute_sets.combinations(np.arange(len(rows)), order) if wanted else np.empty((1, order), dtype=np.int32)
+        )
+    longer = attribute_sets.extensions(smaller, len(rows)) if order else smaller
+    small: attribute_sets.PositionArray = longer[rows[longer].prod(axis=1) <= limit]
     return small

@@ -108,8 +108,7 @@ def selection_text(name: str, kind: Kind) -> str:
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        problem = f"the kind of query on {name!r} must be one such as Identity() or Prefix()"
-        raise WorkloadError(f"{problem}, got {value_text(kind)}")
+        raise WorkloadError(f"the kind of query on {name!r} must be one such as Prefix(), got {value_text(kind)}")
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:
@@ -123,8 +122,7 @@ def require_distinct(kinds: tuple[Kind, ...]) -> None:
 def written_query(domain: Domain, query: QueryLike, tied: TiedKinds | None = None) -> WrittenQuery:
     """The positions of a query's attributes in the order in which it was written, and the kind of each, tied to it.
 
-    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.  DomainError or
-    WorkloadError where the query is no query, or a kind does not fit its attribute, or the others.
+    A set of names has the domain's order.  Kinds are looked up in ``tied``, and new ones added.
     """
     tied = {} if tied is None else tied
     given = kinds_by_name(domain, query)

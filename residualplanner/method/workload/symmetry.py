@@ -104,5 +104,4 @@ def _refined(workload: Workload, classes: IntArray, orbit: IntArray) -> IntArray
 
 
 def _numbered(left: IntArray, right: IntArray) -> IntArray:
-    """Number the distinct pairs of two arrays of small integers (m,)."""
     return row_numbers(np.stack([left, right], axis=1))

@@ -286,8 +286,7 @@ def query_numbers(workload: Workload, part: Workload) -> IntArray:
         known_as[number[: len(theirs)]] = start + np.arange(len(theirs))
         found.append(known_as[number[len(theirs) :]])
         start += len(theirs)
-    numbers: IntArray = np.concatenate(found)
-    return numbers
+    return np.asarray(np.concatenate(found))
 
 
 def workload_html(workload: Workload, noun: object, *, remedy: str) -> str:

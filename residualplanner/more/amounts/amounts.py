@@ -16,7 +16,7 @@ from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.kron import SameArray, namespace
+from residualplanner.method.kron.arrays import SameArray, namespace
 from residualplanner.method.queries.kind import Kind, require_size
 from residualplanner.method.queries.rows import Centered, Rows
 from residualplanner.more.amounts.numeric import Numeric
@@ -54,8 +54,7 @@ class BinRows(Rows):
         """The same with the constant parts of the rows before it."""
         form: NDArray[np.float64] = self.of_bins.augmented_gram(size - self.bins, weights)
         of_cell = np.concatenate([[0], 1 + self._bin_of(size)])
-        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
-        return spread
+        return np.asarray(form[np.ix_(of_cell, of_cell)])
 
     def centered(self, size: int) -> Centered:
         """W's parts, the rest over the cells."""
@@ -85,13 +84,11 @@ class BinRows(Rows):
         return self.of_bins.row_forms(np.add.reduceat(np.add.reduceat(form, starts, axis=0), starts, axis=1))
 
     def _bin_of(self, size: int) -> NDArray[np.int64]:
-        """The bin, or label of its own, of each cell, (size,)."""
         return np.concatenate([np.repeat(np.arange(self.bins), 2), np.arange(self.bins, size - self.bins)])
 
     def _spread(self, form: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         of_cell = self._bin_of(size)
-        spread: NDArray[np.float64] = form[np.ix_(of_cell, of_cell)]
-        return spread
+        return np.asarray(form[np.ix_(of_cell, of_cell)])
 
 
 #: What a kind says of an attribute.
@@ -137,20 +134,13 @@ class ByBin(BinRows):
         require_size(attribute)
         if attribute.by_bin.size == 1:
             raise WorkloadError(
-                f"{attribute.name!r} has one bin, whose count is the number of records; ask for its Sum(), in "
-                'a spec kinds = { ... = "sum" }, leave it out of the query, or declare more bins'
+                f"{attribute.name!r} has one bin, whose count is that of all records; ask for its Sum()"
             )
         self.of_bins.require_fit(attribute.by_bin)
 
 
 def by_bin(of_bins: Kind, bins: int) -> Kind:
-    """A kind of query on so many bins, of an attribute whose values are amounts.
-
-    Example:
-        >>> from residualplanner import Prefix
-        >>> by_bin(Prefix(), 2).matrix(5).astype(int).tolist()  # two bins, and missing entries
-        [[1, 1, 0, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]
-    """
+    """A kind of query on so many bins, of an attribute whose values are amounts."""
     return cast("Kind", ByBin(of_bins, bins))
 
 

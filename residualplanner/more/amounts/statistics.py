@@ -7,7 +7,7 @@ Source: eqs. (121) and (124).
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -29,11 +29,7 @@ class Statistic(OfBins):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
-
-    @property
-    def is_statistic(self) -> bool:
-        """Yes."""
-        return True
+    is_statistic: ClassVar[bool] = True
 
     @property
     def more_axes(self) -> dict[str, tuple[float, ...]]:
@@ -112,8 +108,7 @@ class Mean(Statistic):
         edges = amounts_of(attribute, "to average").amounts
         low, high = edges[0], edges[-1]
         if self.between is not None and not low <= self.between[0] < self.between[1] <= high:
-            problem = f"{self!r} is not within the limits of {attribute.name!r}"
-            raise WorkloadError(f"{problem}, which are {low:.15g} and {high:.15g}")
+            raise WorkloadError(f"{self!r} is not within the limits of {attribute.name!r}, {low:.15g} and {high:.15g}")
         return replace(self, edges=edges)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
@@ -172,8 +167,7 @@ class Quantiles(Statistic):
             given = ()
         is_list = bool(given) and all(isinstance(entry, float) for entry in given)
         if not is_list or not all(0 < entry < 1 for entry in given) or len(set(given)) < len(given):
-            problem = "the probabilities of quantiles must be different numbers between 0 and 1"
-            raise WorkloadError(f"{problem}, such as 0.5, got {value_text(wanted)}")
+            raise WorkloadError(f"quantiles need different numbers between 0 and 1, got {value_text(wanted)}")
         for name, value in (("probabilities", given), ("edges", edges), ("ends", ends)):
             object.__setattr__(self, name, value)
 
@@ -199,16 +193,14 @@ class Quantiles(Statistic):
         """The quantiles tied to an attribute's bins of numbers; WorkloadError for one bin, or too many."""
         bins = attribute.bins if attribute.numeric is None else attribute.numeric.bins
         if bins is None or not all(isinstance(edge, int | float) for edge in bins.edges):
-            problem = f"{attribute.name!r} has no amounts and no bins of numbers, so that it has no quantiles; declare"
-            raise WorkloadError(f"{problem} Numeric(low, high, bins=...) or Bins in place of {attribute.values.words}")
+            raise WorkloadError(f"{attribute.name!r} has no amounts and no bins of numbers, and so no quantiles")
         edges = tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float))
         ends = 1 if attribute.numeric is None else 2
         rows = len(self.probabilities) * (len(edges) - 2)
         if rows == 0:
             raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
         if rows * ends * len(edges) > ENTRY_LIMIT:
-            problem = f"{attribute.name!r} has too many bins for {len(self.probabilities)} quantiles; declare fewer"
-            raise WorkloadError(f"{problem}, or ask for Prefix(), from which quantiles() reads them, too")
+            raise WorkloadError(f"{attribute.name!r} has too many bins for these quantiles; ask for Prefix() instead")
         return Quantiles(self.probabilities, edges=edges, ends=ends)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
@@ -233,8 +225,7 @@ def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
     if isinstance(kind, ByBin):
         return kind
     if isinstance(of := getattr(kind, "of", None), OfBins):
-        problem = f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only"
-        raise WorkloadError(f"{problem}; Sum('bin') has the sum of each bin")
+        raise WorkloadError(f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only")
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
     return by_bin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))

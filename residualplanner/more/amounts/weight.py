@@ -4,11 +4,9 @@ A record of weight w is w / maximum of a record of the largest weight, and costs
 Weights are multiples of a declared unit p / q, so that ``q w`` is an integer and sums of weights are exact.
 """
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, cast, get_args
 
@@ -21,7 +19,7 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
-from residualplanner.more.amounts.declared_amounts import amount_text, exact_amount, nearest_units, word_among
+from residualplanner.more.amounts.numeric import amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
 Above = Literal["refuse", "clip"]
@@ -29,9 +27,7 @@ Above = Literal["refuse", "clip"]
 NEGATIVE, ABOVE, BETWEEN_UNITS = -3, -4, -5
 #: The largest weight has fewer than so many parts of one q-th, which floats still tell apart.
 _MOST_PARTS = 2**53
-#: Longer spellings of a number are no weights.
-_LONGEST = 400
-_FRACTION = re.compile(f"[0-9]{{1,{_LONGEST}}}(/[0-9]{{1,{_LONGEST}}})?")
+_FRACTION = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 _SHAPE = {"column": str, "above": str} | dict.fromkeys(
     ("maximum", "unit"), lambda text: isinstance(text, str) and _FRACTION.fullmatch(text)
 )
@@ -72,8 +68,7 @@ class Weight:
             raise DomainError(f"the column of weights needs a name, got {value_text(name)}")
         largest, step = _exact("maximum", maximum), _exact("unit", unit)
         if (largest / step).denominator != 1:
-            problem = "the maximum of weights must be a multiple of their unit"
-            raise DomainError(f"{problem}, got {value_text(maximum)} and {value_text(unit)}")
+            raise DomainError(f"the maximum of weights must be a multiple of their unit, got {value_text(maximum)}")
         if largest * step.denominator >= _MOST_PARTS or step.denominator >= _MOST_PARTS:
             raise DomainError("the maximum of weights must have fewer than 2**53 units; choose a larger unit")
         rule = word_among("above", above, get_args(Above))
@@ -144,30 +139,8 @@ class Weight:
     def code_of(self, entry: object) -> int:
         """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight."""
         number = number_of(entry)
-        if number is None or not math.isfinite(number) or (isinstance(entry, str) and len(entry) > _LONGEST):
-            return UNKNOWN
-        if isinstance(entry, float | np.floating):
-            return int(self._parts_of_numbers(np.array([entry]))[0])
-        if number < 0:
-            return NEGATIVE
-        if number > 2 * self.maximum:  # not to spell out 1e300
-            return self._above
-        if number < self.unit / 2:  # as a decimal, which is no 0 where the float is one by underflow
-            return BETWEEN_UNITS if Decimal(str(entry)) else 0
-        parts = Fraction(cast("Decimal | str", entry)) * self.denominator  # or an integer
-        if parts > self._most:
-            return self._above
-        return int(parts) if parts % self.unit.numerator == 0 else BETWEEN_UNITS
-
-    @property
-    def _most(self) -> int:
-        """The largest weight, times q."""
-        return int(self.maximum * self.denominator)
-
-    @property
-    def _above(self) -> int:
-        """What a weight above the maximum becomes."""
-        return self._most if self.above == "clip" else ABOVE
+        spelled = entry if isinstance(entry, np.floating) else number
+        return UNKNOWN if number is None else int(self._parts_of_numbers(np.array([spelled]))[0])
 
     def _parts_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
         """As `code_of`, for integers or floats, of which NaN is MISSING."""
@@ -176,16 +149,15 @@ class Weight:
         is_known = np.isfinite(floats)
         within = np.clip(np.where(is_known, floats, 0), -1, 2 * float(self.maximum))
         units, is_multiple = nearest_units(within, numbers, self.unit)
-        parts = units.astype(np.int64) * p
+        parts, most = units.astype(np.int64) * p, int(self.maximum * self.denominator)
         codes = np.where(is_multiple, parts, BETWEEN_UNITS)
-        is_above = np.where(is_multiple, parts > self._most, floats > float(self.maximum))
-        codes = np.where(is_above, self._above, codes)
+        is_above = np.where(is_multiple, parts > most, floats > float(self.maximum))
+        codes = np.where(is_above, most if self.above == "clip" else ABOVE, codes)
         codes = np.where(floats < 0, NEGATIVE, codes)
         return np.where(is_known, codes, np.where(np.isnan(floats), MISSING, UNKNOWN))
 
 
 def _exact(what: str, number: Number) -> Fraction:
-    """A declared number as the fraction that its decimal spelling means."""
     exact = exact_amount(f"the {what} of weights", number)
     if not exact > 0:
         raise DomainError(f"the {what} of weights must be positive and finite, got {value_text(number)}")

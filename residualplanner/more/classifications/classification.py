@@ -8,7 +8,6 @@ from typing import Any, cast
 from residualplanner.ground.checks import has_shape, is_unicode
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
-from residualplanner.more.classifications.text_table import TableOrigin
 
 #: The level of the row for all values.
 TOTAL_LEVEL = "(total)"
@@ -18,6 +17,19 @@ _SHAPE = {
     "items": [[lambda item: has_shape(item, [str]) and len(item) == 3]],
     "files": [{"file": str, "sha256": str}],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrigin:
+    """Where a public table is from.
+
+    Attributes:
+        file: the name of the file, without its folder.
+        sha256: of its bytes, in hexadecimal digits.
+    """
+
+    file: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +100,9 @@ class Classification:
             codes, parents = {item.code for item in coarser}, {item.parent for item in items}
             for item in items:
                 if item.parent not in codes:
-                    problem = f"{finer} {item.code!r} has the parent {item.parent!r}, which must be the code of"
-                    raise WorkloadError(f"{problem} an item of the level {level!r}")
+                    raise WorkloadError(f"{finer} {item.code!r} has the parent {item.parent!r}, which is no {level}")
             if codes - parents:
-                problem = f"{level} {min(codes - parents)!r} has no items of the level {finer!r}"
-                raise WorkloadError(f"{problem}; add one, or leave it out")
+                raise WorkloadError(f"{level} {min(codes - parents)!r} has no items of the level {finer!r}")
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:
@@ -155,7 +165,6 @@ class Classification:
         return cls(tuple(fields["levels"]), tuple(tuple(Item(*item) for item in each) for each in items), origins)
 
     def _children(self, level: int) -> dict[str, tuple[str, ...]]:
-        """The labels of the items of a level, with those of their children."""
         members: dict[str, list[str]] = {item.code: [] for item in self.items[level]}
         for label, item in zip(self.labels[level + 1], self.items[level + 1], strict=True):
             members[item.parent].append(label)

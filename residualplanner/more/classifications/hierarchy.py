@@ -13,12 +13,14 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import frozen, require_path
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.notebooks import hides
+from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import is_text, require_more_than_total
-from residualplanner.more.classifications.classification import Classification, RowItem
-from residualplanner.more.classifications.layouts import GivenLevels, classification_of_table, crosswalk
+from residualplanner.more.classifications import layouts
+from residualplanner.more.classifications.classification import Classification, RowItem, TableOrigin
+from residualplanner.more.classifications.layouts import GivenLevels
 from residualplanner.more.classifications.levels import (
     GivenLevel,
     HierarchyRow,
@@ -28,7 +30,6 @@ from residualplanner.more.classifications.levels import (
     rows_of_levels,
     with_own_labels,
 )
-from residualplanner.more.classifications.text_table import TableOrigin, table_of_file, table_of_frame
 
 #: The label of the row for all values.
 TOTAL = "(total)"
@@ -114,8 +115,8 @@ class Hierarchy(Kind):
         """A geography, or any other classification, from a public CSV file: its leaves are the attribute's values.
 
         The file has a row for each leaf, with a column of codes and perhaps one of names for each level: for the level
-        "county" these are "county_code" (or "county") and "county_name" (or "county" beside "county_code").  Or it has
-        a row for each item, with the columns "level", "code", "name" and "parent".  Everything is read as text.
+        "county" these are "county_code" (or "county") and "county_name" (or "county" beside "county_code").  Everything
+        is read as text.
 
         Args:
             path: of the file; its name and SHA-256 are recorded in plans.
@@ -138,8 +139,10 @@ class Hierarchy(Kind):
             OSError: the file cannot be opened.
         """
         require_path("Hierarchy.from_file", path, 'Hierarchy.from_file("counties.csv", levels=["state", "county"])')
-        table = table_of_file(path, encoding=encoding, separator=separator)
-        return cls.of_classification(classification_of_table(table, levels, code_lengths), total=total, leaves=leaves)
+        table = layouts.table_of_file(path, encoding=encoding, separator=separator)
+        return cls.of_classification(
+            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
+        )
 
     @classmethod
     def from_frame(
@@ -162,8 +165,10 @@ class Hierarchy(Kind):
             >>> Hierarchy.from_frame(frame, ["state", "county"])
             Hierarchy(state: 2, county: 2)
         """
-        table = table_of_frame(frame)
-        return cls.of_classification(classification_of_table(table, levels, code_lengths), total=total, leaves=leaves)
+        table = layouts.table_of_frame(frame)
+        return cls.of_classification(
+            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
+        )
 
     def attribute(
         self,
@@ -225,13 +230,16 @@ class Hierarchy(Kind):
                 lost their zeros.  Or this hierarchy is not from a file or a frame.
         """
         mine, is_path = self._classified("crosswalk"), isinstance(source, str | os.PathLike)
-        table = table_of_file(source, encoding=encoding, separator=separator) if is_path else table_of_frame(source)
+        table = (
+            layouts.table_of_file(source, encoding=encoding, separator=separator)
+            if is_path
+            else layouts.table_of_frame(source)
+        )
         columns = {"leaf": leaf, "group": group, "name": name, "within": within}
-        other = crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
+        other = layouts.crosswalk(mine, table, **columns, ungrouped=ungrouped, lengths=code_lengths)
         return self.of_classification(other, total=self.total or False, leaves=self.leaves)
 
     def _classified(self, method: str) -> Classification:
-        """The classification that it is from; WorkloadError, which names a method, where there is none."""
         if self.classification is None:
             raise WorkloadError(f"{method}() is for a hierarchy from a file or a frame, which has codes and names")
         return self.classification
@@ -318,9 +326,9 @@ class Hierarchy(Kind):
             pairs = zip(self.classification.levels, self.classification.items, strict=True)
             levels = ", ".join(f"{level}: {len(items):,}" for level, items in pairs)
             return f"Hierarchy({levels})"
-        levels = ", ".join(str(level) if isinstance(level, int) else _count_text(len(level)) for level in self.levels)
+        words = (str(level) if isinstance(level, int) else count_text(len(level), "group") for level in self.levels)
         total = "" if self.total == TOTAL else f", total={self.total or False!r}"
-        return f"Hierarchy([{levels}]{total}{'' if self.leaves else ', leaves=False'})"
+        return f"Hierarchy([{', '.join(words)}]{total}{'' if self.leaves else ', leaves=False'})"
 
     def _is_of(self, attribute: Attribute) -> bool:
         """Whether it is tied to exactly these values; True is not 1."""
@@ -360,7 +368,3 @@ def origins_of(kind: Kind) -> tuple[TableOrigin, ...]:
     of = kind.unselected
     classification = of.classification if isinstance(of, Hierarchy) else None
     return () if classification is None else classification.origins
-
-
-def _count_text(groups: int) -> str:
-    return "1 group" if groups == 1 else f"{groups} groups"

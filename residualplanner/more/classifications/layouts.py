@@ -1,48 +1,133 @@
-"""A classification in a public table, with a row for each leaf or for each item; and other groups of its leaves.
+"""A classification in a public table, a CSV file or a data frame with a row for each leaf; other groups of its leaves.
 
-Codes are text, as "01" is not 1, with the zeros in front that spreadsheets leave out.
+Codes are text, as "01" is not 1, with the zeros in front that spreadsheets leave out.  The table is public, so messages
+show its values.
 """
 
+import hashlib
+import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
-from residualplanner.ground.checks import is_integer, value_text
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import listed
-from residualplanner.more.classifications.classification import Classification, Item
-from residualplanner.more.classifications.text_table import TableOrigin, TextTable
+from residualplanner.ground.atomic import PathLike
+from residualplanner.ground.checks import is_integer, limited_bytes, value_text
+from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.words import listed, suggestion
+from residualplanner.method.domain.entries import is_missing
+from residualplanner.more.classifications.classification import Classification, Item, TableOrigin
 
 #: The levels from coarse to fine: their names; or each with its column of codes, or its columns of codes and names.
 GivenLevels = Sequence[str] | Mapping[str, str | tuple[str, str]]
 #: How many characters codes have, by level or column: shorter ones get zeros in front; None where they differ.
 CodeLengths = Mapping[str, int | None]
-#: The columns of a table with a row for each item; that of names may be absent.
-LEVEL, CODE, NAME, PARENT = "level", "code", "name", "parent"
 #: What programs make of codes: a number with decimals where some are missing, or a formula of a spreadsheet.
 _NO_CODE = re.compile(r"[0-9]+\.0+|=.*|")
-#: How many names and leaves messages list.
-_NAMES, _LEAVES = 20, 5
+#: How many names and leaves messages list; the largest file, in bytes.
+_NAMES, _LEAVES, SIZE_LIMIT = 20, 5, 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A public table of m rows of text."""
+
+    name: str  # as messages call it
+    rows: Sequence[str]  # (m,): as messages call them, such as "line 3"
+    columns: Mapping[str, tuple[str, ...]]  # by name the entries, (m,), without spaces around them
+    integers: Collection[str] = ()  # the names of columns of integers, which have no leading zeros any more
+    origins: tuple[TableOrigin, ...] = ()  # the file that it is from
+
+    def where(self, row: int, column: str) -> str:
+        """An entry in messages, such as ``counties.csv, line 3, column 'state'``."""
+        return f"{self.name}, {self.rows[row]}, column {column!r}"
+
+    def column(self, name: str) -> tuple[str, ...]:
+        """The entries of a column by its name, (m,); WorkloadError, which names all columns, if there is none."""
+        if name not in self.columns:
+            has = f"{listed(map(repr, self.columns), _NAMES)}{suggestion(name, list(self.columns))}"
+            raise WorkloadError(f"{self.name} has no column {name!r} of text or integers; it has {has}")
+        return self.columns[name]
+
+
+def table_of_file(path: PathLike, *, encoding: str = "utf-8", separator: str = ",") -> TextTable:
+    """A CSV file as text; its first line names the columns, and lines without any entry are left out."""
+    import pandas as pd
+
+    if not isinstance(separator, str) or len(separator) != 1 or separator in '"\r\n':
+        raise WorkloadError(f"the separator of a file must be one character such as ';', got {value_text(separator)}")
+    name = Path(path).name
+    content = limited_bytes(path, SIZE_LIMIT, name=name)
+    as_text: dict[str, Any] = {"header": None, "dtype": str, "na_filter": False, "skip_blank_lines": False}
+    try:
+        given = pd.read_csv(io.BytesIO(content), sep=separator, encoding=encoding, **as_text)
+    except (ValueError, LookupError, TypeError) as error:
+        problem = f"{name} is not CSV in the encoding {encoding!r}: {' '.join(str(error).split())}"
+        raise FileFormatError(f"{problem}; check its quotes, and name its encoding, as encoding='cp1252'") from None
+    header, *lines = ([text.strip() for text in line] for line in given.to_numpy().tolist())
+    if not all(header) or len(set(header)) < len(header):
+        raise FileFormatError(f"{name}, line 1: every column must have a name, and no two the same")
+    found = {f"line {number}": line for number, line in enumerate(lines, 2) if any(line)}
+    if not found:
+        raise FileFormatError(f"{name} has no lines after the names of its columns")
+    columns = dict(zip(header, zip(*found.values(), strict=True), strict=True))
+    origin = TableOrigin(name, hashlib.sha256(content).hexdigest())
+    return TextTable(name, tuple(found), columns, origins=(origin,))
+
+
+def table_of_frame(frame: Any) -> TextTable:
+    """A data frame as a table of text: columns of strings and of integers, what is missing empty, no others."""
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(frame)
+        eager = known.collect() if isinstance(known, nw.LazyFrame) else known
+    except (TypeError, nw.exceptions.DuplicateError):
+        problem = f"expected a data frame whose columns have different names, got {value_text(frame)}"
+        raise WorkloadError(f"{problem}; files are read by from_file") from None
+    if not len(eager):
+        raise WorkloadError("the frame has no rows")
+    columns: dict[str, tuple[str, ...]] = {}
+    integers = []
+    for given in eager.columns:
+        name, entries = str(given), eager[given].to_list()
+        present = [entry for entry in entries if not is_missing(entry)]
+        is_text = all(isinstance(entry, str) for entry in present)
+        if is_text or all(_is_integer(entry) for entry in present):
+            texts = ("" if is_missing(entry) else str(entry if is_text else int(entry)) for entry in entries)
+            columns[name] = tuple(text.strip() for text in texts)
+            integers += [] if is_text else [name]
+    return TextTable("the frame", [f"row {number}" for number in range(1, 1 + len(eager))], columns, integers)
+
+
+def _is_integer(entry: object) -> bool:
+    """Whether it is an integer, or such a number as integers become beside missing entries."""
+    return not isinstance(entry, bool) and (isinstance(entry, int) or (isinstance(entry, float) and entry.is_integer()))
 
 
 def classification_of_table(
     table: TextTable, levels: GivenLevels, lengths: CodeLengths | None = None
 ) -> Classification:
-    """The classification in a public table.
-
-    A table that has the columns "level", "code" and "parent" has a row for each item, and perhaps its "name"; rows of
-    other levels than the given ones are left out.  Any other table has a row for each leaf, and for each level, such as
-    "county", a column of codes, "county_code" or "county", and perhaps one of names, "county_name", or "county" beside
-    "county_code"; a mapping names other columns.
-    """
-    names = _checked_levels(levels)
-    lengths = _checked_lengths(lengths, names)
-    if not isinstance(levels, Mapping) and {LEVEL, CODE, PARENT} <= table.columns.keys():
-        items = [_of_items(table, level, names[:depth][-1:], lengths) for depth, level in enumerate(names)]
-    else:
-        items = _of_leaves(table, _columns_of_levels(table, levels, names), lengths)
+    """The classification in a table with a row for each leaf, where the items of coarse levels are many times."""
+    is_listed = isinstance(levels, Sequence | Mapping) and not isinstance(levels, str)
+    names = tuple(levels) if is_listed else ()
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise WorkloadError(f"levels must be different names from coarse to fine, got {value_text(levels)}")
+    lengths, rows = _checked_lengths(lengths, names), range(len(table.rows))
+    parents, items = [""] * len(rows), []
+    for level in names:
+        code, name = _columns_of_level(table, levels, level)
+        codes = level_codes(table, code, level, rows, lengths)
+        repeat = "; where codes repeat, put the code of the parent in front; levels are named from coarse to fine"
+        parent_of = _one_each(table, code, zip(rows, codes, parents, strict=True), (level, "lies in"), repeat)
+        texts = table.column(name) if name else codes
+        named = _one_each(table, code, zip(rows, codes, texts, strict=True), (level, "is called"))
+        items.append(tuple(Item(code, named[code] or code, parent) for code, parent in parent_of.items()))
+        parents = codes
     try:
-        return Classification(names, tuple(items), _origins(table))
+        return Classification(names, tuple(items), table.origins)
     except WorkloadError as error:
         raise WorkloadError(f"{table.name}: {error}") from None
 
@@ -58,10 +143,7 @@ def crosswalk(
     ungrouped: str | None = None,
     lengths: CodeLengths | None = None,
 ) -> Classification:
-    """The leaves of a classification in the groups that a public table, with a row for each leaf, puts them in.
-
-    The arguments are those of `Hierarchy.crosswalk`.
-    """
+    """The leaves of a classification in the groups that a table puts them in; arguments of `Hierarchy.crosswalk`."""
     lengths = _checked_lengths(lengths, (leaf, group))
     rows = [row for row, text in enumerate(table.column(group)) if text]
     codes = level_codes(table, leaf, leaf, rows, lengths)
@@ -77,13 +159,13 @@ def crosswalk(
     if alone and ungrouped is None:
         shown = listed(map(repr, alone), _LEAVES)
         raise WorkloadError(f'{table.name} has no {group} for {shown}; add them, or declare a group: ungrouped="none"')
-    texts = table.column(name) if name else [""] * len(table.numbers)
+    texts = table.column(name) if name else [""] * len(table.rows)
     found = zip(rows, groups, (texts[row] or code for row, code in zip(rows, groups, strict=True)), strict=True)
     named = _one_each(table, name, found, (group, "is called"))
     if alone:
         named.setdefault(str(ungrouped), str(ungrouped))  # it may be a group of the table, with a name
     of_leaf = {item.code: group_of.get(item.code, str(ungrouped)) for item in leaves}
-    origins = (*classification.origins, *_origins(table))
+    origins = (*classification.origins, *table.origins)
     if within:
         return _cut_along(classification, within, group, named, of_leaf, origins)
     members = tuple(replace(item, parent=of_leaf[item.code]) for item in leaves)
@@ -109,104 +191,32 @@ def _cut_along(
         group, parent = of_leaf[item.code], around[item.code]
         part = parts.setdefault((parent, group), Item(f"{parent}-{group}", named[group], parent))
         members.append(replace(item, parent=part.code))
-    of_code: dict[str, tuple[str, str]] = {}
-    for pair, part in parts.items():
-        if of_code.setdefault(part.code, pair) != pair:
-            problem = f"two parts of a {word} in a {within} have the code {part.code!r}"
-            raise WorkloadError(f"{problem}; use codes without hyphens, or of one length")
+    codes = sorted(part.code for part in parts.values())
+    twice = next((code for code, following in pairwise(codes) if code == following), None)
+    if twice is not None:
+        problem = f"two parts of a {word} in a {within} have the code {twice!r}"
+        raise WorkloadError(f"{problem}; use codes without hyphens, or of one length")
     depth = classification.levels.index(within) + 1
     levels = (*classification.levels[:depth], word, classification.levels[-1])
     return Classification(levels, (*classification.items[:depth], tuple(parts.values()), tuple(members)), origins)
 
 
-def _origins(table: TextTable) -> tuple[TableOrigin, ...]:
-    return (table.origin,) if table.origin.file else ()
-
-
-def _checked_levels(levels: object) -> tuple[str, ...]:
-    names = () if isinstance(levels, str) or not isinstance(levels, Sequence | Mapping) else tuple(levels)
-    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
-        problem = "levels must be different names from coarse to fine"
-        raise WorkloadError(f'{problem}, as ["state", "county"], got {value_text(levels)}')
-    return names
-
-
-def _columns_of_levels(table: TextTable, levels: GivenLevels, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """For each level its column of codes and its column of names; the latter is empty where there is none."""
-    found = {}
-    for level in names:
-        code, name, has = f"{level}_{CODE}", f"{level}_{NAME}", table.columns
-        if isinstance(levels, Mapping):
-            given = levels[level]
-            pair: tuple[str, ...] = (given, "") if isinstance(given, str) else tuple(given)
-            if len(pair) != 2:
-                raise WorkloadError("for each level write its column of codes, or a pair of those of codes and names")
-            code, name = pair
-        elif code in has:
-            name = next((each for each in (name, level) if each in has), "")
-        elif level in has:
-            code, name = level, name if name in has else ""
-        else:
-            raise WorkloadError(
-                f"{table.name} lacks the level {level!r}: it has no column {code!r} or {level!r} of text or integers, "
-                f"nor {LEVEL!r}, {CODE!r} and {PARENT!r} with a row for each item; it has "
-                f'{listed(map(repr, has), _NAMES)}; name its columns, as levels={{"{level}": ("GEOID", "NAME")}}'
-            )
-        found[level] = code, name
-    return found
-
-
-def _of_leaves(
-    table: TextTable, columns: Mapping[str, tuple[str, str]], lengths: CodeLengths
-) -> list[tuple[Item, ...]]:
-    """The items of each level in a table with a row for each leaf: those of coarse levels many times."""
-    rows = list(range(len(table.numbers)))
-    parents = [""] * len(rows)
-    found: list[tuple[Item, ...]] = []
-    for level, (code, name) in columns.items():
-        codes = level_codes(table, code, level, rows, lengths)
-        names = table.column(name) if name else codes
-        is_last = len(found) == len(columns) - 1
-        found.append(_items(table, level, code, (rows, codes, names, parents), is_once=is_last))
-        parents = codes
-    return found
-
-
-def _of_items(table: TextTable, level: str, above: Sequence[str], lengths: CodeLengths) -> tuple[Item, ...]:
-    """The items of a level in a table with a row for each item."""
-    rows = [row for row, text in enumerate(table.column(LEVEL)) if text == level]
-    if not rows:
-        has = listed(map(repr, dict.fromkeys(table.column(LEVEL))), _NAMES)
-        raise WorkloadError(f"{table.name} lacks the level {level!r}; its column {LEVEL!r} has {has}")
-    codes = level_codes(table, CODE, level, rows, lengths)
-    names = [table.column(NAME)[row] for row in rows] if NAME in table.columns else codes
-    parents = [table.column(PARENT)[row] if above else "" for row in rows]
-    if above:
-        zeros = lengths.get(above[0]) or 0
-        parents = [parent.zfill(zeros) if parent.isdecimal() else parent for parent in parents]
-    return _items(table, level, CODE, (rows, codes, names, parents), is_once=True)
-
-
-def _items(
-    table: TextTable,
-    level: str,
-    column: str,
-    entries: tuple[Sequence[int], Sequence[str], Sequence[str], Sequence[str]],
-    *,
-    is_once: bool,
-) -> tuple[Item, ...]:
-    """The items of a level from rows with a code, a name and a parent; each in one row only, where they must be."""
-    rows, codes, names, parents = entries
-    repeat = "; where codes repeat, put the code of the parent in front; levels are named from coarse to fine"
-    parent_of = _one_each(table, column, zip(rows, codes, parents, strict=True), (level, "lies in"), repeat)
-    named = _one_each(table, column, zip(rows, codes, names, strict=True), (level, "is called"))
-    if is_once and len(parent_of) < len(rows):
-        first: dict[str, int] = {}
-        row, code = next(pair for pair in zip(rows, codes, strict=True) if first.setdefault(pair[1], pair[0]) < pair[0])
-        before = table.row_text(first[code])
-        problem = f"{table.where(row, column)}: {level} {code!r} is there again, after {before}"
-        raise WorkloadError(f"{problem}; write it once")
-    return tuple(Item(code, named[code] or code, parent) for code, parent in parent_of.items())
+def _columns_of_level(table: TextTable, levels: GivenLevels, level: str) -> tuple[str, str]:
+    """The column of codes of a level and its column of names; the latter is empty where there is none."""
+    code, name, has = f"{level}_code", f"{level}_name", table.columns
+    if isinstance(levels, Mapping):
+        given = levels[level]
+        pair: tuple[str, ...] = (given, "") if isinstance(given, str) else tuple(given)
+        if len(pair) != 2:
+            raise WorkloadError("for each level write its column of codes, or a pair of those of codes and names")
+        return pair[0], pair[1]
+    if code in has:
+        return code, next((each for each in (name, level) if each in has), "")
+    if level in has:
+        return level, name if name in has else ""
+    problem = f"{table.name} lacks the level {level!r}: it has no column {code!r} or {level!r} of text or integers"
+    remedy = f'it has {listed(map(repr, has), _NAMES)}; name its columns, as levels={{"{level}": ("GEOID", "NAME")}}'
+    raise WorkloadError(f"{problem}; {remedy}")
 
 
 def _one_each(
@@ -217,13 +227,12 @@ def _one_each(
     for row, key, value in entries:
         first, before = found.setdefault(key, (value, row))
         if first != value:
-            problem = f"{words[0]} {key!r} {words[1]} {value!r}, and {first!r} in {table.row_text(before)}"
+            problem = f"{words[0]} {key!r} {words[1]} {value!r}, and {first!r} in {table.rows[before]}"
             raise WorkloadError(f"{table.where(row, column)}: {problem}{remedy}")
     return {key: value for key, (value, _) in found.items()}
 
 
 def _checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
-    """The declared lengths of codes, by level or column."""
     given = {} if lengths is None else lengths
     if not isinstance(given, Mapping) or not given.keys() <= set(levels):
         raise WorkloadError(f"code_lengths must be a mapping from some of {list(levels)}, got {value_text(lengths)}")
@@ -234,31 +243,25 @@ def _checked_lengths(lengths: object, levels: tuple[str, ...]) -> CodeLengths:
 
 
 def level_codes(table: TextTable, column: str, level: str, rows: Sequence[int], lengths: CodeLengths) -> list[str]:
-    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared.
-
-    WorkloadError where nothing is declared, and zeros may be lost: the codes are integers, or some of digits alone are
-    shorter than others.
-    """
-    found = table.column(column)
-    for row in rows:
-        if _NO_CODE.fullmatch(found[row]):
-            problem = f"{found[row]!r} is no code of the level {level!r}"
-            raise WorkloadError(f"{table.where(row, column)}: {problem}; write text, no decimals, formulas or gaps")
+    """The codes of a level in some rows (m,) of a column, (m,), with lost zeros put back where a length is declared."""
+    found, length = table.column(column), lengths.get(level)
     if level not in lengths:
         _require_zeros(table, column, level, rows)
-    length = lengths.get(level)
-    if length is None:
-        return [found[row] for row in rows]
-    codes = [found[row].zfill(length) if found[row].isdecimal() else found[row] for row in rows]
-    for row, code in zip(rows, codes, strict=True):
-        if len(code) != length:
-            problem = f"the code {found[row]!r} is not of {length} characters, as declared for {level!r}"
+    codes = []
+    for row in rows:
+        text = found[row]
+        code = text.zfill(length) if length and text.isdecimal() else text
+        if _NO_CODE.fullmatch(text):
+            problem = f"{text!r} is no code of the level {level!r}; write text, no decimals, formulas or gaps"
             raise WorkloadError(f"{table.where(row, column)}: {problem}")
+        if length and len(code) != length:
+            problem = f"the code {text!r} is not of {length} characters, as declared for {level!r}"
+            raise WorkloadError(f"{table.where(row, column)}: {problem}")
+        codes.append(code)
     return codes
 
 
 def _require_zeros(table: TextTable, column: str, level: str, rows: Sequence[int]) -> None:
-    """Raise WorkloadError where leading zeros may have been lost."""
     found = table.column(column)
     remedy = f"declare code_lengths={{{level!r}: N}} for N characters with zeros put back, or None if none are lost"
     if column in table.integers:
@@ -266,8 +269,8 @@ def _require_zeros(table: TextTable, column: str, level: str, rows: Sequence[int
         raise WorkloadError(f"{table.name}, column {column!r}: {problem}; read them as text, or {remedy}")
     with_digits = [row for row in rows if any(letter.isdecimal() for letter in found[row])]
     longest = max(with_digits, key=lambda row: len(found[row]), default=0)
-    for row in rows:
+    for row in with_digits:
         code = found[row]
         if code.isdecimal() and len(code) < len(found[longest]):
-            problem = f"the code {code!r} of {level!r} is shorter than {found[longest]!r} in {table.row_text(longest)}"
+            problem = f"the code {code!r} of {level!r} is shorter than {found[longest]!r} in {table.rows[longest]}"
             raise WorkloadError(f"{table.where(row, column)}: {problem}; it may have lost leading zeros; {remedy}")

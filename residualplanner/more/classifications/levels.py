@@ -27,18 +27,21 @@ HierarchyRow = tuple[str, _Codes]
 def checked_levels(levels: Sequence[GivenLevel]) -> tuple[Level, ...]:
     """The levels as immutable values, checked as far as that goes without an attribute."""
     if isinstance(levels, str | Mapping) or not isinstance(levels, Sequence):
-        problem = "the levels of a hierarchy must be a list from coarse to fine"
-        raise WorkloadError(f"{problem}; write [level] for a single one, got {value_text(levels)}")
+        raise WorkloadError(f"levels must be a list from coarse to fine, as in [level], got {value_text(levels)}")
     return tuple(_checked_level(f"level {number} of the hierarchy", level) for number, level in enumerate(levels, 1))
 
 
 def named_levels(levels: Sequence[Level], attribute: Attribute) -> tuple[NamedLevel, ...]:
     """The levels with bands written out as groups of the attribute's values."""
     if (len(levels) + 2) * attribute.size > ENTRY_LIMIT:
-        problem = f"too large: {len(levels)} levels of {attribute.size:,} values"
-        raise WorkloadError(f"{problem}, the limit is {ENTRY_LIMIT:,} in all")
+        raise WorkloadError(f"too large: {len(levels)} levels of {attribute.size:,} values; at most {ENTRY_LIMIT:,}")
+    # Where a label of its own makes all labels strings, members are such, too.
+    shown = label_text if attribute.own_labels else lambda label: label
     return tuple(
-        _bands(level, attribute) if isinstance(level, int) else _as_shown(level, attribute) for level in levels
+        _bands(level, attribute)
+        if isinstance(level, int)
+        else tuple((name, tuple(map(shown, members))) for name, members in level)
+        for level in levels
     )
 
 
@@ -62,15 +65,20 @@ def rows_of_levels(
     everything = np.arange(len(values), dtype=np.int32)
     first = [] if total is None else [(total, everything)]
     last = [(str(value), everything[code : code + 1]) for code, value in enumerate(values)] if leaves else []
-    return _without_repetitions([*first, *(row for level in grouped for row in level), *last])
+    found: dict[str, _Codes] = {}
+    for label, codes in [*first, *(row for level in grouped for row in level), *last]:  # each row once
+        if not np.array_equal(found.setdefault(label, codes), codes):
+            raise WorkloadError(f"two different rows are called {label!r}; give the group another name")
+    return tuple(found.items())
 
 
 def _checked_level(where: str, level: GivenLevel) -> Level:
     if not isinstance(level, Mapping):
         width = plain_label(level)
         if isinstance(width, str | bool | None) or width < 1:
-            problem = "must be a mapping from names of groups to lists of members, or the number of values in a band"
-            raise WorkloadError(f"{where} {problem}; got {value_text(level)}")
+            raise WorkloadError(
+                f"{where} must be a mapping from names to members or an integer, got {value_text(level)}"
+            )
         return width
     if not level:
         raise WorkloadError(f"{where} has no groups; leave it out")
@@ -79,17 +87,9 @@ def _checked_level(where: str, level: GivenLevel) -> Level:
         is_list = isinstance(members, Iterable) and not isinstance(members, str | bytes | Mapping)
         plain = tuple(map(plain_label, members if is_list else ()))
         if not is_text(name) or not plain or None in plain:
-            problem = "must have a name and a list of members, which are values or names of groups"
-            raise WorkloadError(f"{where}: the group {reprlib.repr(name)} {problem}, got {reprlib.repr(members)}")
+            raise WorkloadError(f"{where}: {reprlib.repr(name)} needs a list of members, got {reprlib.repr(members)}")
         groups.append((str(name), tuple(label for label in plain if label is not None)))
     return tuple(groups)
-
-
-def _as_shown(level: NamedLevel, attribute: Attribute) -> NamedLevel:
-    """A level whose members are as tables show them: strings, where a label of its own makes them all strings."""
-    if not attribute.own_labels:
-        return level
-    return tuple((name, tuple(map(label_text, members))) for name, members in level)
 
 
 def _bands(width: int, attribute: Attribute) -> NamedLevel:
@@ -109,7 +109,6 @@ def _groups(
     *,
     where: str,
 ) -> list[HierarchyRow]:
-    """The groups of one level, which hold every value exactly once."""
     group_codes = dict(finer)
     group_of = np.full(len(values), -1)
     rows: list[HierarchyRow] = []
@@ -152,14 +151,4 @@ def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRo
         around = above[codes]
         if (around != around[0]).any():
             first, second = (coarser[number][0] for number in np.unique(around)[:2])
-            problem = f"the group {label!r} lies partly in {first!r} and partly in {second!r}"
-            raise WorkloadError(f"{problem}; it must lie inside one group of the level above")
-
-
-def _without_repetitions(rows: Sequence[HierarchyRow]) -> tuple[HierarchyRow, ...]:
-    """The rows without repetitions; rows with one label must be the same row."""
-    found: dict[str, _Codes] = {}
-    for label, codes in rows:
-        if not np.array_equal(found.setdefault(label, codes), codes):
-            raise WorkloadError(f"two different rows are called {label!r}; give the group another name")
-    return tuple(found.items())
+            raise WorkloadError(f"the group {label!r} lies partly in {first!r} and partly in {second!r}")

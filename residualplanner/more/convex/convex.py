@@ -129,7 +129,6 @@ def refine(
 
 
 def _descended(problem: ConvexProblem, best: Refined, pcost: float) -> Refined:
-    """Noise and planes after as many steps as bring something."""
     idle, gap = 0, math.inf
     for _ in range(_STEPS):
         plane, trial, tangents = _lowest(problem, best, pcost)
@@ -191,16 +190,12 @@ def _lowest(problem: ConvexProblem, best: Refined, pcost: float) -> tuple[Plane 
 
 
 def _weights_of(dual_value: Any) -> FloatArray | None:
-    """A solver's dual values as weights that add up to 1."""
     weights = np.maximum(np.atleast_1d(np.asarray(dual_value, dtype=np.float64)), 0.0)
     return normalized(weights) if 0 < weights.sum() < math.inf else None
 
 
 def solve(problem: Any, solver: str) -> str:
-    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them.
-
-    Raises SolverError: the solver failed, or gave no usable answer.
-    """
+    """Solve a problem of CVXPY, and return the solver's status; noise and bounds are judged by whoever uses them."""
     import cvxpy
 
     with warnings.catch_warnings():
@@ -208,8 +203,7 @@ def solve(problem: Any, solver: str) -> str:
         try:
             problem.solve(solver=solver)
         except (cvxpy.error.SolverError, ArithmeticError, ValueError) as error:
-            problem = f'{solver} failed: {error}; try another of {cvxpy.installed_solvers()}"'
-            raise SolverError(f'{problem}, status="error', status="error") from error
+            raise SolverError(f"{solver} failed: {error}; try another solver", status="error") from error
     status = str(problem.status)
     if status not in ("optimal", "optimal_inaccurate"):
         raise SolverError(f"{solver} gave no usable answer (status {status!r}); try another solver", status=status)
@@ -246,10 +240,9 @@ def minimize_convex_loss(
 
     The best choice found has exactly this cost (less, if the loss is smaller for it); its bound is a proof up to
     rounding: an average of tangents of the loss, by CVXPY's gradients.  Where CVXPY has no gradient, or the tangents
-    reward noise without end, the bound is minus infinity and the gap infinite.
-
-    The costs (m,) or (c, m) at unit noise have a row for each way in which neighbors may differ; row Q of M (q, m) has
-    the variance of Q; the loss is a convex function of CVXPY's vector of these (q,).  Source: eq. (18).
+    reward noise without end, the bound is minus infinity and the gap infinite.  The costs (m,) or (c, m) at unit noise
+    have a row for each way in which neighbors may differ; row Q of M (q, m) has the variance of Q; the loss is a convex
+    function of CVXPY's vector of these (q,).  Source: eq. (18).
     """
     cost = require_positive("pcost", pcost)
     problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
@@ -344,5 +337,4 @@ def _require_installed(solver: str) -> None:
 
 
 def _numbers(value: Any, size: int) -> FloatArray:
-    """A solver's values, (size,); NaN where it gives none."""
     return np.full(size, np.nan) if value is None else np.asarray(value, dtype=np.float64).reshape(-1)

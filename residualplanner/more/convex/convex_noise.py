@@ -23,13 +23,7 @@ from residualplanner.method.noise.minimax_noise import BOUNDED, joined_ways
 from residualplanner.method.noise.noise_problem import NoiseProblem
 from residualplanner.method.strategy.costs import LargestCosts, Worst
 from residualplanner.method.strategy.variances import variance_matrix
-from residualplanner.more.convex.convex import (
-    ConvexProblem,
-    convex_problem,
-    minimize_convex_loss,
-    proportional_noise,
-    solved_for,
-)
+from residualplanner.more.convex import convex
 from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: How many rounds of adding ways to differ there are for a convex loss, and how little more than known ends them.
@@ -59,7 +53,7 @@ def least_convex_loss(problem: NoiseProblem, loss: ConvexFunction, *, pcost: flo
             choice, noise_variance=noise_variance, loss=function.value(variance_coefficient @ noise_variance)
         )
 
-    return _convex_noise(problem, partial(minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
+    return _convex_noise(problem, partial(convex.minimize_convex_loss, loss=loss, pcost=pcost, solver=solver), pay)
 
 
 def least_convex_cost(problem: NoiseProblem, loss: ConvexFunction, *, at_most: float, solver: str) -> NoiseChoice:
@@ -72,11 +66,10 @@ def _convex_noise(problem: NoiseProblem, search: ConvexSearch, pay: Payment) -> 
     """The noise of every set (m,) that a search finds: for a privacy cost, or for a loss.  Source: eqs. (18) and (37).
 
     Where records are replaced, the search is for a few ways in which they may differ; those that cost more are added
-    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.
-
-    The search is given rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ,
-    and the variances (q, f) of the queries from their noise, each in units of its query's scale; ``pay`` what it found,
-    the variances, and by what factor its noise costs more than the search knew, and makes it one for that cost.
+    until none does.  Each bound holds for the whole problem, since all it leaves out are constraints.  The search is
+    given rows of costs (c, f) of the f sets whose noise is free to choose, one for each way to differ, and the
+    variances (q, f) of the queries from their noise, each in units of its query's scale; ``pay`` what it found, the
+    variances, and by what factor its noise costs more than the search knew, and makes it one for that cost.
     """
     closure, costs = problem.workload.closure, problem.costs
     apart = sparse.diags_array(1 / problem.workload.scales**2)
@@ -126,19 +119,17 @@ def minimize_privacy_cost(
     """Minimize ``sum_A p_A / s_A`` over ``s > 0`` subject to ``loss(M s) <= at_most``; else as `minimize_convex_loss`.
 
     Of the cheapest noise found ``loss`` and ``bound`` are privacy costs.  The bound is a proof as there; it is 0, and
-    the gap infinite, where there are no tangents.
-
-    Source: eq. (18), the utility-constrained twin.
+    the gap infinite, where there are no tangents.  Source: eq. (18), the utility-constrained twin.
     """
     if not np.isfinite(at_most):
         raise BudgetError(f"at_most must be finite, got {at_most!r}")
-    problem = convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
+    problem = convex.convex_problem(pcost_coefficient, variance_coefficient, loss, solver)
     best, cost, bound, status = None, math.inf, 0.0, ""
     # The largest budget whose best noise did not reach the limit, as the solver has it; it guides the search only.
     missed, gap, budget = 0.0, math.inf, _likely_cost(problem, at_most)
     for _ in range(_BUDGETS):
         try:
-            solved, said = solved_for(problem, budget)
+            solved, said = convex.solved_for(problem, budget)
         except SolverError:
             if best is None:
                 raise
@@ -151,30 +142,20 @@ def minimize_privacy_cost(
         noise_variance = _largest_within(problem, solved.noise_variance, at_most)
         if noise_variance is not None and problem.cost(noise_variance) < cost:
             best, cost, status = noise_variance, problem.cost(noise_variance), said
-        before, gap = gap, _distance(cost, max(bound, missed))
+        before, known = gap, max(bound, missed)
+        gap = cost / known - 1 if known > 0 and cost < math.inf else math.inf
         if gap <= _GAP:
             break
-        budget = _next_budget(budget, cost, max(bound, missed), bound, is_slow=gap > before / 2)
+        # The cost that was enough; halfway to what was not enough, where that brings little.
+        halfway = math.sqrt(cost) * math.sqrt(known) if gap > before / 2 and known else cost
+        budget = halfway if cost < math.inf else max(_MORE * budget, bound)
     if best is None:
         raise BudgetError(f"no noise was found that brings the loss down to at_most={at_most!r}; allow a larger loss")
     return NoiseChoice(frozen(best), cost, min(bound, cost), status)
 
 
-def _distance(cost: float, known: float) -> float:
-    """How far a cost that is enough is above one that is not, relative to it."""
-    return cost / known - 1 if known > 0 and cost < math.inf else math.inf
-
-
-def _next_budget(budget: float, cost: float, known: float, bound: float, *, is_slow: bool) -> float:
-    """The cost that was enough; halfway to what was not enough, where that brings little."""
-    if cost == math.inf:
-        return max(_MORE * budget, bound)
-    return math.sqrt(cost) * math.sqrt(known) if is_slow and known else cost
-
-
-def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
-    """The cost that reaches ``at_most`` if the loss is proportional to a power of the noise; a first guess."""
-    variance = problem.M @ proportional_noise(problem, 1.0)
+def _likely_cost(problem: convex.ConvexProblem, at_most: float) -> float:
+    variance = problem.M @ convex.proportional_noise(problem, 1.0)
     ratio = problem.loss.value(variance) / at_most if at_most else 1.0
     if not 0 < ratio < math.inf:
         return 1.0
@@ -182,11 +163,8 @@ def _likely_cost(problem: ConvexProblem, at_most: float) -> float:
     return guess if 0 < guess < math.inf else 1.0
 
 
-def _largest_within(problem: ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
-    """The largest multiple of this noise whose loss is within the limit; None if there is none.
-
-    Raises BudgetError: every multiple is.
-    """
+def _largest_within(problem: convex.ConvexProblem, noise_variance: FloatArray, at_most: float) -> FloatArray | None:
+    """The largest multiple of this noise whose loss is within the limit; None if there is none."""
 
     def fits(power: float) -> bool:
         return problem.value(noise_variance * 2.0**power) <= at_most

@@ -44,10 +44,7 @@ class ConvexLossFunction:
         return math.nan if value is None else float(np.asarray(value, dtype=np.float64).reshape(()))
 
     def subgradient(self, variance: FloatArray) -> FloatArray:
-        """Slopes (q,) of a plane that touches the loss at these variances (q,), from CVXPY's rules; NaN if it has none.
-
-        CVXPY applies the chain rule to the expression and takes, at a kink, one subgradient of several.
-        """
+        """Slopes (q,) of a plane that touches the loss at these variances (q,), by CVXPY's rules; NaN without one."""
         self._set(variance)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,10 +78,7 @@ class ConvexLossFunction:
 
 
 def read_loss_function(loss: ConvexFunction, queries: int) -> ConvexLossFunction:
-    """The loss of the variances of so many queries.
-
-    Raises WorkloadError: it cannot be applied to a CVXPY vector, or is not a convex scalar by CVXPY's rules.
-    """
+    """The loss of the variances of so many queries."""
     import cvxpy
 
     variance = cvxpy.Variable(queries)
@@ -114,11 +108,8 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
             problem = f"the loss must give one convex CVXPY expression, {_EXAMPLE}"
             raise WorkloadError(f"{problem}; it gave {type(expression).__name__}") from error
     if not expression.is_scalar() or expression.is_complex() or not expression.is_convex():
-        raise WorkloadError(
-            "the loss must give one convex number by CVXPY's rules, such as cvxpy.norm(variance, 4); got "
-            f"{'complex numbers, ' if expression.is_complex() else ''}"
-            f"shape {expression.shape}, curvature {expression.curvature.lower()}"
-        )
+        what = "complex numbers" if expression.is_complex() else f"{expression.shape}, {expression.curvature.lower()}"
+        raise WorkloadError(f"the loss must give one convex number by CVXPY's rules, got {what}")
     if expression.is_constant():
         raise WorkloadError("the loss must depend on the variances it is given; this one is a constant")
     _require_closed(expression, variance)
@@ -139,7 +130,6 @@ def _applied(loss: ConvexFunction, variance: Any) -> Any:
 
 
 def _require_closed(expression: Any, variance: Any) -> None:
-    """Refuse variables besides the variances, and parameters without a value."""
     own = {variable.id for variable in variance.variables()}
     if any(variable.id not in own for variable in expression.variables()):
         raise WorkloadError("the loss must not have CVXPY variables of its own; use the vector that it is given only")
@@ -182,7 +172,6 @@ class Tangents:
         return replace(self, intercept=self.intercept[counts], slope=self.slope[counts])
 
     def _are_above(self) -> bool:
-        """Whether a plane is above the loss at a point, beyond rounding."""
         with np.errstate(all="ignore"):
             heights = self.points @ self.slope.T + self.intercept
             size = self.points @ np.abs(self.slope).T + np.abs(self.intercept) + np.abs(self.values)[:, None]

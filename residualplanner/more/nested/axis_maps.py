@@ -204,7 +204,6 @@ def _python_product(layer: Layer, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _along(tables: NDArray[Any], axis: int, apply: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """A map of columns (n, c) -> (m, c) along one axis of tables."""
     moved = np.moveaxis(tables, axis, 0)
     mapped = apply(np.ascontiguousarray(moved.reshape(len(moved), -1)))
     return np.ascontiguousarray(np.moveaxis(mapped.reshape(-1, *moved.shape[1:]), 0, axis))
@@ -215,8 +214,7 @@ def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray])
 
     def make_matrix() -> FloatArray:
         if columns * rows > _ENTRIES:
-            problem = f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis"
-            raise WorkloadError(f"{problem}; leave out what cannot be computed group by group, or use coarser values")
+            raise WorkloadError(f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis")
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

@@ -20,20 +20,11 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis, first_numbers
-from residualplanner.method.kron import AxisMap, IntegerMap
+from residualplanner.method.kron.axis_maps import AxisMap
+from residualplanner.method.kron.integers import IntegerMap
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows
-from residualplanner.more.nested.axis_maps import (
-    Layer,
-    NestedLayer,
-    NestedMaps,
-    axis_map,
-    float_product,
-    inverted_layer,
-    nested_integers,
-    parts_of_rows,
-    row_factors,
-)
+from residualplanner.more.nested import axis_maps
 from residualplanner.more.replacement.extreme_pairs import EXACT, pairs_of_layers
 
 #: The largest entry in size.
@@ -46,7 +37,7 @@ _HEAD, _MOST_LAYERS = 2, 64
 class NestedBasis(Basis):
     """The basis of an attribute whose values are nested in groups, measured with noise of equal variance."""
 
-    maps: NestedMaps = field(repr=False)  # from counts to answers, and back
+    maps: axis_maps.NestedMaps = field(repr=False)  # from counts to answers, and back
     array: IntArray = field(repr=False)  # the layers in one array; `nested_basis_of_array` reads it
 
     @property
@@ -72,7 +63,7 @@ class NestedBasis(Basis):
     @property
     def integer_maps(self) -> tuple[IntegerMap, ...]:
         """B, layer by layer."""
-        return (nested_integers(self.maps, self.largest_entry),)
+        return (axis_maps.nested_integers(self.maps, self.largest_entry),)
 
     @property
     def column_squares(self) -> list[Fraction]:
@@ -88,23 +79,25 @@ class NestedBasis(Basis):
     @property
     def random_pair(self) -> tuple[float, float]:
         """The mean of squared lengths, and the squared length of the mean column, layer by layer."""
-        mean = self.maps.measured(np.full((self.size, 1), 1 / self.size), float_product)
+        mean = self.maps.measured(np.full((self.size, 1), 1 / self.size), axis_maps.float_product)
         return float(np.mean([float(square) for square in self.column_squares])), float((mean * mean).sum())
 
     @property
     def before_noise(self) -> AxisMap:
         """B, layer by layer, in floating point."""
-        return axis_map(self.size, self.answers, lambda values: self.maps.measured(values, float_product))
+        return axis_maps.axis_map(
+            self.size, self.answers, lambda values: self.maps.measured(values, axis_maps.float_product)
+        )
 
     @property
     def reconstruction(self) -> AxisMap:
         """``[u | G]``, layer by layer."""
-        return axis_map(1 + self.answers, self.size, self.maps.rebuilt)
+        return axis_maps.axis_map(1 + self.answers, self.size, self.maps.rebuilt)
 
     @property
     def reconstruction_transposed(self) -> AxisMap:
         """Its transpose, layer by layer."""
-        return axis_map(self.size, 1 + self.answers, self.maps.weighted)
+        return axis_maps.axis_map(self.size, 1 + self.answers, self.maps.weighted)
 
     def spans(self, kind: Kind) -> bool:
         """Whether values of which nothing is measured have equal columns in a kind."""
@@ -134,7 +127,7 @@ class NestedBasis(Basis):
     def row_variance_factors(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``||w_r G||**2`` and ``(w_r u)**2`` of each row, (q,) each, layer by layer.  Source: eq. (112)."""
         rows, constant = kind.centered(self.size)
-        present, absent = row_factors(self.maps, rows.sparse_rows(self.size))
+        present, absent = axis_maps.row_factors(self.maps, rows.sparse_rows(self.size))
         absent = (constant + absent) ** 2
         return np.maximum(present, self._least * absent), np.maximum(absent, self._least_absent * present)
 
@@ -147,21 +140,19 @@ class NestedBasis(Basis):
         return first_numbers(group)
 
     @property
-    def _unmeasured(self) -> list[Layer]:
+    def _unmeasured(self) -> list[axis_maps.Layer]:
         """The last layer, if nothing is measured of its groups' members."""
         return [layer for layer in self.maps.layers[-1:] if not layer.rows.shape[0]]
 
     def _products(self, rows: Rows) -> FloatArray:
-        parts = sparse.hstack(list(parts_of_rows(self.maps, rows.sparse_rows(self.size)))[:-1], format="csr")
+        parts = sparse.hstack(list(axis_maps.parts_of_rows(self.maps, rows.sparse_rows(self.size)))[:-1], format="csr")
         return np.asarray((parts @ parts.T).toarray())
 
 
-def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) -> NestedBasis:
+def nested_basis(layers: Sequence[axis_maps.NestedLayer], order: IntArray, family: str) -> NestedBasis:
     """The basis of layers from coarse to fine: the first has one group; each member of a layer is a group of the next.
 
     ``order`` (n,) is the value that each member of the last layer is, ``family`` how it was found, see `Basis`.
-    WorkloadError where the layers do not fit one another, or what is measured of a group's members is not independent.
-
     Source: eq. (110).
     """
     members = 1
@@ -175,8 +166,8 @@ def nested_basis(layers: Sequence[NestedLayer], order: IntArray, family: str) ->
         raise WorkloadError("a nested basis must have every value once, and at least 2 of them")
     if not all(((layer.entries <= _LARGEST) & (layer.entries >= -_LARGEST)).all() for layer in layers):
         raise WorkloadError("a basis must have entries of at most 2**50")
-    maps = NestedMaps(
-        tuple(map(inverted_layer, layers)),
+    maps = axis_maps.NestedMaps(
+        tuple(map(axis_maps.inverted_layer, layers)),
         frozen(np.array(order, dtype=np.int64)),
     )
     pcost = Fraction(max(_column_squares(maps)))
@@ -202,15 +193,14 @@ def nested_basis_of_array(stored: IntArray, family: str) -> NestedBasis:
         return stored[position - length : position]
 
     for _ in range(numbers[1]):
-        layers.append(NestedLayer(part(), part()))
+        layers.append(axis_maps.NestedLayer(part(), part()))
     order = stored[position:]
     if len(order) != numbers[0] or any((layer.children > len(order)).any() for layer in layers):
         raise WorkloadError("the array of a nested basis must end with the order of its values")
     return nested_basis(layers, order, family)
 
 
-def _column_squares(maps: NestedMaps) -> list[int]:
-    """The squared lengths of the columns, exactly."""
+def _column_squares(maps: axis_maps.NestedMaps) -> list[int]:
     squares = np.zeros(1, dtype=object)
     for layer in maps.layers:
         rows = layer.rows

@@ -12,13 +12,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, tied_kind
-from residualplanner.method.workload.attribute_sets import (
-    QueryBlock,
-    block_as_written,
-    block_of_order,
-    concatenated,
-    merged,
-)
+from residualplanner.method.workload import attribute_sets
 from residualplanner.method.workload.query import QueryKey, WrittenQuery, query_of, require_distinct
 from residualplanner.more.queries.selection import Selection, checked_values
 from residualplanner.more.queries.thresholds import Threshold
@@ -61,7 +55,10 @@ class Among(Mapping[str, Kind]):
     where: Mapping[str, tuple[Label, ...]]
 
     def __init__(self, query: str | Sequence[str] | Mapping[str, Kind], where: Where) -> None:
-        object.__setattr__(self, "table", _checked_query(query))
+        names = (query,) if isinstance(query, str) else query
+        if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
+            raise WorkloadError(f"the query of Among must be names, or a mapping to kinds, got {value_text(query)}")
+        object.__setattr__(self, "table", names if isinstance(names, Mapping) else tuple(names))
         object.__setattr__(self, "where", checked_where(where))
         for name in self:
             _ = self[name]
@@ -93,8 +90,7 @@ class Among(Mapping[str, Kind]):
 def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
     """The labels that are selected of each attribute; WorkloadError where it is no mapping from names to labels."""
     if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
-        problem = "where must be a mapping from attribute names to labels"
-        raise WorkloadError(f'{problem}, such as {{"employed": ["yes"]}}, got {value_text(where)}')
+        raise WorkloadError(f"where must be a mapping from names to labels, got {value_text(where)}")
     found = {}
     for name, labels in where.items():
         try:
@@ -102,16 +98,6 @@ def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
         except WorkloadError as error:
             raise WorkloadError(f"where, {name!r}: {error}") from None
     return found
-
-
-def _checked_query(query: object) -> tuple[str, ...] | Mapping[str, Kind]:
-    if isinstance(query, Mapping):
-        return query
-    names = (query,) if isinstance(query, str) else query
-    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        problem = f"the query of Among must be names, or a mapping from name to kind of query, got {value_text(query)}"
-        raise WorkloadError(f'{problem}; write Among(("age", "sex"), where={{"employed": ["yes"]}})')
-    return tuple(names)
 
 
 def query_as_written(domain: Domain, query: WrittenQuery) -> QueryKey:
@@ -148,8 +134,8 @@ class Universe:
         return {**kinds, **{name: Selection(labels, kinds.get(name, Identity())) for name, labels in several.items()}}
 
     def selected(
-        self, blocks: Sequence[QueryBlock], kinds: tuple[Kind, ...]
-    ) -> tuple[list[QueryBlock], tuple[Kind, ...]]:
+        self, blocks: Sequence[attribute_sets.QueryBlock], kinds: tuple[Kind, ...]
+    ) -> tuple[list[attribute_sets.QueryBlock], tuple[Kind, ...]]:
         """The queries with the selection from every attribute that they do not have, and the kinds of all."""
         if not self.rows:
             return list(blocks), kinds
@@ -158,14 +144,13 @@ class Universe:
         codes = np.array([every.index(kind) for kind in self.rows.values()], dtype=np.int16)
         pieces = [piece for block in blocks for piece in self._pieces(block, codes)]
         longest = max(piece.attributes.shape[1] for piece in pieces)
-        found = [block_of_order((), order) for order in range(longest + 1)]
+        found = [attribute_sets.block_of_order((), order) for order in range(longest + 1)]
         for piece in pieces:
             order = piece.attributes.shape[1]
-            found[order] = concatenated(found[order], piece)
-        return [merged(block) for block in found], every
+            found[order] = attribute_sets.concatenated(found[order], piece)
+        return [attribute_sets.merged(block) for block in found], every
 
-    def _pieces(self, block: QueryBlock, codes: NDArray[np.int16]) -> list[QueryBlock]:
-        """The queries of a block with selections, those with the same ones together."""
+    def _pieces(self, block: attribute_sets.QueryBlock, codes: NDArray[np.int16]) -> list[attribute_sets.QueryBlock]:
         positions = np.array(list(self.rows), dtype=np.int32)
         is_absent = (block.attributes[:, :, None] != positions).all(axis=1)
         found = []
@@ -173,7 +158,7 @@ class Universe:
             part = block.part((is_absent == absent).all(axis=1))
             added = [np.tile(values[absent], (len(part), 1)) for values in (positions, codes)]
             written = (np.hstack([part.attributes, added[0]]), np.hstack([part.kinds, added[1]]))
-            found.append(block_as_written(*written, part.weights))
+            found.append(attribute_sets.block_as_written(*written, part.weights))
         return found
 
 

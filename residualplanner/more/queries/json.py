@@ -22,7 +22,6 @@ _MOST = SIZE_LIMIT // 2
 
 
 def _hierarchy(value: dict[str, Any]) -> Hierarchy:
-    """The hierarchy of levels, or else of a classification, tied to its values."""
     total, leaves, values = value["total"] is not None and value["total"], value["leaves"], value["values"]
     if "classification" in value:
         classification = Classification.from_json(value["classification"])
@@ -55,7 +54,6 @@ def _are_edges(value: Any) -> bool:
 
 
 def _edges(value: dict[str, Any]) -> tuple[float, ...] | None:
-    """The edges of bins that a kind is tied to, or None."""
     return None if value["edges"] is None else tuple(value["edges"])
 
 

@@ -31,7 +31,7 @@ SPELLED = 4
     "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name on require_fit "
     "scale to_json unit universe unselected where_words written"
 )
-@dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the properties of kinds
+@dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the attributes of kinds
 class Selection(Kind):
     """How many records have one of some values, or the answers of another kind about these records.
 
@@ -80,8 +80,12 @@ class Selection(Kind):
         where_words: str = "",
     ) -> None:
         where = checked_values(values)
-        if of is not None:
-            _require_selectable(of)
+        if of is not None and (not callable(getattr(of, "gram", None)) or isinstance(of, type)):
+            raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix, got {value_text(of)}")
+        if of is not None and of.at_least:
+            raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
+        if of is not None and of.where:
+            raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
         words = where_words or " or ".join(map(str, where))
         for name, value in (("where", where), ("of", of), ("codes", codes), ("size", size), ("where_words", words)):
             object.__setattr__(self, name, value)
@@ -146,8 +150,7 @@ class Selection(Kind):
         require_size(attribute)
         labels = attribute.value_labels
         if self.size != attribute.size or repr(tuple(labels[code] for code in self.codes)) != repr(self.where):
-            problem = "the selection"
-            raise WorkloadError(f"{problem} from {attribute.name!r} is tied to other values than that attribute has")
+            raise WorkloadError(f"the selection from {attribute.name!r} is tied to other values than that has")
         if self.of is not None:
             self.of.require_fit(attribute)
             _ = self._rows
@@ -193,7 +196,6 @@ class Selection(Kind):
 
     @cached_property
     def _rows(self) -> tuple[IntArray, sparse.csr_array]:
-        """Which rows of ``of`` are kept, and the rows."""
         if self.of is None:
             entries, columns = np.ones(len(self.codes)), np.array(self.codes, dtype=np.int32)
             only = sparse.csr_array((entries, columns, np.array([0, len(columns)])), shape=(1, self.size))
@@ -206,17 +208,6 @@ class Selection(Kind):
         return repr(self.where), self.codes, self.size, self.of
 
 
-def _require_selectable(of: object) -> None:
-    """Raise WorkloadError unless the answers of a kind can be about selected records."""
-    if not callable(getattr(of, "gram", None)) or isinstance(of, type):
-        raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix(), got {value_text(of)}")
-    kind: Any = of
-    if kind.at_least:
-        raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
-    if kind.where:
-        raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
-
-
 def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArray, sparse.csr_array]:
     """The rows of a kind that have one of the values, with 0 for all others, and their numbers; equal ones once."""
     if of.is_identity:
@@ -225,8 +216,7 @@ def _selected_rows(of: Kind, codes: tuple[int, ...], size: int) -> tuple[IntArra
             (ones, columns, np.arange(len(codes) + 1)), (len(codes), size)
         )
     if of.rows(size) * size > 4 * ENTRY_LIMIT:
-        problem = f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, of which some are selected"
-        raise WorkloadError(f"{problem}; the limit is {4 * ENTRY_LIMIT:,} entries in all")
+        raise WorkloadError(f"too large: {of.rows(size):,} answers of {of.name} on {size:,} values, some selected")
     matrix, chosen = of.matrix(size), np.array(codes)
     lengths = np.count_nonzero(matrix, axis=1)
     shortest = np.argsort(lengths, kind="stable")
@@ -254,13 +244,7 @@ def checked_values(values: object) -> tuple[Label, ...]:
 
 
 def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, ...]:
-    """The codes of the values with these labels, or in runs with these labels, ascending; DomainError for others.
-
-    Example:
-        >>> from residualplanner import Bins
-        >>> selected_codes(Attribute("age", bins=Bins([0, 18, 65, 80, 120])), ["[18, 80)"])
-        (1, 2)
-    """
+    """The codes of the values with these labels, or in runs with these labels, ascending; DomainError for others."""
     found: set[int] = set()
     runs: dict[str, tuple[int, int]] | None = None
     for label in labels:
@@ -276,12 +260,7 @@ def selected_codes(attribute: Attribute, labels: Iterable[Label]) -> tuple[int, 
 
 
 def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
-    """The selected values in words: runs of bins and of integers as such, other values one by one, many in short.
-
-    Example:
-        >>> selected_words(Attribute("age", 100), (*range(18, 65), 70))
-        '18 – 64 or 70'
-    """
+    """The selected values in words: runs of bins and of integers as such, other values one by one, many in short."""
     is_ordered = attribute.bins is not None or type(attribute.value_labels[0]) is int
     runs = _runs(codes) if is_ordered else [(code, code) for code in codes]
     shown = runs if len(runs) <= SPELLED else runs[: SPELLED - 1]
@@ -294,7 +273,6 @@ def selected_words(attribute: Attribute, codes: tuple[int, ...]) -> str:
 
 
 def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
-    """The first and the last code of each run of values, by its label."""
     if attribute.size > _RUNS:
         return {}
     first, last = np.triu_indices(attribute.size)
@@ -304,6 +282,5 @@ def _runs_with_labels(attribute: Attribute) -> dict[str, tuple[int, int]]:
 
 
 def _runs(codes: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Consecutive codes as runs, by the first and last of each."""
     cuts = np.flatnonzero(np.diff(codes) > 1) + 1
     return [(int(run[0]), int(run[-1])) for run in np.split(np.array(codes), cuts)]

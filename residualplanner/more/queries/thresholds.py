@@ -57,8 +57,7 @@ class Threshold(Mapping[str, Kind]):
     def __init__(self, attributes: Sequence[str], at_least: int) -> None:
         is_listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
         if not is_listed or not all(isinstance(name, str) for name in attributes):
-            problem = f"the attributes of a threshold must be names in order, got {value_text(attributes)}"
-            raise WorkloadError(f'{problem}; write Threshold(("age", "sex", "race"), 2)')
+            raise WorkloadError(f"the attributes of a threshold must be names in order, got {value_text(attributes)}")
         require_threshold(at_least, len(attributes))
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "at_least", at_least)
@@ -78,14 +77,8 @@ class Threshold(Mapping[str, Kind]):
 def threshold_map(table: SameArray, at_least: int, *, axes: Sequence[int] | None = None) -> SameArray:
     """The table (..) of an r-of-k threshold from that of its marginal, along all axes or some: of counts or fractions.
 
-    Guarantees: integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.
-    Cost: about 2 k r additions for each cell.  The map is symmetric: it is its own adjoint.
-    Source: eq. (58).
-
-    Example:
-        >>> threshold_map(np.array([[1, 1], [0, 1]]), 1)  # the records (0, 0), (0, 1) and (1, 1)
-        array([[2, 3],
-               [2, 2]])
+    Integers stay integers, and are exact where 64 bits hold the sum of the table times 2**k.  The map is symmetric: it
+    is its own adjoint.  Source: eq. (58).
     """
     xp = namespace(table)
     members = range(table.ndim) if axes is None else axes  # type: ignore[attr-defined]
@@ -117,10 +110,6 @@ def threshold_factor(sizes: Sequence[int], members: Sequence[int], at_least: int
 
     `threshold_map` commutes with permutations of each attribute's values, so that on the residual of a set of
     attributes, repeated along all others, it is a number.  Source: eq. (59).
-
-    Example:
-        >>> [threshold_factor([3, 2, 4], members, 2) for members in ([], [0], [1], [2], [0, 1, 2])]
-        [7, 4, 5, 3, -2]
     """
     sums = [0 if axis in members else size for axis, size in enumerate(sizes)]
     return int(_at_least(at_least, [(_same, partial(mul, each)) for each in sums], 1))

@@ -149,8 +149,3 @@ def test_the_subtraction_basis_has_the_cost_and_covariances_of_its_matrices(size
     assert float(basis.pcost) == pytest.approx(dense.cost_coefficients((size,), [(0,)])[0], abs=1e-15)
     factors = basis.mean_variance_factors(Identity())
     assert factors == pytest.approx((present[0, 0], absent[0, 0]), abs=1e-15)
-
-
-def test_what_is_held_cannot_be_changed():
-    basis = integer_basis([[1, -1]])
-    assert not any(array.flags.writeable for array in (basis.matrix, basis.u, basis.G))

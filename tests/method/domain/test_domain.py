@@ -1,6 +1,5 @@
 """The schema as a whole, and as JSON."""
 
-import datetime as dt
 import json
 import math
 from itertools import product
@@ -198,7 +197,3 @@ def test_the_sentence_names_every_attribute_that_leaves_records_out_and_no_other
         assert ("with a value outside the declared ones of 'income'" in sentence) == (unknown == "drop")
         assert ("the total included" in sentence) == ("drop" in (unknown, missing))
         assert "sex" not in sentence
-
-
-def test_dates_are_labels_in_json():
-    assert Domain({"a": [dt.date(2020, 2, 29)]}).to_json()["attributes"][0]["dates"] == ["2020-02-29"]

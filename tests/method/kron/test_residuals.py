@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dense
-from inner_parts import ProductMap, Scratch, namespace, rebuilding, subtracting, tables_of_residuals
+from inner_parts import ProductMap, namespace, rebuilding, subtracting, tables_of_residuals
 
 LIBRARIES = [np, array_api_strict]
 #: Short axes, axes that are merged, and axes beyond the limit of matrix products.
@@ -80,13 +80,6 @@ def test_a_table_is_the_same_to_the_last_bit_whatever_it_is_stacked_with(shape):
     for size in (1, 3):
         parts = [tables_of_tensors(tensors[start : start + size]) for start in range(0, 67, size)]
         assert (np.concatenate(parts) == together).all()
-
-
-def test_results_do_not_lie_in_memory_that_is_used_again():
-    scratch = Scratch()
-    first = tables_of_residuals([np.array([4.0]), np.array([[2.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
-    tables_of_residuals([np.array([9.0]), np.array([[5.0]])], np.array([[0, 0]]), maps=back(2), scratch=scratch)
-    assert first.tolist() == [[3.0, 1.0]]
 
 
 def test_arrays_of_no_or_of_several_libraries_are_refused():

@@ -181,12 +181,6 @@ def test_rows_that_share_all_their_noise_are_told_apart_to_a_fine_gap(seed, comp
         assert choice.bound == pytest.approx(bound, rel=1e-12)
 
 
-def test_newton_steps_are_what_reaches_that_gap():
-    before = solved(crowded_problem(5, answers=8), gap=1e-8, steps=99)  # they come after 100 others
-    assert before.gap > 1e-6
-    assert before.status == "stopped after 99 steps"
-
-
 @pytest.mark.parametrize(
     "proposals",
     [
@@ -203,14 +197,6 @@ def test_newton_steps_that_lead_nowhere_are_judged_and_the_search_goes_on(monkey
     choice = solved(problem, gap=1e-5)
     assert choice.bound <= fine.loss * (1 + 1e-12)
     assert choice.loss >= fine.bound * (1 - 1e-12)
-
-
-def test_a_search_begun_with_the_weights_of_the_last_one_begins_with_its_bound():
-    problem = crowded_problem(2, answers=4)
-    first = solved(problem, gap=1e-7)
-    again = solved(problem, gap=1e-9, start=first.weights, steps=1)
-    assert first.bound * (1 - 1e-12) <= again.bound <= first.loss
-    assert solved(problem, gap=1e-9, steps=1).bound < first.bound * (1 - 1e-4)
 
 
 @pytest.mark.parametrize("notion", ["add-remove", "replace"])

@@ -32,16 +32,6 @@ def test_files_hold_the_rows_of_the_error_table(plan, tmp_path):
     pd.testing.assert_frame_equal(from_text, as_written, check_exact=True)
 
 
-@pytest.mark.parametrize("plan", [PLAN, WITH_TARGETS], ids=["kinds", "targets"])
-def test_rows_are_those_of_the_whole_table(plan):
-    whole, table = plan.errors(), plan.error_table()
-    assert len(whole) == len(table) == len(plan.workload)
-    for first in range(len(whole)):
-        for last in range(first + 1, len(whole) + 1):
-            part = table.frame(first, last)
-            pd.testing.assert_frame_equal(part, whole.iloc[first:last].reset_index(drop=True))
-
-
 def test_a_level_that_is_none_leaves_no_file(tmp_path):
     with pytest.raises(rp.errors.BudgetError, match="level"):
         PLAN.save_errors(tmp_path / "e.csv", 2)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from random_plans import basis_of
-from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, load_plan, marginals, pcost
+from residualplanner import Attribute, Custom, Domain, Prefix, Range, Workload, approx_dp, marginals, pcost
 from residualplanner import select as selected
-from saved_plans import DOMAIN, plan_hash, plan_to_archive, require_equal_bases, small_plan, through_a_file
+from saved_plans import DOMAIN, plan_hash, require_equal_bases, small_plan, through_a_file
 from strategies import cases
 
 MaxVariance, SumOfVariances, Targets = rp.losses.MaxVariance, rp.losses.SumOfVariances, rp.losses.Targets
@@ -109,14 +109,6 @@ def test_what_a_file_holds_of_a_loss(tmp_path):
         select(marginals(DOMAIN, order=1), loss=loss)
 
 
-def test_each_distinct_basis_is_stored_once():
-    header, arrays = plan_to_archive(with_bases())
-    assert header["bases"] == ["optimal", "given"]
-    names = {f"bases/{name}" for name in ("matrix_0", "matrix_1", "of_attribute")}
-    assert {name for name in arrays if name.startswith("bases/")} == names
-    assert arrays["bases/of_attribute"].tolist() == [0, 1, -1, 0]
-
-
 def test_equal_plans_have_equal_files_and_hashes_and_others_do_not(tmp_path):
     (tmp_path / "two").write_text("old")
     for name in ("one", "two"):
@@ -140,8 +132,3 @@ def test_a_plan_of_a_hundred_thousand_sets_comes_back(tmp_path):
     assert len(plan.closure) > 95_000
     through_a_file(plan, tmp_path)
     assert (tmp_path / "plan").stat().st_size < 6_000_000
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere"):
-        load_plan(tmp_path / "nowhere")

@@ -107,18 +107,6 @@ def test_the_least_budget_reaches_the_loss_and_a_millionth_less_does_not(case, l
     np.testing.assert_allclose(there.noise_variances, plan.noise_variances, rtol=1e-9)
 
 
-@solved
-@pytest.mark.parametrize("function", [cvxpy.max, cvxpy.sum, lambda v: cvxpy.norm(v, 4), cvxpy.sum_squares])
-def test_convex_losses_have_the_twin_too(solver, function):
-    workload = marginals(ABC, up_to=2)
-    there = select(workload, budget=pcost(1), loss=ConvexLoss(function, solver))
-    back = select(workload, at_most=there.loss_value, loss=ConvexLoss(function, solver))
-    assert back.pcost == pytest.approx(1, rel=1e-4)
-    assert function(cvxpy.Constant(back.average_variances)).value <= there.loss_value
-    assert Fraction(back.pcost) <= back.budget.pcost_exact
-    assert back.gap < 1e-3
-
-
 def test_what_is_short_is_what_it_stands_for():
     workload = marginals(ABC, up_to=2)
     for word, loss in (("sum", SumOfVariances("cells")), ("max", MaxVariance())):
@@ -149,22 +137,6 @@ def test_a_domain_of_one_cell_is_the_total_under_all_names(domain, loss):
     assert plan.errors()["privacy_share"].sum() == pytest.approx(1)
 
 
-def test_attributes_of_a_single_value_are_planned_for_functions_too():
-    plan = select(marginals(Domain({"a": 3, "k": 1, "b": 2}), up_to=3), budget=pcost(1), loss=cvxpy.max)
-    assert plan.variance(("a", "k", "b")).shape == (3, 1, 2)
-    np.testing.assert_allclose(plan.variance(("a", "k")).ravel(), plan.variance(("a",)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-8, 1e-10])
-def test_the_requested_gap_is_reached(gap):
-    workload = marginals(Domain({"a": 5, "b": 2, "c": 4, "d": 3}), up_to=3)
-    plan = select(workload, budget=pcost(1), loss="max", gap=gap)
-    best = select(workload, budget=pcost(1), loss="max", gap=1e-12)
-    assert plan.gap <= gap
-    assert plan.loss_value <= best.loss_value * (1 + gap)
-    assert best.loss_value >= plan.loss_value / (1 + plan.gap) * (1 - 1e-12)
-
-
 BAD = [0, 0.0, -1.0, math.nan, math.inf, -math.inf]
 ONE_WAY, ONE = marginals(ABC, order=1), {"budget": pcost(1)}
 WEIGHTS = [
@@ -191,7 +163,7 @@ REFUSED = {
         ({}, "give exactly one of budget= and at_most="),
         ({**ONE, "at_most": 1.0}, "give exactly one of budget= and at_most="),
         *(
-            ({"budget": budget}, r"budget must be one of zcdp, gdp, approx_dp or pcost, such as zcdp\(0.5\)")
+            ({"budget": budget}, r"budget must be zcdp\(0.5\), approx_dp")
             for budget in (1.0, "1", True, (1, 1e-6), Fraction(1))
         ),
         *(({**ONE, "loss": "max", "gap": gap}, "gap must be positive and finite") for gap in BAD),
@@ -202,7 +174,7 @@ REFUSED = {
     ],
     rp.errors.WorkloadError: [
         *(
-            ({**ONE, "loss": loss}, "loss must be 'sum', 'max', SumOfVariances")
+            ({**ONE, "loss": loss}, "loss must be 'sum', 'max', a loss or a function")
             for loss in ("rmse", "", None, 3, SumOfVariances, MaxVariance, ConvexLoss)
         ),
         *(({**ONE, "loss": kind(weights)}, message) for kind in KINDS for weights, message in WEIGHTS),
@@ -239,12 +211,6 @@ def test_an_extreme_loss_is_reached(at_most):
     assert Fraction(plan.pcost) <= plan.budget.pcost_exact
 
 
-def test_every_subset_of_a_query_is_answered():
-    plan = select(Workload(ABC, [("a", "b"), ("c",)]), budget=pcost(1))
-    for names in ((), ("a",), ("b",), ("c",), ("b", "a")):
-        assert plan.variance(names).size == ABC.cells(names)
-
-
 HUGE = Domain({"a": 2**30, "b": 2**30, "c": 3})
 
 
@@ -272,7 +238,7 @@ def test_what_is_too_large_for_a_plan_is_refused(domain, options, error, message
         select(Workload(domain, [domain.names]), **options)
 
 
-NOT_ANSWERED = r"the plan does not answer \('c', 'a'\): it is not part of a query"
+NOT_ANSWERED = r"the plan does not answer \('c', 'a'\): add it to the workload"
 ASKED = [
     (ABC, "ab", lambda plan: plan.variance(("c", "a")), WORKLOAD, NOT_ANSWERED),
     (ABC, "ab", lambda plan: plan.covariance(("c", "a")), WORKLOAD, NOT_ANSWERED),

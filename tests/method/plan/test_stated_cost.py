@@ -76,14 +76,6 @@ def test_noise_that_is_not_a_positive_number_for_each_set_is_refused(noise, mess
         plan_with(Workload(Domain({"a": 3}), ["a"]), np.array(noise), pcost(10))
 
 
-PLAN = select(marginals(Domain({"a": 2, "one": 1, "b": 3}), up_to=2), budget=pcost(1))
-
-
-def test_every_set_of_the_closure_is_a_key_for_its_noise():
-    sets = [(), ("a",), ("b",), ("a", "b")]
-    assert list(PLAN.noise_variance_of.items()) == list(zip(sets, PLAN.noise_variances, strict=True))
-
-
 def test_amounts_in_one_bin_are_a_key_though_their_count_by_bin_is_no_query():
     domain = Domain({"sex": 2, "pay": Numeric(0, 40)})
     plan = select(Workload(domain, [{"sex": Identity(), "pay": Sum()}]), budget=pcost(1))

@@ -14,7 +14,7 @@ import dense
 import residualplanner as rp
 from random_plans import mechanism, plans, table_covariance
 from residualplanner import Domain, Identity, Numeric, Prefix, Range, Sum, Workload, marginals, pcost, select
-from strategies import NAMES, Case, cases, names_of, noise_of
+from strategies import Case, cases, names_of, noise_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
 PAIRS, Targets = marginals(ABC, up_to=2), rp.losses.Targets
@@ -187,16 +187,6 @@ def test_the_error_table_holds_each_query_to_its_target():
     assert plain.meets_targets
 
 
-def test_a_range_as_good_on_average_as_its_target_does_not_meet_it():
-    """The average cell keeps the margin, the worst does not: only the worst counts."""
-    workload = Workload(Domain({"a": 20}), [{"a": Range()}])
-    plan = select(workload, budget=pcost(1), loss="max")
-    margin = z(0.95) * float(plan.errors()["std_err"].iloc[0]) * 1.001
-    held = replace(plan, loss=Targets(margin))
-    assert held.errors()["moe"].iloc[0] < margin
-    assert held.errors()["meets_target"].tolist() == [False]
-
-
 WORKLOAD, BUDGET, POSITIVE = rp.errors.WorkloadError, rp.errors.BudgetError, "must be positive and finite"
 
 
@@ -205,7 +195,7 @@ WORKLOAD, BUDGET, POSITIVE = rp.errors.WorkloadError, rp.errors.BudgetError, "mu
     [
         *((margins, WORKLOAD, "there are no targets; name a query") for margins in ({}, [])),
         ({("a", "b", "c"): 5}, WORKLOAD, r"targets name \('a', 'b', 'c'\), a query that is not in the work"),
-        ([({"a": Prefix()}, 5)], WORKLOAD, "is not in the workload; add it to the workload"),
+        ([({"a": Prefix()}, 5)], WORKLOAD, "is not in the workload; add it"),
         ({("x",): 5}, rp.errors.DomainError, "x"),
         ({("a", "b"): 5, ("b", "a"): 6}, WORKLOAD, "targets name one query twice"),
         ({("a",): 0}, BUDGET, rf"the target of \('a',\) {POSITIVE}, got 0"),
@@ -234,12 +224,6 @@ def test_a_level_or_a_reserve_outside_zero_and_one_is_refused(part):
 def test_a_public_total_needs_no_target():
     with pytest.raises(rp.errors.BudgetError, match="their number is public: it needs no target; name another table"):
         select(PAIRS, loss=Targets({(): 5}), neighbors="replace")
-
-
-def test_many_targets_are_found_quickly():
-    workload = marginals(Domain({f"{NAMES[i % 8]}{i}": 2 + i % 4 for i in range(100)}), up_to=2)
-    loss = Targets(dict.fromkeys(workload, 10.0))
-    np.testing.assert_array_equal(loss.in_order(workload), np.full(len(workload), 10.0))
 
 
 def test_a_target_further_below_than_floats_can_say_is_not_met():

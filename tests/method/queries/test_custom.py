@@ -79,14 +79,6 @@ def test_the_scale_of_rows_does_not_decide_whether_a_matrix_fits(first, second):
         Custom([[first, 0, 0], [0, second, 2 * second]]).require_fit(Attribute("a", 3))
 
 
-def test_orthogonal_matrices_with_rounding_in_them_fit():
-    angles = np.pi / 8 * np.outer(np.arange(8), np.arange(8) + 0.5)
-    cosines = np.cos(angles)[[1, 2, 3, 4, 5, 6, 7, 0]]
-    Custom(cosines).require_fit(Attribute("a", 8))
-    with pytest.raises(rp.errors.WorkloadError, match="no combination"):
-        Custom(cosines[:-1]).require_fit(Attribute("a", 8))
-
-
 TOTAL_ONLY, NO_NUMBERS = "the matrix gives nothing but the total of 'state'", "a custom query needs a matrix of numbers"
 
 
@@ -99,7 +91,7 @@ TOTAL_ONLY, NO_NUMBERS = "the matrix gives nothing but the total of 'state'", "a
             "every value of 'state' the weight 1: the closest one gives 'WA' the weight 0; add rows",
         ),
         (STATES, [[1, 1, 0, 0], [0, 0, 1, 3]], "gives 'TX' the weight 0.4; add rows that hold the rest, or"),
-        (STATES, [[1, 1, 1, 1]], f"{TOTAL_ONLY}; leave the attribute out of the query"),
+        (STATES, [[1, 1, 1, 1]], f"{TOTAL_ONLY}; leave it out of the query"),
         (STATES, [[1, 1, 1, 1], [0.1 + 0.2, 0.3, 0.3, 0.3]], TOTAL_ONLY),
         (STATES, [[1, 1, 1]], "the matrix for 'state' must have a column for each of its 4 values, it has 3"),
     ],
@@ -121,7 +113,7 @@ def test_a_matrix_that_does_not_fit_says_why(attribute, matrix, message):
         ([[1, 1], [0, 1e16]], r"row 2 of the matrix of a custom query has 1e\+16 for its largest entry"),
         ([[1, 1], [0, 1e-16]], r"row 2 .* has 1e-16 for its largest entry; it must be between 1e-15 and 1e\+15: scale"),
         ([[1, 1], [1, 1e15 + 1]], r"row 2 .* has 1000000000000001\.0 for its largest entry; .* 1e\+15: scale the row"),
-        (np.ones((1025, 1024)), "has 1,049,600 entries other than 0, the limit is 1,048,576"),
+        (np.ones((1025, 1024)), "1,049,600 entries other than 0, the limit is 1,048,576"),
     ],
 )
 def test_something_else_than_a_matrix_of_numbers_is_refused(matrix, message):
@@ -167,7 +159,7 @@ def blocks(block):
         (sparse.diags_array(1 + X), ""),
         (blocks([[1, 1, 0, 0], [0, 0, 1, 1]]), ""),
         (blocks([[1, 1, 0, 0], [0, 1, 1, 1]]), CLOSEST),
-        (BAND, "10,000 of them share 10,000 values; add a row of ones"),
+        (BAND, "too large to check whether .*; add a row of ones"),
         (sparse.vstack([BAND, np.ones((1, MANY))]), ""),
     ],
 )

@@ -122,7 +122,7 @@ KIND, ROWS = "a kind of query must be", r"must have rows \[columns, entries\]|ha
             ({**TREE, **change}, f"an invalid kind 'hierarchy': {message}")
             for change, message in (
                 ({"levels": [0]}, "level 1 of the hierarchy must be a mapping"),
-                ({"levels": [[["all", [["x"], "y"]]]]}, "level 1 of the hierarchy: the group 'all' must have"),
+                ({"levels": [[["all", [["x"], "y"]]]]}, "level 1 of the hierarchy: 'all' needs a list"),
                 ({"levels": [[["all", ["x"]]]]}, ".*level 1: the value 'y' is in no group"),
                 ({"levels": [1] * 2**19}, ".*too large: 524288 levels of 2 values"),
                 ({"total": ""}, "total of a hierarchy"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers
+from residualplanner.method.workload.attribute_sets import AttributeSets, row_numbers, unique_rows
 from residualplanner.method.workload.closure import downward_closure, subset_products
 
 counts = st.sampled_from([4, 9, 2**16])
@@ -30,38 +30,45 @@ def ordered(sets) -> list[tuple[int, ...]]:
     return sorted({tuple(sorted(members)) for members in sets}, key=lambda row: (len(row), row))
 
 
+def sets_of(sets, count) -> AttributeSets:
+    rows = ordered(sets)
+    orders = range(max(map(len, rows), default=-1) + 1)
+    by_size = [[row for row in rows if len(row) == k] for k in orders]
+    blocks = (np.array(found, dtype=np.int32).reshape(len(found), k) for k, found in enumerate(by_size))
+    return AttributeSets(tuple(blocks), count)
+
+
 def by_order(rows: list[tuple[int, ...]]) -> list[np.ndarray]:
     return [np.array(list(found), dtype=np.int32) for _, found in itertools.groupby(rows, key=len)]
 
 
 @given(collections())
-def test_sets_are_distinct_and_ordered_by_size_and_then_lexicographically(collection):
+def test_sets_are_numbered_and_their_rows_made_distinct(collection):
     count, given_sets = collection
-    sets = AttributeSets.of(given_sets, attribute_count=count)
-    expected = ordered(given_sets)
-    assert list(sets) == expected
-    assert len(sets) == len(expected)
-    assert [sets[number] for number in range(len(sets))] == expected
+    sets, expected = sets_of(given_sets, count), ordered(given_sets)
+    assert list(sets) == [sets[number] for number in range(len(sets))] == expected
     assert sets.orders.tolist() == [len(members) for members in expected]
-    assert sets.offsets.tolist()[-1] == len(expected)
+    for k in range(6):
+        rows = [sorted(members) for members in given_sets if len(members) == k]
+        found = unique_rows(np.array(rows, dtype=np.int32).reshape(len(rows), k), count)
+        assert list(map(tuple, found.tolist())) == [members for members in expected if len(members) == k]
 
 
 def test_sets_of_any_width_are_made_distinct_also_where_their_keys_would_pass_64_bits():
     count = 2**16
     high = [(0, 1, 2, count - 2), (0, 1, 2, count - 1), (count - 4, count - 3, count - 2, count - 1)]
     assert count**4 >= 2**63
-    sets = AttributeSets.of(high * 2, attribute_count=count)
-    assert list(sets) == high
+    sets = sets_of(high, count)
     assert list(downward_closure(sets)) == dense.closure(high)
     wide = [tuple(range(start, start + 10)) for start in (0, 500, 7)]
-    assert list(downward_closure(AttributeSets.of(wide, attribute_count=600))) == dense.closure(wide)
+    assert list(downward_closure(sets_of(wide, 600))) == dense.closure(wide)
 
 
 @given(collections(), st.sets(st.integers(0, 3)), st.lists(st.lists(st.integers(0, 8), unique=True, max_size=4)))
 def test_the_closure_has_every_subset_once_without_trivial_attributes_and_finds_it(collection, trivial, others):
     count, given_sets = collection
     count, sets = max(9, count), [*given_sets, ()]
-    closure = downward_closure(AttributeSets.of(sets, attribute_count=count), np.isin(np.arange(count), list(trivial)))
+    closure = downward_closure(sets_of(sets, count), np.isin(np.arange(count), list(trivial)))
     kept = [tuple(i for i in members if i not in trivial) for members in sets]
     assert list(closure) == dense.closure(kept)
     number = {members: position for position, members in enumerate(closure)}
@@ -100,7 +107,7 @@ def test_subset_products_multiply_present_over_the_subset_and_absent_over_the_re
     ],
 )
 def test_a_closure_too_large_is_refused_before_it_is_made(sets, message):
-    wide = AttributeSets.of(sets, attribute_count=200)
+    wide = sets_of(sets, 200)
     tracemalloc.start()
     with pytest.raises(rp.errors.WorkloadError, match=message):
         downward_closure(wide)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload, marginals, pcost, select
+from residualplanner import Custom, Domain, Hierarchy, Identity, Prefix, Range, Workload, marginals
 from strategies import NAMES, Case, cases, names_of
 
 ABC = Domain({"a": 3, "b": 2, "c": 4})
@@ -98,7 +98,7 @@ NUMBERS, ALL = "weights must be numbers, one for each query", [("a",), ("b",)]
         *((queries, None, ONE) for queries in ("a", {"a": Identity()}, None, 5)),
         *(([query], None, "a query is a tuple of attribute names or a mapping") for query in (3, None, 1.5)),
         *(
-            ([{"a": kind}], None, r"the kind of query on 'a' must be one such as Identity\(\)")
+            ([{"a": kind}], None, r"the kind of query on 'a' must be one such as Prefix\(\)")
             for kind in ("identity", Identity, None)
         ),
         (ALL, [1.0], f"{WEIGHT} each query: got 2 queries and weights of shape \\(1,\\)"),
@@ -143,7 +143,7 @@ def test_kinds_are_of_their_attributes_also_where_workloads_are_joined():
         ({"a": Custom([[1, 0, 0]])}, "the closest one gives 1 the weight 0; add rows"),
         (
             {"a": Custom([[5, 5, 5]])},
-            "gives nothing but the total of 'a'; leave the attribute out of the query instead",
+            "gives nothing but the total of 'a'; leave it out of the query",
         ),
         ({"a": Hierarchy([{"x": ["CA"]}])}, "the hierarchy on 'a': 'CA', a member of 'x', is not a value"),
     ],
@@ -215,20 +215,6 @@ def test_kinds_given_by_name_hold_wherever_the_attribute_occurs():
     assert family.cells.tolist() == [1.0, 2.0, 3.0, 10.0, 6.0, 20.0, 30.0]
 
 
-def test_the_cells_that_are_limited_are_answers():
-    domain = domain_of([2, 3, 4])
-    assert list(marginals(domain, order=2, max_cells=12)) == [("a", "b"), ("a", "c"), ("b", "c")]
-    limited = marginals(domain, order=2, max_cells=12, kinds={"c": Range(), "a": Custom([[1, 1]] * 3 + [[0, 1]])})
-    assert list(limited) == [{"a": Custom([[1, 1]] * 3 + [[0, 1]]), "b": Identity()}]
-
-
-def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
-    domain = Domain({f"x{i}": 2**40 for i in range(3)})
-    workload = marginals(domain, order=3)
-    assert workload.cells.tolist() == [2.0**120]
-    assert select(workload, budget=pcost(1)).errors()["cells"].tolist() == [2.0**120]
-
-
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -243,10 +229,10 @@ def test_counts_of_cells_beyond_64_bits_are_kept_as_floats():
         ({"order": 1, "kinds": {"z": Identity()}}, "unknown attribute 'z'"),
         (
             {"order": 1, "kinds": {"a": "prefix"}},
-            r"on 'a' must be one such as Identity\(\) or Prefix\(\), got 'prefix'",
+            r"on 'a' must be one such as Prefix\(\), got 'prefix'",
         ),
         ({"order": 1, "kinds": {"a": Prefix}}, "the kind of query on 'a' must be one such as"),
-        ({"order": 1, "kinds": [("a", Prefix())]}, "kinds must be a mapping from attribute name to kind of query"),
+        ({"order": 1, "kinds": [("a", Prefix())]}, "kinds must be a mapping from name to kind of query"),
     ],
 )
 def test_a_family_that_is_not_one_is_refused(asked, message):

@@ -25,7 +25,6 @@ from residualplanner import (
     Range,
     Sum,
     Workload,
-    marginals,
 )
 
 PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10]), missing="Not stated")
@@ -81,19 +80,6 @@ def test_labels_are_those_of_bins():
         assert tied_kind(kind, PAY).labels(PAY) == kind.labels(binned)
     assert tied_kind(Sum(), PAY).labels(PAY) == ("sum",)
     assert tied_kind(Sum("bin"), PAY).labels(PAY) == ("sum of [0, 10)", "sum of [10, 30]")
-
-
-def test_queries_are_written_as_they_were():
-    domain = Domain({"sex": 2, "pay": PAY})
-    queries = [("sex", "pay"), {"sex": Identity(), "pay": Sum()}, {"pay": Prefix()}]
-    workload = Workload(domain, queries)
-    assert set(map(repr, workload)) == set(map(repr, queries))
-    assert workload.has_sums
-    assert not Workload(domain, [("sex", "pay")]).has_sums
-    for number, query in enumerate(workload):
-        assert workload.number_of(Workload(domain, [query]).query_at(0)) == number
-    family = marginals(domain, order=2, kinds={"pay": Sum()})
-    assert list(family) == [{"sex": Identity(), "pay": Sum()}]
 
 
 def test_units_and_scales_are_those_of_the_amounts_that_are_summed_up():

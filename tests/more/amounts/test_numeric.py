@@ -101,12 +101,6 @@ def test_ready_counts_do_not_wrap_around_in_narrow_integers(kind):
     assert found.dtype == np.int64
 
 
-@pytest.mark.parametrize("sums", [["7.5 EUR", 3], [[1], [1, 2]], [1 + 2j, 0]])
-def test_sums_that_are_no_numbers_are_refused_without_showing_them(sums):
-    with pytest.raises(rp.errors.DataError, match=r"^counts and sums must be arrays of numbers$"):
-        Numeric(0, 10, bins=[5]).ready_counts([1, 1], sums)
-
-
 @pytest.mark.parametrize(
     ("entry", "code"),
     [

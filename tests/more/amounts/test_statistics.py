@@ -53,12 +53,6 @@ def test_quantiles_of_several_probabilities_are_answered_one_after_another(count
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(("kind", "given"), [(rp.Mean, (10, 20)), (rp.Sum, ("bin", 10))])
-def test_what_should_have_been_one_argument_is_not_taken_for_the_edges_of_bins(kind, given):
-    with pytest.raises(TypeError):
-        kind(*given)
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_a_kind_is_read_from_json_as_it_was_written(kind):
     on_pay = tied(kind, PAY)
@@ -90,40 +84,45 @@ def test_json_of_no_statistic_is_refused(value):
         read_kind(value)
 
 
-@pytest.mark.parametrize("between", [(2, 1), (1, 1), (1,), "ab", 5, (math.nan, 1), (1, math.nan)])
-def test_a_mean_between_what_is_no_range_is_refused(between):
-    with pytest.raises(rp.errors.WorkloadError, match="between= must be two increasing numbers"):
-        rp.Mean(between)
-
-
 @pytest.mark.parametrize(
-    "given",
+    ("kind", "given", "error", "message"),
     [
-        *((each,) for each in (0, 1, -0.5, math.nan, (), (0.5, 0.5), "half", [[0.5]], (0.5, 1))),
-        *((0.5, 0.5), (0.5, 2), (0.25, (0.5, 0.75)), (0.5, "half")),
+        *(
+            (kind, given, TypeError, "positional argument")
+            for kind, given in ((rp.Mean, (10, 20)), (rp.Sum, ("bin", 10)))
+        ),
+        *(
+            (rp.Mean, (between,), rp.errors.WorkloadError, "between= must be two increasing numbers")
+            for between in ((2, 1), (1, 1), (1,), "ab", 5, (math.nan, 1), (1, math.nan))
+        ),
+        *(
+            (rp.Quantiles, given, rp.errors.WorkloadError, "different numbers between 0 and 1")
+            for given in [
+                *((each,) for each in (0, 1, -0.5, math.nan, (), (0.5, 0.5), "half", [[0.5]], (0.5, 1))),
+                *((0.5, 0.5), (0.5, 2), (0.25, (0.5, 0.75)), (0.5, "half")),
+            ]
+        ),
     ],
 )
-def test_probabilities_in_a_list_or_one_after_another_that_are_none_are_refused(given):
-    with pytest.raises(rp.errors.WorkloadError, match="different numbers between 0 and 1"):
-        rp.Quantiles(*given)
+def test_what_makes_no_statistic_is_refused(kind, given, error, message):
+    with pytest.raises(error, match=message):
+        kind(*given)
 
 
 def test_probabilities_are_written_one_after_another_or_as_a_list():
     one, other = rp.Quantiles(0.25, 0.5, 0.75), rp.Quantiles([0.25, 0.5, 0.75])
     assert one == other == rp.Quantiles()
     assert hash(one) == hash(other)
-    assert one.probabilities == (0.25, 0.5, 0.75)
-    assert (repr(one), repr(rp.Quantiles(0.5))) == ("Quantiles(0.25, 0.5, 0.75)", "Quantiles(0.5)")
 
 
 @pytest.mark.parametrize(
     ("attribute", "kind", "message"),
     [
-        (PAY, rp.Mean((-20, 5)), "not within the limits of 'pay', which are -10 and 30"),
+        (PAY, rp.Mean((-20, 5)), "not within the limits of 'pay', -10 and 30"),
         (AGE, rp.Mean(), "'age' has no amounts to average; declare Numeric"),
         (rp.Attribute("sex", 2), rp.Quantiles(), "'sex' has no amounts and no bins of numbers"),
         (rp.Attribute("pay", numeric=rp.Numeric(0, 9)), rp.Quantiles(), "'pay' has one bin"),
-        (rp.Attribute("day", bins=rp.Bins(range(5001))), rp.Quantiles(), "'day' has too many bins for 3 quantiles"),
+        (rp.Attribute("day", bins=rp.Bins(range(5001))), rp.Quantiles(), "'day' has too many bins for these quantiles"),
         (PAY, rp.Selection("[-10, 5)", of=rp.Mean()), "the mean of 'pay' cannot be about some of its own bins only"),
     ],
 )

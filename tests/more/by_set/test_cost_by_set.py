@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +14,6 @@ import residualplanner as rp
 from random_plans import base_mechanisms, bases_by_set, basis_of, plans_by_set
 from residualplanner import Domain, Prefix, Workload
 from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
-from residualplanner.more.by_set import varying_cost
 
 #: Messages from none to such that all other numbers vanish beside them.
 SCALES = (0.0, 5e-324, 1e-300, 1e-9, 1.0, 1e9, 1e300)
@@ -132,16 +130,6 @@ def test_the_stated_cost_is_above_the_exact_one_however_it_rounds(least, most):
     assert exact <= Fraction(stated) <= exact * (1 + Fraction(1, 2**45))
 
 
-@given(plan=plans_by_set())
-def test_the_stated_cost_is_that_of_precisions_no_less_than_the_exact_ones(plan):
-    found = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(varying_cost, "exact_varying_cost", lambda _, precision: found.extend(precision.tolist()) or 1)
-        cost_upper_bound(plan.strategy, plan.noise_variances, rp.privacy.Neighbors())
-    assert bool(found) == plan.strategy.varying.any()
-    assert all(Fraction(w) * Fraction(v) >= 1 for w, v in zip(found, plan.noise_variances.tolist(), strict=bool(found)))
-
-
 def closure_of(*sizes):
     """All sets of so many attributes."""
     domain = Domain({f"x{i}": size for i, size in enumerate(sizes)})
@@ -177,25 +165,6 @@ def test_products_below_the_smallest_normal_number_are_costed_exactly():
     by_set = rp.strategies.varying_strategy(closure, [2, 3], bases, [0, 1, 0, 1], messages)
     precision = np.array([1.0, 5e-324, 1.0, 5e-324])
     assert exact_cost(by_set, precision) == right_side(by_set, (2, 3), precision.tolist())
-
-
-def test_few_cells_are_looked_at_in_integers(monkeypatch):
-    looked, real = [], varying_cost._near_largest
-
-    def near(*arguments):
-        looked.append(len(real(*arguments)))
-        return real(*arguments)
-
-    monkeypatch.setattr(varying_cost, "_near_largest", near)
-    workload = Workload(Domain({"a": 300, "b": 400}), [{"a": Prefix(), "b": Prefix()}])
-    rng = np.random.default_rng(1)
-    bases = [basis_of(n, rng.integers(-99, 100, (n - 1, n))) for n in (300, 400)]
-    messages = rng.normal(size=700)
-    by_set = rp.strategies.varying_strategy(workload.closure, [300, 400], bases, [0, 1, 0, 1], messages)
-    start = time.process_time()
-    exact_cost(by_set, np.ones(4))
-    assert time.process_time() - start < 2
-    assert looked == [1]
 
 
 def test_a_precision_too_few_is_refused():

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, item_rows, leaf_rows
+from geographies import COUNTIES, LEVELS, STATES, csv_text, geographies, leaf_rows
 from kinds import read_kind
-from residualplanner import Attribute, Domain, Hierarchy, Identity, Prefix
+from residualplanner import Domain, Hierarchy
 
 
 @pytest.fixture
@@ -40,14 +40,14 @@ def frame_of(rows):
 
 @settings(max_examples=12)
 @given(geography=geographies())
-def test_both_layouts_and_every_frame_give_the_same_hierarchy(geography):
+def test_every_frame_gives_the_same_hierarchy(geography):
     states, counties = geography
-    leaves, items = frame_of(leaf_rows(states, counties)), frame_of(item_rows(states, counties))
+    leaves = frame_of(leaf_rows(states, counties))
     expected = {"(total)": set(counties)} | {
         state: {code for code, (_, parent) in counties.items() if parent == state} for state in states
     }
     expected |= {code: {code} for code in counties}
-    for frame in (leaves, items, pl.from_pandas(leaves), pa.Table.from_pandas(items), pl.from_pandas(items).lazy()):
+    for frame in (leaves, pl.from_pandas(leaves), pa.Table.from_pandas(leaves), pl.from_pandas(leaves).lazy()):
         found = Hierarchy.from_frame(frame, LEVELS)
         assert rows_of(found) == expected
         assert found.attribute("county").meanings == tuple(name for name, _ in counties.values())
@@ -68,9 +68,8 @@ def test_plans_hold_all_of_it(geography, rules):
     assert (again.matrix(attribute.size) == tied.matrix(attribute.size)).all()
 
 
-@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["a row for each leaf", "a row for each item"])
-def test_rows_are_sums_over_the_leaves_of_each_item_with_level_code_name_and_parent_beside(read, rows):
-    hierarchy = read(rows)
+def test_rows_are_sums_over_the_leaves_of_each_item_with_level_code_name_and_parent_beside(read):
+    hierarchy = read(leaf_rows())
     assert rows_of(hierarchy) == {
         "(total)": {"01001", "01003", "02013"},
         "01": {"01001", "01003"},
@@ -86,14 +85,6 @@ def test_rows_are_sums_over_the_leaves_of_each_item_with_level_code_name_and_par
         "parent": ("", "(total)", "(total)", "01", "01", "02"),
     }
     assert hierarchy.full_names(attribute)[4] == ("Baldwin County", "Baldwin County, Alabama")
-
-
-def test_kinds_without_a_file_have_the_meanings_beside_their_labels():
-    attribute = Attribute("sex", labels={1: "female", 2: "male"})
-    for kind in (Identity(), Hierarchy([{"a": [1], "b": [2]}], total=False, leaves=False)):
-        assert list(kind.columns_beside(attribute)) == ["meaning"]
-    assert Prefix().columns_beside(Attribute("sex", 2)) == {}
-    assert Prefix().full_names(Attribute("sex", 2)) == ((), ())
 
 
 def test_codes_that_levels_share_are_told_apart_by_the_level(read):
@@ -184,18 +175,15 @@ def test_files_of_many_programs_hold_the_same(read, content, options):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (b"state,county\n01,01001\n35,Do\xf1a\n", {}, r"counties.csv, line 3: not text in utf-8; .*encoding='cp1252'"),
-        (csv_text(leaf_rows()).encode("utf-16"), {}, "counties.csv, line 1: not text in utf-8"),
-        ("a,b\n1,2\n", {"encoding": "klingon"}, "not text in the encoding 'klingon'"),
-        ("", {}, "counties.csv is empty"),
+        (b"state,county\n01,01001\n35,Do\xf1a\n", {}, r"counties.csv is not CSV in the encoding 'utf-8': .*'cp1252'"),
+        (csv_text(leaf_rows()).encode("utf-16"), {}, "counties.csv is not CSV in the encoding 'utf-8'"),
+        ("a,b\n1,2\n", {"encoding": "klingon"}, "not CSV in the encoding 'klingon': unknown encoding"),
+        ("a,b\n1,2\n", {"encoding": 5}, "not CSV in the encoding 5"),
+        ("", {}, "counties.csv is not CSV"),
         ("state,county\n", {}, "counties.csv has no lines after the names"),
         *((f"state,{name}\n01,01001\n", {}, "line 1: every column must have a name") for name in ("state", "")),
-        ("state,county\n01,01001\n01,01003,Lee\n", {}, "line 3: 3 entries, expected 2"),
-        ('state,county\n01,"01001\n', {}, r"line \d: not CSV \(unexpected end of data\); check its quotes"),
-        ('state,county\n01,"010"01\n', {}, "line 2: not CSV"),
-        ("state,county\n01,01001\n01,010\u200b03\n", {}, r"line 3, column 'county': .*cannot be seen, '\\u200b'"),
-        ('state,county\n01,"01\n001"\n', {}, "line 3, column 'county': .*cannot be seen"),
-        (f"state,county\n01,{'x' * 1001}\n", {}, "line 2, column 'county': an entry of 1,001 letters"),
+        ("state,county\n01,01001\n01,01003,Lee\n", {}, "Expected 2 fields in line 3, saw 3; check its quotes"),
+        ('state,county\n01,"01001\n', {}, "EOF inside string starting at row 1; check its quotes"),
     ],
 )
 def test_a_file_that_is_no_such_text_is_refused_with_its_line(read, content, options, message):
@@ -210,31 +198,19 @@ def test_frames_may_lack_names_in_any_way_that_pandas_knows(kind):
     assert Hierarchy.from_frame(frame, ["county"]).attribute("county").meanings == ("Autauga", "")
 
 
-ITEMS = "level,code,name,parent\n"
-
-
 SHORTER = "line 3, column 'state': the code '1' of 'state' is shorter than '01' in line 2; it may have lost leading"
-TWO = ITEMS + "state,01,A,\nstate,02,B,\ncounty,001,C,01\n"
-NO_PARENT = "county '001' has the parent '0?2?', which must be the code of an item of the level"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("state,town\n01,01001\n", "counties.csv lacks the level 'county': it has no column 'county_code' or 'county'"),
-        (ITEMS + "state,01,Alabama,\n", "counties.csv lacks the level 'county'; its column 'level' has 'state'"),
         ("state;county\n01;01001\n", "lacks the level 'state': .*; it has 'state;county'"),
         ("state,county\n01,01001\n01,\n", "line 3, column 'county': '' is no code of the level 'county'"),
         ("state,county\n01,1001.0\n", "line 2, column 'county': '1001.0' is no code of the level"),
         ('state,county\n"=""01""",01001\n', "line 2, column 'state': '=\"01\"' is no code of the level"),
         ("state,county\n01,1\n02,3\n02,1\n", "line 4, .*: county '1' lies in '02', and '01' in line 2; where codes"),
-        (TWO + "county,001,C,02\n", "line 5, column 'code': county '001' lies in '02', and '01' in line 4"),
         ("state,state_name,county\n01,AL,1\n01,AK,2\n", "line 3, .*state': state '01' is called 'AK', and 'AL' in"),
-        ("state,county\n01,01001\n01,01001\n", "line 3, column 'county': county '01001' is there again, after line 2"),
-        (ITEMS + "state,01,A,\nstate,01,A,\ncounty,001,C,01\n", "line 3, column 'code': state '01' is there again"),
-        (ITEMS + "state,01,A,\ncounty,001,C,\n", NO_PARENT),
-        (ITEMS + "state,01,A,\ncounty,001,C,02\n", NO_PARENT),
-        (TWO, "state '02' has no items of the level 'county'; add one, or leave it out"),
         ("state,county\n01,01001\n1,01003\n", SHORTER + r" zeros; declare code_lengths=\{'state': N\}"),
         ("state,county\n9,9001\n10,10001\n", r"'9' of 'state' is shorter than '10' in line 3"),
         ("state,county\nFR,2A\nFR,1\n", "the code '1' of 'county' is shorter than '2A' in line 2"),
@@ -254,13 +230,8 @@ LOST = "state,county\n1,1001\n1,1003\n10,10001\n"
         ("state,county\nOhio,Lee\nUtah,Cache\n", None, {"Ohio": {"Lee"}, "Utah": {"Cache"}}),
         (LOST, {"state": 2, "county": 5}, {"01": {"01001", "01003"}, "10": {"10001"}}),
         (LOST, {"state": None, "county": None}, {"1": {"1001", "1003"}, "10": {"10001"}}),
-        (
-            ITEMS + "state,1,A,\nstate,10,B,\ncounty,1001,C,1\ncounty,10001,D,10\n",
-            {"state": 2, "county": 5},
-            {"01": {"01001"}, "10": {"10001"}},
-        ),
     ],
-    ids=["words have lost nothing", "lost zeros are put back", "lengths that differ", "a row for each item"],
+    ids=["words have lost nothing", "lost zeros are put back", "lengths that differ"],
 )
 def test_codes_have_the_lengths_that_are_declared(read, content, lengths, rows):
     found = rows_of(read(content, code_lengths=lengths))
@@ -285,15 +256,14 @@ def test_integers_are_no_codes_unless_their_length_is_declared(frame):
         ({"state": ["01"], "county": [None]}, "the frame, row 1, column 'county': '' is no code of the level"),
         *(({"state": ["01"], "county": [bad]}, "no column .*county' .*of text or integers") for bad in (1.5, True)),
         ({"state": [], "county": []}, "the frame has no rows"),
-        ({"state": ["01"] * 2, "county": ["a"] * 2}, "the frame, row 2, column 'county': county 'a' is there again"),
-        (pd.DataFrame([["1", "2"]], columns=["county", "county"]), "two columns of one name"),
+        (pd.DataFrame([["1", "2"]], columns=["county", "county"]), "whose columns have different names"),
     ],
 )
 def test_a_frame_that_is_no_hierarchy_is_refused_with_its_row_and_column(frame, message):
     for levels in (LEVELS, {"state": "state", "county": "county"}):
         with pytest.raises(rp.errors.WorkloadError, match=message):
             Hierarchy.from_frame(pd.DataFrame(frame), levels)
-    with pytest.raises(rp.errors.WorkloadError, match="expected a data frame, got"):
+    with pytest.raises(rp.errors.WorkloadError, match=r"expected a data frame .*, got"):
         Hierarchy.from_frame("counties.csv", LEVELS)
 
 

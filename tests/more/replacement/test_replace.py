@@ -269,15 +269,3 @@ def test_other_neighbors_written_into_a_file_pass_only_if_all_that_is_said_is_tr
         for stated in (plan.pcost, 1.0, 0.5, 1e12):
             with pytest.raises(rp.errors.BudgetError, match="more than the budget"):
                 load_plan(forge(tmp_path / "stated", plan, {**changed, "pcost": stated}, arrays))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [("neighbors", "replace-one"), ("neighbors", ["replace"]), ("neighbors", None)]
-    + [("records_per_person", value) for value in (0, -1, 1.0, True, "1", None, 10**6 + 1, [1])],
-)
-def test_neighbors_that_cannot_be_are_refused(tmp_path, field, value):
-    plan = planned(KINDS[0])
-    header, arrays = plan_to_archive(plan)
-    with pytest.raises(rp.errors.FileFormatError, match="invalid neighbors in a plan"):
-        load_plan(forge(tmp_path / "forged", plan, {**header, field: value}, arrays))

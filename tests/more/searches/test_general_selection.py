@@ -93,19 +93,6 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case):
     assert plan.gap == 0
 
 
-@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS"])
-@settings(max_examples=10)
-@given(case=cases, seed=seeds)
-def test_convex_losses_of_average_cells_agree_with_brute_force(solver, case, seed):
-    loss = rp.losses.ConvexLoss(lambda v: cvxpy.norm(v, 4), solver)
-    plan = select(case.workload, budget=pcost(1), loss=loss, bases=case.bases)
-    tables = row_variance_factors(plan, np.ones(len(plan.workload)))
-    p, rows = costs(plan), np.array([table.mean(axis=0) for table in tables])
-    assert plan.loss_value == pytest.approx(((rows @ plan.noise_variances) ** 4).sum() ** 0.25, rel=1e-8)
-    others = ((perturbed(plan, p, seed) @ rows.T) ** 4).sum(axis=1) ** 0.25
-    assert others.min() >= plan.loss_value * (1 - 1e-6)
-
-
 PAIRED = {"sum": ("sum", cvxpy.sum), "max": ("max", cvxpy.max), "norm": (lambda v: cvxpy.norm(v, 4),) * 2}
 
 
@@ -168,24 +155,6 @@ def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(lo
     assert len(by_sort) > len(workload.blocks)
 
 
-def test_rows_made_as_needed_reach_the_optimum_over_all_rows():
-    rng, names = np.random.default_rng(5), [f"x{i}" for i in range(6)]
-    kinds = {name: kind_of(np.vstack([np.ones(4), rng.integers(0, 2, (7, 4))])) for name in names}
-    bases = {name: rng.normal(size=(3, 4)) for name in names}
-    workload = marginals(Domain(dict.fromkeys(names, 4)), up_to=3, kinds=kinds)
-    found = []
-    for entries in (0, 10**9):
-        with limited("method.noise.minimax_noise", _ALL_CELLS=entries):
-            plan = select(workload, budget=pcost(1), loss="max", bases=bases, gap=1e-5)
-        assert plan.gap <= 1e-5
-        assert plan.status == "certified"
-        assert plan.loss_value == pytest.approx(plan.max_variance, rel=1e-9)
-        largest = max(float(plan.variance(query).max()) for query in workload)
-        assert plan.max_variance == pytest.approx(largest, rel=1e-10)
-        found.append(plan.loss_value)
-    assert found[0] == pytest.approx(found[1], rel=2e-5)
-
-
 def test_a_search_that_is_stopped_says_so_and_its_gap_is_honest():
     workload = marginals(Domain({"a": 3, "b": 3}), up_to=2, kinds={"a": SUMS, "b": PAIRS})
     how = {"budget": pcost(1), "loss": "max", "bases": dict.fromkeys("ab", BASES["m"])}
@@ -221,13 +190,3 @@ def test_points_that_rounding_tells_apart_become_one(seed):
     noisy = [np.repeat(each, 5) * (1 + 1e-15 * rng.normal(size=15)) for each in (x, y)]
     assert len(hull_rows(*noisy)[0]) == len(hull_rows(x, y)[0])
     assert max(hull_rows(*noisy)[0]) == pytest.approx(x.max(), rel=1e-12)
-
-
-def test_the_sum_and_the_equal_weights_count_cells():
-    workload = Workload(Domain({"a": 3}), [{"a": PAIRS}, ("a",)])
-    by_cells = [4, 3] if next(iter(workload)) != ("a",) else [3, 4]
-    first, second = (
-        select(workload, budget=pcost(1), loss=rp.losses.SumOfVariances(weights), bases={"a": BASES["m"]})
-        for weights in ("cells", by_cells)
-    )
-    np.testing.assert_array_equal(first.noise_variances, second.noise_variances)

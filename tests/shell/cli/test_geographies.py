@@ -6,7 +6,7 @@ import json
 import pytest
 
 import residualplanner as rp
-from geographies import COUNTIES, csv_text, item_rows, leaf_rows
+from geographies import COUNTIES, csv_text, leaf_rows
 from shell.specs import domain_of, targets_of, workload_of
 
 DOMAIN = 'county = { hierarchy = "counties.csv", levels = ["state", "county"] }'
@@ -39,10 +39,10 @@ SHAPES = {
 def write(folder):
     """Write a spec into a folder of its own, with the files that it names."""
 
-    def writing(domain=DOMAIN, kind='"hierarchy"', more="", rows=None):
+    def writing(domain=DOMAIN, kind='"hierarchy"', more=""):
         home = folder / "home"
         home.mkdir(exist_ok=True)
-        (home / "counties.csv").write_text(csv_text(rows or leaf_rows()))
+        (home / "counties.csv").write_text(csv_text(leaf_rows()))
         (home / "cd.csv").write_text("county,cd\n01001,1\n01003,2\n02013,2\n")
         (home / "shapes.json").write_text(json.dumps(SHAPES))
         (home / "s.toml").write_text(SPEC.format(domain=domain, kind=kind) + more)
@@ -51,9 +51,8 @@ def write(folder):
     return writing
 
 
-@pytest.mark.parametrize("rows", [leaf_rows(), item_rows()], ids=["leaves", "items"])
-def test_the_values_names_and_groups_come_from_a_file_beside_the_spec(write, rows):
-    path = write(rows=rows)
+def test_the_values_names_and_groups_come_from_a_file_beside_the_spec(write):
+    path = write()
     hierarchy = rp.Hierarchy.from_file(path.parent / "counties.csv", ["state", "county"])
     domain = rp.Domain({"county": hierarchy, "sex": ["F", "M"]})
     assert domain_of(path) == domain

@@ -94,7 +94,7 @@ HEADS = [
     (f"loss = 'mx'\n{BUDGET}", 'loss: expected "sum", "max" or .*, got \'mx\''),
     (f"loss = {{ sum = 'cell' }}\n{BUDGET}", "loss: expected .*, got {'sum': 'cell'}"),
     (f"bases = 'best'\n{BUDGET}", "bases: expected 'optimal', 'optimal_by_set' or 'orthogonal', got 'best'"),
-    (f"bases = 'optimal_by_set'\nloss = 'max'\n{BUDGET}", r"for the losses \"sum\" and Sum"),
+    (f"bases = 'optimal_by_set'\nloss = 'max'\n{BUDGET}", r"is for sums, with neighbors="),
     (f"bases = 'optimal_by_set'\nneighbors = 'replace'\n{BUDGET}", 'with neighbors="add-remove"'),
     (f"records_per_person = 0\n{BUDGET}", "records_per_person: expected a number that is at least 1, got 0"),
     (f"noise = 'gaussian'\n{BUDGET}", "noise: expected 'discrete', got 'gaussian'"),
@@ -181,14 +181,14 @@ KINDS = [
 AMOUNTS = [
     ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
     ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
-    ('{ kind = "quantiles", probabilities = [2] }', "must be different numbers between 0 and 1"),
+    ('{ kind = "quantiles", probabilities = [2] }', "need different numbers between 0 and 1"),
 ]
 COUNTIES = [
     ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"',
      r"\[domain\] county: there is no file .*no.csv; it is looked for beside the spec"),
     (COUNTY.replace('"state", ', '"town", '), '"prefix"', r"\[domain\] county: counties.csv lacks the level 'town'"),
     (COUNTY.replace(" }", ', encoding = "utf-32" }'), '"prefix"',
-     r"\[domain\] county: counties.csv, line 1: not text in utf-32"),
+     r"\[domain\] county: counties.csv is not CSV in the encoding .utf-32"),
     ('county = ["01001"]', '"hierarchy"',
      r"number 1, kinds, county: give the levels of the hierarchy.*county = \{ hierarchy = \"county.csv\""),
     (COUNTY, DISTRICTS.replace('"cd" }', '"dc" }'), "number 1, kinds, county: cd.csv has no column 'dc'"),
