@@ -132,14 +132,12 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
     return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
 
 
-def require_types_of(
-    domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
-) -> None:
+def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
     """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
     require_types(domain, [type_of(column.name) for column in domain.columns])
     types = [type_of(name) for name in contributions.columns]
     if types:
-        require_person_types(contributions, types, is_order_declared=is_order_declared)
+        require_person_types(contributions, *types)
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

@@ -58,7 +58,7 @@ def codes_of_values(attribute: SchemaColumn, values: Sequence[object]) -> IntArr
 T = TypeVar("T")
 
 #: How many of each unit of time a day has.
-_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
 class ColumnReader(ABC):
@@ -264,7 +264,7 @@ def _plain_numbers(array: Any) -> NDArray[Any]:
     elif types.is_date64(array.type) or types.is_timestamp(array.type):
         unit = "ms" if types.is_date64(array.type) else array.type.unit
         moments = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return np.asarray(moments // _PER_DAY[unit])  # rounds down, before 1970 too
+        return np.asarray(moments // PER_DAY[unit])  # rounds down, before 1970 too
     return np.asarray(array.fill_null(0).to_numpy(zero_copy_only=False))
 
 
@@ -292,18 +292,11 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         kind = type_of_series(pd.Series(column.cat.categories))
-        # Ordered ones stay categories: a person's records may be sorted by them.
+        # Ordered ones stay categories: a person's records are not sorted by them.
         return pa.dictionary(pa.int64(), kind or pa.null(), ordered=True) if column.dtype.ordered else kind
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":
         return None if column.dtype.kind == "O" else pa.struct([])  # Arrow has no complex numbers
     return arrow_of_series(column.iloc[:0]).type
-
-
-def has_categories(column: "pd.Series[Any]") -> bool:
-    """Whether a pandas column is of categories, all of which were declared with it."""
-    import pandas as pd
-
-    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def type_of_spark(name: str) -> Any:

@@ -19,7 +19,7 @@ from residualplanner.gate.sources.coding import (
     require_columns,
     require_types_of,
 )
-from residualplanner.gate.sources.columns import has_categories, type_of_series
+from residualplanner.gate.sources.columns import type_of_series
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
@@ -41,9 +41,6 @@ class Frame:
     batches: Callable[[Sequence[str]], Iterable[Any]]
     #: the Arrow types of the named columns, once for each part of the table that may have types of its own
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
-    #: whether an ordered dictionary in this column holds all values in the order in which they were declared, and not
-    #: those that occur
-    is_order_declared: Callable[[str], bool] = lambda _: False
 
 
 def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
@@ -51,10 +48,8 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "T
     frame, names = frame_of(data), names_of_columns(domain, contributions)
     require_columns(names, frame.columns)
     if names:
-        is_declared = all(map(frame.is_order_declared, contributions.columns[1:]))
         for types in frame.types(names):
-            type_of = dict(zip(names, types, strict=True)).__getitem__
-            require_types_of(domain, contributions, type_of, is_order_declared=is_declared)
+            require_types_of(domain, contributions, dict(zip(names, types, strict=True)).__getitem__)
     read = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
     return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(read), watch=watch))
 
@@ -81,9 +76,7 @@ def maker_of(data: object) -> "Callable[[Any], Frame] | None":
 
 def _frame_of_pandas(frame: Any) -> Frame:
     types = lambda names: [[type_of_series(frame[name]) for name in names]]  # noqa: E731
-    return Frame(
-        tuple(frame.columns), lambda _: batches_of_pandas(frame), types, lambda name: has_categories(frame[name])
-    )
+    return Frame(tuple(frame.columns), lambda _: batches_of_pandas(frame), types)
 
 
 def _frame_of_arrow_table(table: Any) -> Frame:
@@ -115,7 +108,7 @@ def _frame_of_polars(frame: Any) -> Frame:
     def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
         yield _chosen(lazy, names).clear().collect().to_arrow().schema.types
 
-    return Frame(tuple(lazy.collect_schema().names()), batches, types, lambda _: True)
+    return Frame(tuple(lazy.collect_schema().names()), batches, types)
 
 
 def _frame_of_duckdb(relation: Any) -> Frame:

@@ -35,9 +35,8 @@ class LimitedRecords:
         keep: how many records of each person count; if not given, as many as the plan protects, which are the most.
         order: the column by which a person's records are ordered, the first of which are kept: numbers by their size
             (False and True are 0 and 1), then dates and moments, then text by its bytes; text that is a number, a date
-            or a moment stands as that.  Ordered categories of pandas and an Enum of Polars are in the order declared.
-            Records with anything else, or without an entry, are last.  Where a record stands follows from its entry
-            alone.  Equal ones, and all if no order is given, are chosen at random.
+            or a moment stands as that.  Records with anything else, or without an entry, are last.  Where a record
+            stands follows from its entry alone.  Equal ones, and all if no order is given, are chosen at random.
         key: 32 bytes from which the random choice follows, from the operating system if not given.  It need not be
             secret.  The same key makes the same choice again.
 

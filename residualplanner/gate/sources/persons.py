@@ -23,6 +23,8 @@ from residualplanner.ground.process import memory_left
 
 #: The number of a person where there is no entry, or one that is no integer and no text.
 NOBODY: Final = -1
+#: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
+_BYTES = 8
 
 
 class PersonColumn(entries.ColumnReader):
@@ -32,12 +34,7 @@ class PersonColumn(entries.ColumnReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[bytes, int] = {}
-
-    @property
-    def texts(self) -> list[bytes]:
-        """The entry of each person, in the order of their numbers."""
-        return list(self._known)
+        self.known: dict[bytes, int] = {}  # the entry of each person, in the order of their numbers
 
     def of_array(self, array: Any) -> IntArray:
         """The number of each record's person, NOBODY where the entry is missing, empty, or of another kind."""
@@ -63,104 +60,7 @@ class PersonColumn(entries.ColumnReader):
         return NOBODY
 
     def _number(self, text: bytes) -> int:
-        return self._known.setdefault(text, len(self._known)) if text else NOBODY
-
-
-#: How many bytes of random choice a record has: equal ones are as good as impossible, and do no harm.
-_BYTES = 8
-
-
-def _require_memory(held: int) -> None:
-    """DataError where as much again as is held could not be had."""
-    room = min((room for room, _ in memory_left()), default=held)
-    if room < held:
-        raise DataError(
-            "there is too little memory to choose the records of each person, for which all are held at once; use a "
-            "machine with more memory, or an engine with several workers"
-        )
-
-
-def _first(
-    numbers: IntArray, contents: Sequence[NDArray[np.generic]], texts: list[bytes], *, keep: int, key: bytes
-) -> NDArray[np.bool_]:
-    """Which records are among the first of their person: by the order, then at random.
-
-    ``numbers`` (2, records) are those of the person and in the order; ``contents`` (records,) each, all that else is
-    known.
-    """
-    person, position = numbers
-    # Equal records are as good as one another, so that in this order a person's records are always the same.
-    canonical = np.lexsort((*contents, position, person))
-    priority = np.empty(person.size, dtype=np.uint64)
-    priority[canonical] = _random_numbers(key, person[canonical], texts)
-    by_rule = np.lexsort((priority, position, person))
-    starts = np.flatnonzero(np.diff(person[by_rule], prepend=-1))
-    lengths = np.diff(starts, append=person.size)
-    stay = np.empty(person.size, dtype=bool)
-    stay[by_rule] = np.arange(person.size) - np.repeat(starts, lengths) < keep
-    return stay
-
-
-def _random_numbers(key: bytes, person: IntArray, texts: list[bytes]) -> NDArray[np.uint64]:
-    """For each of the records, sorted by person, a number that looks random to whoever does not have the key."""
-    starts = np.flatnonzero(np.diff(person, prepend=-1))
-    lengths = np.diff(starts, append=person.size)
-    digests = (
-        shake_128(key + texts[number]).digest(_BYTES * length)
-        for number, length in zip(person[starts].tolist(), lengths.tolist(), strict=True)
-    )
-    return np.frombuffer(b"".join(digests), dtype="<u8")
-
-
-def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np.generic]]:
-    """All that is known of the chosen records, besides persons and order: (records,) each."""
-    ends = np.cumsum([block.persons.shape[1] for block in blocks])
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    found: list[list[NDArray[np.generic]]] = []
-    for block, end, own in zip(blocks, ends, parts, strict=True):
-        rows = own - (end - block.persons.shape[1])
-        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
-        found.append([*columns, block.multiplicities.entries[rows]])
-    return [np.concatenate(columns) for columns in zip(*found, strict=True)]
-
-
-def require_person_types(limit: Contributions, types: Sequence[Any], *, is_order_declared: bool) -> None:
-    """DataError unless columns of persons and of their order, of these Arrow types, serve; None may hold anything."""
-    import pyarrow as pa
-
-    person, *order = types
-    if person is not None and not _names_persons(person):
-        raise DataError(
-            f"column {limit.person!r} is of a type that holds no integers and no text, and says whose a record is; "
-            'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
-            column=limit.person or "",
-        )
-    for kind in order:
-        if kind is None:
-            continue
-        if pa.types.is_dictionary(kind) and kind.ordered:
-            if not is_order_declared:
-                raise DataError(
-                    f"column {limit.order!r} holds ordered categories, of which Arrow tables, Parquet files and "
-                    "unknown categories of Dask keep only those that occur; give the frame of pandas or Polars in "
-                    "which they were declared, or a column of integers in their order",
-                    column=limit.order or "",
-                )
-            continue
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind  # noqa: PLW2901 - of the entries
-        if not (_names_persons(kind) or entries.entries_of_type(kind) is not None or pa.types.is_timestamp(kind)):
-            raise DataError(
-                f"column {limit.order!r} must hold numbers, dates, moments or text to order a person's records by it",
-                column=limit.order or "",
-            )
-
-
-def _names_persons(kind: Any) -> bool:
-    """Whether entries of an Arrow type can say whose a record is."""
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_integer(kind) or entries.is_string(kind) or pa.types.is_null(kind))
+        return self.known.setdefault(text, len(self.known)) if text else NOBODY
 
 
 class PersonReader:
@@ -178,7 +78,6 @@ class PersonReader:
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """The blocks of the records that count; DataError where memory cannot hold all.  Source: eq. (103)."""
-        keep, key = self._limit.keep, self._limit.key
         read: list[CodedBlock] = []
         held = checked = 0
         for block in blocks:
@@ -191,13 +90,84 @@ class PersonReader:
             yield from read
             return
         numbers = np.concatenate([block.persons for block in read], axis=1)
-        crowded = np.bincount(numbers[0], minlength=1) > keep
+        crowded = np.bincount(numbers[0], minlength=1) > self._limit.keep
         stay = np.ones(numbers.shape[1], dtype=bool)
         chosen = np.flatnonzero(crowded[numbers[0]])
         numbers = np.stack([numbers[0, chosen], self._order.ranks(numbers[1, chosen])])
-        stay[chosen] = _first(numbers, _contents(read, chosen), self._persons.texts, keep=keep, key=key)
-        start = 0
-        for block in read:
-            end = start + block.persons.shape[1]
-            yield replace(of_records(block, stay[start:end]), persons=NO_PERSONS)
-            start = end
+        stay[chosen] = self._first(numbers, _contents(read, chosen))
+        for block, part in zip(read, np.split(stay, _ends(read)[:-1]), strict=True):
+            yield replace(of_records(block, part), persons=NO_PERSONS)
+
+    def _first(self, numbers: IntArray, contents: Sequence[NDArray[np.generic]]) -> NDArray[np.bool_]:
+        """Which records are among the first of their person: by the order, then at random.
+
+        ``numbers`` (2, records) are those of the person and in the order; ``contents`` (records,) each, all that else
+        is known.
+        """
+        person, position = numbers
+        # Equal records are as good as one another, so that in this order a person's records are always the same.
+        canonical = np.lexsort((*contents, position, person))
+        starts, lengths = _runs(person[canonical])
+        texts, priority = list(self._persons.known), np.empty(person.size, dtype=np.uint64)
+        digests = (
+            shake_128(self._limit.key + texts[number]).digest(_BYTES * length)  # random to who does not have the key
+            for number, length in zip(person[canonical][starts].tolist(), lengths.tolist(), strict=True)
+        )
+        priority[canonical] = np.frombuffer(b"".join(digests), dtype="<u8")
+        by_rule = np.lexsort((priority, position, person))  # in which persons have the same runs
+        stay = np.empty(person.size, dtype=bool)
+        stay[by_rule] = np.arange(person.size) - np.repeat(starts, lengths) < self._limit.keep
+        return stay
+
+
+def _require_memory(held: int) -> None:
+    """DataError where as much again as is held could not be had."""
+    if min((room for room, _ in memory_left()), default=held) < held:
+        raise DataError(
+            "there is too little memory to choose the records of each person, for which all are held at once; use a "
+            "machine with more memory, or an engine with several workers"
+        )
+
+
+def _runs(person: IntArray) -> tuple[IntArray, IntArray]:
+    """Where the records of each person start, and how many there are, in a list that is sorted by person."""
+    starts = np.flatnonzero(np.diff(person, prepend=-1))
+    return starts, np.diff(starts, append=person.size)
+
+
+def _ends(blocks: Sequence[CodedBlock]) -> IntArray:
+    return np.cumsum([block.persons.shape[1] for block in blocks])
+
+
+def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np.generic]]:
+    """All that is known of the chosen records, besides persons and order: (records,) each."""
+    ends = _ends(blocks)
+    found: list[list[NDArray[np.generic]]] = []
+    for block, end, own in zip(blocks, ends, np.split(chosen, np.searchsorted(chosen, ends[:-1])), strict=True):
+        rows = own - (end - block.persons.shape[1])
+        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
+        found.append([*columns, block.multiplicities.entries[rows]])
+    return [np.concatenate(columns) for columns in zip(*found, strict=True)]
+
+
+def require_person_types(limit: Contributions, person: Any, order: Any = None) -> None:
+    """DataError unless columns of persons and of their order, of these Arrow types, serve; None may hold anything."""
+    import pyarrow as pa
+
+    types = pa.types
+    person, kind = (each.value_type if each and types.is_dictionary(each) else each for each in (person, order))
+    if person is not None and not (types.is_integer(person) or entries.is_string(person) or types.is_null(person)):
+        raise DataError(
+            f"column {limit.person!r} is of a type that holds no integers and no text, and says whose a record is; "
+            'convert the column (in pandas, where a null turns integers into floats: dtype "Int64")',
+            column=limit.person or "",
+        )
+    if kind is None:
+        return
+    is_known = entries.is_string(kind) or types.is_null(kind) or types.is_timestamp(kind)
+    if (types.is_dictionary(order) and order.ordered) or not (is_known or entries.entries_of_type(kind) is not None):
+        raise DataError(
+            f"column {limit.order!r} must hold numbers, dates, moments or text to order a person's records by it; of "
+            "ordered categories give the numbers",
+            column=limit.order or "",
+        )
