@@ -1,26 +1,26 @@
 """The check: the same readers and rules as measuring, and a list of what they find."""
 
+import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.gate.checking import hints
-from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
+from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import columns_of, open_source, require_here
-from residualplanner.gate.sources.rules import words_of_code
+from residualplanner.gate.sources.rules import WEIGHTS
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import DataError
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import count_text, listed
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
-from residualplanner.method.domain.labels import Into
+from residualplanner.method.domain.labels import Into, label_text
 from residualplanner.more.amounts.weight import Weight
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  I
 _SHOWN = 5
 #: What becomes of records.
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
+_YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
 #: So many records of a person count where neither the rule nor a plan says how many.
 _ALL = 2**31
 
@@ -46,7 +47,7 @@ class Finding:
         outcome: what measuring makes of them: "refused", "left out of every table", "come last", or "counted under"
             and the label.
         values: the most frequent values, as they are written, and how often each comes.
-        hint: what is likely meant, or what to do; may be empty.
+        hint: what is likely meant; may be empty.
     """
 
     column: str
@@ -87,7 +88,7 @@ class RecordsCheck:
         The records do not fit the schema: measure refuses them.  Read: 4 records.
         column 'sex': value outside the schema: 2 records, refused
           'm' (2)
-          'm' is the label 'M' but for capital letters or blanks; write values as they were declared
+          'm' may be meant for the label 'M'; values are matched letter by letter
         column 'sex': missing value: 1 record, left out of every table
     """
 
@@ -157,9 +158,7 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     findings = [*read.columns(), *read.entries()]
     error = opened if isinstance(opened, DataError) else read.error
     if error is not None and all(each.outcome != REFUSED for each in findings):
-        findings.insert(
-            0, Finding(error.column or "", str(error), None, REFUSED, hint=hints.hint_of_type(None, str(error)))
-        )
+        findings.insert(0, Finding(error.column or "", str(error), None, REFUSED))
     tally = read.tally
     left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
     return RecordsCheck(error is None, tally.records, tally.dropped, left_out, tuple(findings))
@@ -190,25 +189,22 @@ class _Reading:
                     yield self._column_finding(self._people_error.column or name, self._people_error)
 
     def entries(self) -> Iterator[Finding]:
-        tally = self.tally
+        tally, people = self.tally, self._people
         lines = tally.unsound + tally.unequal
         if lines:
             is_strict = any(each.unknown == "error" for each in self._domain.attributes)
-            joins = isinstance(self._file, CsvFile) and self._file.newlines_in_values and tally.unsound > 0
+            file = self._data.data if isinstance(self._data, LimitedRecords) else self._data
+            joins = isinstance(file, CsvFile) and file.newlines_in_values and tally.unsound > 0
             outcome = REFUSED if is_strict or joins else "their values are unknown"
-            yield Finding("", "lines that are not records", lines, outcome, hint=hints.hint_of_lines(tally.numbers))
+            first = f"the first: {', '.join(map(str, tally.numbers))}"
+            first += " (numbers of records where values contain newlines)" * joins
+            yield Finding("", "lines that are not records", lines, outcome, hint=first)
         for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
             yield self._entry_finding(position, code, offenders)
-        if tally.nobody.records and self._people:
-            shown = _shown(tally.nobody)
-            yield Finding(self._people[0], "no person", tally.nobody.records, REFUSED, shown, hints.NOBODY_HINT)
+        if tally.nobody.records and people:
+            yield Finding(people[0], "no person", tally.nobody.records, REFUSED, _shown(tally.nobody))
         if tally.last.records:
-            problem = "no entry to order by"
-            yield Finding(self._people[1], problem, tally.last.records, LAST, _shown(tally.last))
-
-    @property
-    def _file(self) -> object:
-        return self._data.data if isinstance(self._data, LimitedRecords) else self._data
+            yield Finding(people[1], "no entry to order by", tally.last.records, LAST, _shown(tally.last))
 
     def _refusal(self, name: str) -> DataError | None:
         """Why a column of the domain cannot be read, whatever its records are."""
@@ -227,41 +223,26 @@ class _Reading:
         if isinstance(source, DataError):
             return source
         amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]
-        groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
-        outcome = guarded(source.count, groups)
+        outcome = guarded(source.count, [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)])
         return outcome if isinstance(outcome, DataError) else None
 
     def _column_finding(self, name: str, error: DataError) -> Finding:
         if self._names and name not in self._names:
-            return Finding(name, "missing column", None, REFUSED, hint=hints.hint_of_missing_column(name, self._names))
-        attribute = self._domain[name] if name in self._domain.names else None
-        problem = str(error).removeprefix(f"column {name!r} ")
-        return Finding(name, problem, None, REFUSED, hint=hints.hint_of_type(attribute, str(error)))
+            return Finding(name, "missing column", None, REFUSED, hint=_near_names(name, self._names))
+        is_years = name in self._domain.names and self._domain[name].values.holds("dates")
+        hint = _YEARS if is_years and "holds numbers" in str(error) else ""
+        return Finding(name, str(error).removeprefix(f"column {name!r} "), None, REFUSED, hint=hint)
 
     def _entry_finding(self, position: int, code: int, offenders: Offenders) -> Finding:
-        column = self._readable.columns[position]
-        is_weight = position >= len(self._readable)
-        problem = words_of_code(code, is_weight=is_weight)
-        if is_weight:
-            return Finding(column.name, problem, offenders.records, REFUSED, _shown(offenders))
-        attribute = self._readable.attributes[position]
-        rule = attribute.unknown if code == UNKNOWN else attribute.missing
+        column, values = self._readable.columns[position], _shown(offenders)
+        if position >= len(self._readable):
+            return Finding(column.name, WEIGHTS[code], offenders.records, REFUSED, values)
+        attribute, is_unknown = self._readable.attributes[position], code == UNKNOWN
+        problem = "value outside the schema" if is_unknown else "missing value"
+        rule = attribute.unknown if is_unknown else attribute.missing
         outcome = f"counted under {rule.label!r}" if isinstance(rule, Into) else REFUSED if rule == "error" else DROPPED
-        hint = self._hint(attribute, offenders) if code == UNKNOWN else hints.MISSING_HINT if outcome == REFUSED else ""
-        return Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
-
-    def _hint(self, attribute: Attribute, offenders: Offenders) -> str:
-        values = [offenders.examples[key] for key, _ in offenders.values.most_common()]
-        file = CsvFile(self._file) if isinstance(self._file, str | Path) else self._file
-        if isinstance(file, CsvFile) and any(isinstance(value, bytes) for value in values):
-            found = guarded(first_bad_byte, file)
-            if isinstance(found, tuple):
-                byte, line, place = found
-                return (
-                    f"the file is not UTF-8: line {line:,} has the byte 0x{byte:02x} as its {place:,}. byte; if it was "
-                    "saved as latin-1 or windows-1252, save it as UTF-8"
-                )
-        return hints.hint_of_values(attribute, values)
+        entries = [offenders.examples[key] for key, _ in offenders.values.most_common()]
+        return Finding(column.name, problem, offenders.records, outcome, values, _hint(attribute, [*map(str, entries)]))
 
 
 def _weights(domain: Domain) -> list[Weight]:
@@ -270,3 +251,27 @@ def _weights(domain: Domain) -> list[Weight]:
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
     return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(_SHOWN))
+
+
+def _near_names(name: str, names: Sequence[str]) -> str:
+    """Which column may be meant by one that is missing."""
+    folded = {each.strip().casefold(): each for each in names}
+    near = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.6)
+    if not near:
+        return f"the columns are {listed(map(repr, names), 20)}"
+    return f"did you mean {' or '.join(repr(folded[each]) for each in near)}?  Columns are matched by exact name"
+
+
+def _hint(attribute: Attribute, texts: Sequence[str]) -> str:
+    """What is likely meant by entries that are no values: years, or labels in other letters, or without zeros."""
+    if attribute.values.holds("dates"):
+        return _YEARS if texts and all(re.fullmatch(r"[12][0-9]{3}(\.0)?", text) for text in texts) else ""
+    folded = {_folded(label_text(label)): label for label in attribute.labels or ()}
+    near = next((text for text in texts if _folded(text) in folded), None)
+    if near is None:
+        return ""
+    return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
+
+
+def _folded(text: str) -> str:
+    return re.sub("^0+(?=.)", "", text.strip()).casefold()

@@ -105,17 +105,6 @@ def names_of(data: Any) -> tuple[str, ...]:
     return _opened(data)[1]
 
 
-def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
-    """The first byte of a file that is not UTF-8, its line, and its place in the line, from 1; None if all are."""
-    with _open(Path(file.path)) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                return line[error.start], number, error.start + 1
-    return None
-
-
 def _opened(data: str | Path | CsvFile) -> tuple[CsvFile, tuple[str, ...]]:
     """A file, and the names in its first line."""
     file = data if isinstance(data, CsvFile) else CsvFile(data)

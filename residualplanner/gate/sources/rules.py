@@ -23,7 +23,7 @@ from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 Breach = tuple[int, str]
 
 #: The problems of weights by their codes.
-_WEIGHTS = {
+WEIGHTS = {
     UNKNOWN: "no weight",
     MISSING: "missing weight",
     NEGATIVE: "negative weight",
@@ -31,7 +31,7 @@ _WEIGHTS = {
     BETWEEN_UNITS: "weight between units",
 }
 #: The words of all rules.
-RULES = ("unknown", "missing", *_WEIGHTS.values(), "no person")
+RULES = ("unknown", "missing", *WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
@@ -48,11 +48,6 @@ _PROBLEM = {
 _UNREADABLE = (
     "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
 )
-
-
-def words_of_code(code: int, *, is_weight: bool) -> str:
-    """What is wrong with an entry of this code, in words."""
-    return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
 
 
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
@@ -114,7 +109,7 @@ def block_of_columns(
             breaches.add((len(domain.columns), "no person"))
     for position, weights in enumerate(given, start=len(domain)):
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
-        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        breaches.update((position, WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         multiplicities = multiplicities.times(np.maximum(weighed, 0))
     block = CodedBlock(codes, frozenset(breaches), multiplicities, numerators, persons)
     return of_records(block, ~leaves) if leaves.any() else block
