@@ -13,7 +13,6 @@ from residualplanner.gate.discrete_gaussian import (
     attempts,
     batches,
     bits,
-    draw_arrays,
     draw_flat,
     drawing,
     envelope,

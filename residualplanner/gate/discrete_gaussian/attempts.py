@@ -38,6 +38,7 @@ _UNIFORM_MASK = np.uint64((1 << UNIFORM_BITS) - 1)
 
 Words = NDArray[np.uint64]
 Extras = NDArray[np.uint32]
+Rows = NDArray[np.uint8]
 BoolArray = NDArray[np.bool_]
 
 
@@ -193,10 +194,12 @@ def settle(proposals: Proposals, words: Words, decided: Callable[[int, int], int
     return found
 
 
-def read_words(data: memoryview, count: int) -> tuple[Words, Extras | None]:
-    """Split bytes into ``count`` words and, if there are bytes left, as many 32-bit extensions."""
+def read_words(data: memoryview, count: int) -> tuple[Words, Extras | None, Rows]:
+    """Split bytes into ``count`` words; 32-bit extensions, if there are bytes left; and what is left for each."""
     words: NDArray[Any] = np.frombuffer(data, dtype="<u8", count=count)
-    if len(data) == 8 * count:
-        return words.astype(np.uint64, copy=False), None
-    extras: NDArray[Any] = np.frombuffer(data, dtype="<u4", offset=8 * count)
-    return words.astype(np.uint64, copy=False), extras.astype(np.uint32, copy=False)
+    rows = np.frombuffer(data, dtype=np.uint8, offset=8 * count).reshape(count, -1)
+    extras, width = None, EXTRA_BITS // 8
+    if rows.size:
+        highest: NDArray[Any] = np.ascontiguousarray(rows[:, -width:]).view("<u4")[:, 0]
+        extras = highest.astype(np.uint32, copy=False)
+    return words.astype(np.uint64, copy=False), extras, rows[:, :-width]

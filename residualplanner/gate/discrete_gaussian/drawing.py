@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
-from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
+from residualplanner.gate.discrete_gaussian.batches import Batch
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
 from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
 from residualplanner.gate.discrete_gaussian.scales import Scales
@@ -57,24 +57,12 @@ def golden_digest() -> str:
     return hashlib.sha256(batch.values.astype("<i8").tobytes()).hexdigest()
 
 
-def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> IntArray:
-    """As `draw_arrays`, for scales with ``64 * gamma < 2**61``, in one pass: (sum of sizes,), all int64.
-
-    Should a draw not fit int64 (probability below exp(-30000)), all are Python integers: nothing wraps.  It takes 40 to
-    70 nanoseconds a draw and a microsecond a scale.
-    """
-    if not scales.fits_int64.all():
-        raise BudgetError("a scale has 64 * gamma of 2**61 or more and is not drawn as int64; use draw_arrays")
-    counts = _require_sizes(sizes, len(scales))
-    require_sound_platform()
-    return _fill(scales, counts, CheckedBits(source))
-
-
-def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[NDArray[Any]]:
+def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> NDArray[Any]:
     """Draw integers i with probability in proportion to ``exp(-i**2 / (2 gamma**2))``, exactly: N_Z(0, gamma**2).
 
-    Each scale gets one array (size,): int64 where ``64 * gamma < 2**61``, Python integers above.  The caller keeps the
-    ``mark`` of the source with the draws.
+    The draws of one scale follow those of another, (sum of sizes,): all int64, or all Python integers where a scale has
+    ``gamma > 2**55`` or, with probability below exp(-30000), a draw does not fit int64.  The caller keeps the ``mark``
+    of the source with the draws.
 
     Raises:
         ValueError: the sizes do not fit.
@@ -83,33 +71,17 @@ def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[ND
     Guarantees: draws are independent and exactly distributed as long as the source's bits are uniform: no rounding
         decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that one
         attempt in a million takes 50 microseconds more.
-    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
+    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes, and a microsecond a scale; 1 microsecond for
+        Python integers.
     Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
     """
     counts = _require_sizes(sizes, len(scales))
     require_sound_platform()
-    bits = CheckedBits(source)
-    fits = scales.fits_int64
-    flat = _fill(scales, np.where(fits, counts, 0), bits)
-    # Large scales get an empty part, to be replaced; without any scale NumPy would make one part of nothing.
-    arrays: list[NDArray[Any]] = np.split(flat, np.cumsum(np.where(fits, counts, 0))[:-1]) if len(scales) else []
-    for number in np.flatnonzero(~fits).tolist():
-        scale = LargeScale(scales.numerators[number], scales.denominators[number])
-        arrays[number] = scale.draw(int(counts[number]), bits)
-    return arrays
-
-
-def _fill(scales: Scales, counts: IntArray, bits: CheckedBits) -> IntArray:
     if not counts.any():
         return np.empty(0, dtype=np.int64)
     batch = Batch(scales, counts)
-    batch.fill(bits)
-    if not batch.beyond:
-        return batch.values
-    values: NDArray[Any] = batch.values.astype(object)
-    for position, value in batch.beyond.items():
-        values[position] = value
-    return values
+    batch.fill(CheckedBits(source))
+    return batch.draws
 
 
 def _require_sizes(sizes: ArrayLike, scales: int) -> IntArray:

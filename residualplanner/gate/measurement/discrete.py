@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_arrays, draw_flat
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_flat
 from residualplanner.gate.measurement import counting
 from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
@@ -71,14 +71,14 @@ def integer_answers(
     layout, scratch, wide, done = AnswerLayout(groups), Scratch(), dict[int, NDArray[Any]](), 0
     flat: IntArray = np.zeros(layout.count, dtype=np.int64)
     block: NDArray[Any] = counting.NOTHING
-    for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
+    for batch, drawn in _drawn_ahead(groups, precision, divisors, source):
         for (number, first, last), noise in zip(batch, drawn, strict=True):
             if first == 0:  # pieces come in order
                 block = layout.part(flat, number)
                 block = np.zeros(block.shape, dtype=object) if width[number] is Width.PYTHON else block
             answers = noisy_answers(
                 tables[number][first:last],
-                noise,
+                noise.astype(object) if width[number] is Width.PYTHON else noise,
                 bases=groups.bases[number],
                 divisor=divisors[number] // denominator,
                 records=most * denominator,
@@ -108,15 +108,12 @@ def _narrowed(numbers: NDArray[Any], target: IntArray) -> bool:
     return True
 
 
-def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
+def _batches(groups: BasisGroups) -> Iterator[list[Piece]]:
     """All tables in order, in batches of pieces with enough cells to draw noise for."""
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         size = math.prod(shape)
-        if batch and (width[group] is Width.PYTHON) != (width[batch[-1].group] is Width.PYTHON):
-            yield batch
-            batch, cells = [], 0
         step = max(1, BATCH_CELLS // size)
         for first in range(0, len(members), step):
             piece = Piece(group, first, min(first + step, len(members)))
@@ -130,7 +127,7 @@ def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
 
 
 def _drawn_ahead(
-    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
+    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], source: ByteSource
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
@@ -138,10 +135,9 @@ def _drawn_ahead(
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
-        is_int64 = width[batch[0].group] is not Width.PYTHON
-        return _noise(batch, groups, precision, divisors, source, is_int64=is_int64)
+        return _noise(batch, groups, precision, divisors, source)
 
-    batches = _batches(groups, width)
+    batches = _batches(groups)
     ahead = list(islice(batches, THREADS))
     if len(ahead) < THREADS or not source.is_secure:
         yield from ((batch, draw(batch)) for batch in chain(ahead, batches))
@@ -161,8 +157,6 @@ def _noise(
     precision: FloatArray,
     divisors: tuple[int, ...],
     source: ByteSource,
-    *,
-    is_int64: bool,
 ) -> list[NDArray[Any]]:
     """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
@@ -174,11 +168,7 @@ def _noise(
         starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
         ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
         sizes += (size * np.diff(starts, append=last - first)).tolist()
-    scales = Scales.of_ratios(*zip(*ratios, strict=True))
-    if is_int64:
-        draws = draw_flat(scales, sizes, source)
-    else:
-        draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])
+    draws = draw_flat(Scales.of_ratios(*zip(*ratios, strict=True)), sizes, source)
     ends = np.cumsum(cells * [shape[0] for shape in shapes])
     return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]
 
