@@ -11,8 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from residualplanner.gate.ledger.account import LedgerAccount, read_account
-from residualplanner.gate.ledger.lines import SIZE_LIMIT, LedgerEntry, LedgerStage, LedgerTerms, Line
+from residualplanner.gate.ledger.lines import (
+    SIZE_LIMIT,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerStage,
+    LedgerTerms,
+    Line,
+    read_account,
+)
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
@@ -22,7 +29,7 @@ _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 #: What the system says of a disk that holds no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
-#: Makes the next line of an account, or refuses to.
+#: Makes the next line of an account, still without its hash, or refuses to.
 NextLine = Callable[[LedgerAccount], Line]
 
 
@@ -47,7 +54,7 @@ class Memory:
                 "use one in a file, with Ledger.create(path, ...)"
             )
         with self._lock:
-            line = next_line(self._account)
+            line = self._account.following(next_line(self._account))
             self._account = self._account.with_line(line)
         return line
 
@@ -76,7 +83,7 @@ class File:
         try:
             with locked_file(self._path, exclusive=True) as (handle, content):
                 account = self._checked(content)
-                line = next_line(account)
+                line = account.following(next_line(account))
                 append_line(handle, content, account.bytes_of(line))
             self._seen = (len(account.lines) + 1, line.sha256)
         except FileFormatError as error:
