@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from residualplanner.gate.sources.columns import CodedColumn, require_types
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
-from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.persons import PersonReader, require_person_types
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns, code_type
@@ -58,7 +57,7 @@ def coded_blocks(
             if watch is not None:
                 codes = [*codes]
                 watch.note(part, codes, people, persons)
-            yield block_of_columns(domain, codes, Multiplicities(part.records), persons)
+            yield block_of_columns(domain, codes, part.records, persons)
 
     kept = blocks() if reader is None else reader.kept(blocks())
     return kept if watch is None else watch.kept(kept)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.gate.sources.multiplicities import Multiplicities
+from residualplanner.gate.sources.multiplicities import exact_total
 from residualplanner.ground.checks import IntArray
 
 Codes = NDArray[np.integer[Any]]
@@ -47,11 +47,11 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
 
 
 def count_groups(
-    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
+    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], often: IntArray | None = None
 ) -> list[IntArray]:
     """Count checked codes (d, records) in each cell of some groups of tables, as `CountedTables`.  Source: eq. (1)."""
     counts = CountedTables(sizes, groups)
-    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
+    counts.add(codes, often)
     return counts.tables
 
 
@@ -79,14 +79,15 @@ class CountedTables:
         self._sizes, self._groups = sizes, groups
         self._covers: dict[int, list[CoveringTable]] = {}
 
-    def add(self, codes: Codes, multiplicities: Multiplicities, *, report: Callable[[int], None] | None = None) -> None:
-        """Add checked records (d, records), which count together with those before at most as often as int64 holds.
+    def add(self, codes: Codes, often: IntArray | None, *, report: Callable[[int], None] | None = None) -> None:
+        """Add checked records (d, records), which count so often, or once each.
 
+        All together, with those before, count at most as often as int64 holds.
         ``report`` is called now and then with the number of tables done so far.
         """
         done = 0
         for order, numbers in self._by_order().items():
-            self._add_order(codes, multiplicities, order, numbers)
+            self._add_order(codes, often, order, numbers)
             done += sum(len(self._groups[number]) for number in numbers)
             if report is not None:
                 report(done)
@@ -97,7 +98,7 @@ class CountedTables:
             found.setdefault(rows.shape[1], []).append(number)
         return found
 
-    def _add_order(self, codes: Codes, multiplicities: Multiplicities, order: int, numbers: list[int]) -> None:
+    def _add_order(self, codes: Codes, often: IntArray | None, order: int, numbers: list[int]) -> None:
         groups = [self._groups[number] for number in numbers]
         sets, records = sum(map(len, groups)), codes.shape[1]
         if may_be_worth_it(len(self._sizes), order, sets, records):
@@ -107,20 +108,20 @@ class CountedTables:
             if is_worth_it(self._covers[order], self._sizes, sets, records):
                 stacks = [table for number in numbers for table in self.tables[number]]
                 covers = self._covers[order]
-                for number, counts in tables_from_larger(codes, self._sizes, rows, covers, multiplicities):
+                for number, counts in tables_from_larger(codes, self._sizes, rows, covers, often):
                     stacks[number] += counts
                 return
         for number, rows in zip(numbers, groups, strict=True):
             for start in range(0, records, BLOCK):
                 some = slice(start, start + BLOCK)
-                _add_group(codes[:, some], multiplicities.of(some), rows, self.tables[number])
+                _add_group(codes[:, some], None if often is None else often[some], rows, self.tables[number])
 
 
-def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, stack: IntArray) -> None:
+def _add_group(codes: Codes, often: IntArray | None, rows: IntArray, stack: IntArray) -> None:
     """Add the counts of one block of records to a stack of equal-shaped tables."""
     order = rows.shape[1]
     if order == 0:
-        stack += multiplicities.total
+        stack += codes.shape[1] if often is None else exact_total(often)
         return
     shape = stack.shape[1:]
     flat = stack.reshape(len(rows), -1)
@@ -133,7 +134,10 @@ def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, sta
         for j in range(len(leading), order - 1):
             leading.append((columns(row[j]) if j == 0 else leading[-1] + columns(row[j])) * shape[j + 1])
         cells = columns(row[-1]) if order == 1 else leading[-1] + columns(row[-1])
-        multiplicities.add_to(table, cells)
+        if often is None and table.size <= 4 * cells.size:
+            np.add(table, np.bincount(cells, minlength=table.size), out=table)
+        else:
+            np.add.at(table, cells, 1 if often is None else often)
         previous = row[:-1]
 
 
@@ -188,7 +192,7 @@ def may_be_worth_it(attribute_count: int, order: int, sets: int, records: int) -
 
 
 def tables_from_larger(
-    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], multiplicities: Multiplicities
+    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], often: IntArray | None
 ) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
     """Tables of counts with the numbers of their sets; a set's tables, one for each part of the records, add up to its.
 
@@ -199,7 +203,9 @@ def tables_from_larger(
         raise ValueError("codes must lie in 0 .. size-1 of their attribute")
     for start in range(0, codes.shape[1], _RECORDS):
         some = slice(start, start + _RECORDS)
-        found = _larger_tables(codes[:, some], sizes, larger, multiplicities.of(some).entries)
+        part = codes[:, some]
+        entries = np.ones(part.shape[1], dtype=np.int32) if often is None else often[some]
+        found = _larger_tables(part, sizes, larger, entries)
         for (attributes, numbers), counts in zip(larger, found, strict=True):
             sets = [(number, tuple(rows[number].tolist())) for number in numbers]
             yield from _summed(counts, attributes, sets)

@@ -146,7 +146,7 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
     for block, end, own in zip(blocks, ends, np.split(chosen, np.searchsorted(chosen, ends[:-1])), strict=True):
         rows = own - (end - block.persons.shape[1])
         columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
-        found.append([*columns, block.multiplicities.entries[rows]])
+        found.append([*columns, *([] if block.often is None else [block.often[rows]])])
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 
 

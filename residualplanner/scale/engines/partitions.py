@@ -189,7 +189,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[Pa
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), CodedBlock):
         breaches |= block.breaches
-        total += block.multiplicities.total
+        total += block.total
         kept.append(block)
         is_wrong = bool(breaches) or total > most
         if is_wrong or sum(block.codes.nbytes for block in kept) >= work.codes_bytes:
