@@ -56,7 +56,7 @@ class ContinuousNoise:
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        return release_generator() if self.seed is None else generator_of_entropy(self.seed)
+        return generator_of(self.seed)
 
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
@@ -109,15 +109,10 @@ def gaussian_mechanism(
     return values
 
 
-def release_generator() -> np.random.Generator:
-    """A generator seeded with 256 bits from the operating system; NoiseError where it gives none."""
+def generator_of(seed: int | None) -> np.random.Generator:
+    """The generator that an integer, at least 0, stands for; without one, 256 bits of the operating system's."""
     try:
-        entropy = os.urandom(32)
+        entropy = int.from_bytes(os.urandom(32)) if seed is None else seed
     except OSError:
         raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
-    return generator_of_entropy(int.from_bytes(entropy))
-
-
-def generator_of_entropy(entropy: int) -> np.random.Generator:
-    """The generator that an integer, at least 0, stands for."""
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))

@@ -1,7 +1,6 @@
 """Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,10 +94,12 @@ def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tall
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {data.shape[1]}"
         raise DataError(message)
-    parts = partial(_parts_of_matrix, data, code_type(domain))
-    return source_of_blocks(
-        domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, reader_of=_reader_of_matrix)
-    )
+
+    def blocks() -> Iterator[CodedBlock]:
+        parts = _parts_of_matrix(data, code_type(domain))
+        return coded_blocks(domain, Contributions(), parts, watch=watch, reader_of=_reader_of_matrix)
+
+    return source_of_blocks(domain, blocks)
 
 
 def names_of(_: NDArray[Any]) -> tuple[object, ...]:

@@ -121,7 +121,10 @@ class CodedColumn(ColumnReader):
         if isinstance(array, pa.ExtensionArray) and is_string(array.type.storage_type):
             array = array.storage
         if types.is_dictionary(array.type):
-            return self._codes_of_dictionary(array)
+            if self._dictionary is None or not array.dictionary.equals(self._dictionary):
+                self._codes = CodedColumn(self._attribute).of_array(array.dictionary)
+                self._dictionary = array.dictionary
+            return _look_up(self._codes, array.indices)
         entries = entries_of_type(array.type)
         codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
         if codes_of is not None and not types.is_decimal(array.type):  # NumPy has no decimals
@@ -143,12 +146,6 @@ class CodedColumn(ColumnReader):
                 return self.of_array(pa.array(values, type=pa.large_string(), from_pandas=True))
         codes = each_object(lambda value: codes_of_values(self._attribute, [value])[0], values)
         return np.fromiter(codes, dtype=np.int64, count=len(values))
-
-    def _codes_of_dictionary(self, array: Any) -> IntArray:
-        if self._dictionary is None or not array.dictionary.equals(self._dictionary):
-            self._codes = CodedColumn(self._attribute).of_array(array.dictionary)
-            self._dictionary = array.dictionary
-        return _look_up(self._codes, array.indices)
 
 
 def arrow_of_series(column: "pd.Series[Any]") -> Any:
@@ -202,32 +199,29 @@ def python_entries(entries: Any, chosen: NDArray[np.bool_]) -> list[Any]:
 def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterator[T]:
     """What is read of each object by itself, equal ones of one type once; 1, True and 1.0 are kept apart."""
     read_once = lru_cache(maxsize=None, typed=True)(read)
-    return (read_once(value) if _is_hashable(value) else read(value) for value in values)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            yield read(value)
+        else:
+            yield read_once(value)
 
 
 def _entries(values: Any) -> list[Any]:
     """The values in Python; strings that are not valid UTF-8 as bytes, which match nothing."""
     import pyarrow as pa
 
+    def text(entry: bytes | None) -> str | bytes | None:
+        try:
+            return None if entry is None else entry.decode()
+        except UnicodeDecodeError:
+            return entry
+
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
-        return [_string_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
-
-
-def _string_or_bytes(entry: bytes | None) -> str | bytes | None:
-    try:
-        return None if entry is None else entry.decode()
-    except UnicodeDecodeError:
-        return entry
+        return [*map(text, values.cast(pa.large_binary()).to_pylist())]
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
@@ -325,11 +319,11 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
         or (isinstance(kind, pa.BaseExtensionType) and is_string(kind.storage_type))
     ):
         return  # no entries at all, or text, which can spell every value
-    entries = entries_of_type(kind)
+    entries, where = entries_of_type(kind), f"column {attribute.name!r}"
     if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
         raise DataError(
-            f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the "
-            "zone; convert the column to dates, in the zone that you mean",
+            f"{where} holds moments with a time zone, and which date a moment has depends on the zone; convert the "
+            "column to dates, in the zone that you mean",
             column=attribute.name,
         )
     if entries is None or not attribute.values.holds(entries):
@@ -340,20 +334,16 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
                 '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
             )
         raise DataError(
-            f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
+            f"{where} is of a type that holds {found}, and the attribute's values are "
             f"{attribute.values.words}, so none could match; convert the column, or {remedy}",
             column=attribute.name,
         )
     numbers = attribute.values.integer_range()
-    if types.is_floating(kind) and numbers is not None:
-        _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
-
-
-def _require_distinct(attribute: SchemaColumn, numbers: tuple[int, int], limit: int) -> None:
-    if max(-numbers[0], numbers[1]) >= limit:
+    limit = first_rounded_integer(np.dtype(kind.to_pandas_dtype())) if types.is_floating(kind) else None
+    if numbers is not None and limit is not None and max(-numbers[0], numbers[1]) >= limit:
         raise DataError(
-            f"column {attribute.name!r} holds floats, in which integers cannot be told apart "
-            f"from 2**{limit.bit_length() - 1} on, and the attribute has such values; read it as 64-bit integers "
-            '(in pandas, where a null turns integers into floats: dtype "Int64")',
+            f"{where} holds floats, in which integers cannot be told apart from 2**{limit.bit_length() - 1} on, and "
+            "the attribute has such values; read it as 64-bit integers (in pandas, where a null turns integers into "
+            'floats: dtype "Int64")',
             column=attribute.name,
         )

@@ -64,7 +64,12 @@ class Tally:
     def note(self, part: Part, codes: Sequence[IntArray], people: Sequence[int], persons: IntArray) -> None:
         """Note some records: the codes of the first columns, and what was read of those at positions ``people``."""
         if part.lines is not None:
-            self._note_lines(*part.lines)
+            is_sound, fits = part.lines
+            unsound = int((~is_sound).sum())
+            self.unsound += unsound
+            self.unequal += int((~fits).sum()) - unsound
+            first = self.records + 2  # the names are in line 1
+            self.numbers += (np.flatnonzero(~fits)[: _LINES - len(self.numbers)] + first).tolist()
         self.records += part.records
         drops = np.zeros(part.records, dtype=np.bool_)
         for position, of_column in enumerate(codes):
@@ -74,13 +79,6 @@ class Tally:
         ):
             offenders.add(int((concerned & ~drops).sum()), _some(part.columns[at], concerned & ~drops))
         self.dropped += int(drops.sum())
-
-    def _note_lines(self, is_sound: NDArray[np.bool_], fits: NDArray[np.bool_]) -> None:
-        unsound = int((~is_sound).sum())
-        self.unsound += unsound
-        self.unequal += int((~fits).sum()) - unsound
-        first = self.records + 2  # the names are in line 1
-        self.numbers += (np.flatnonzero(~fits)[: _LINES - len(self.numbers)] + first).tolist()
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """Count the records that are kept."""
