@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from residualplanner.gate.discrete_gaussian.attempts import (
     EXTRA_BITS,
     OFFSET_BITS,
+    UNIFORM_MASK,
     Extras,
     Proposals,
     Rows,
@@ -21,7 +22,6 @@ from residualplanner.gate.discrete_gaussian.attempts import (
     decide,
     propose,
     read_words,
-    settle,
 )
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, shelf
@@ -156,21 +156,23 @@ class Batch:
         return slots.only(np.flatnonzero(~proposals.kept))
 
     def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
+        """Decide the open attempts exactly: mark those kept and note their integers."""
         scale_of = np.broadcast_to(slots.scale, slots.amount)
-
-        def decided(number: int, uniform: int) -> int | None:
+        for number in proposals.open.tolist():
             at = int(scale_of[number])
             scale = self._scales.numerators[at], self._scales.denominators[at], int(self._scales.block_bits[at])
             envelope, pick = divmod(int(proposals.picks[number]), 2 * COLUMNS)
             value = int(proposals.values[number])
             value = self._with_low_bits(at, value, self._low[slots.position(number)]) if self._surplus[at] else value
-            return decide(self._shelf.envelopes[envelope], scale, (pick, value), uniform, bits)
-
-        for number, value in settle(proposals, words, decided).items():
-            if value in _INT64 and not self._surplus[scale_of[number]]:
-                proposals.values[number] = value
+            uniform = int(words[number] & UNIFORM_MASK)
+            found = decide(self._shelf.envelopes[envelope], scale, (pick, value), uniform, bits)
+            if found is None:
+                continue
+            proposals.kept[number] = True
+            if found in _INT64 and not self._surplus[at]:
+                proposals.values[number] = found
             else:
-                self.beyond[slots.position(number)] = value
+                self.beyond[slots.position(number)] = found
 
 
 def _vectors_of(left: list[Slots]) -> Iterator[Slots]:

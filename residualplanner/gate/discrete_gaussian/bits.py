@@ -82,7 +82,10 @@ class CheckedBits:
     def read(self, count: int) -> memoryview:
         """``count`` fresh bytes; NoiseError where the source failed, gave too many or too few, or repeated itself."""
         wanted = max(-(-count // BLOCK_BYTES), 2) * BLOCK_BYTES  # two at least, so that one can be compared
-        data = self._ask(wanted)
+        try:
+            data = self._source.read(wanted)
+        except (OSError, NotImplementedError):  # the latter where the system has no source of random bytes
+            data = b""  # raised outside this handler, the error carries no context
         if not isinstance(data, bytes) or len(data) != wanted:
             raise NoiseError("the source of random bytes did not give the requested number; nothing may be released")
         if data[:BLOCK_BYTES] in self._seen or _repeats(data):
@@ -93,12 +96,6 @@ class CheckedBits:
     def integer(self, bits: int) -> int:
         """Return ``bits`` fresh random bits as an integer."""
         return int.from_bytes(self.read(-(-bits // 8)), "little") & ((1 << bits) - 1)
-
-    def _ask(self, count: int) -> bytes | None:
-        try:
-            return self._source.read(count)
-        except (OSError, NotImplementedError):  # the latter where the system has no source of random bytes
-            return None  # the caller raises, outside this handler: the error then carries no context
 
 
 def _repeats(data: bytes) -> bool:

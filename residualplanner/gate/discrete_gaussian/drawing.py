@@ -74,22 +74,17 @@ def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> NDArray[A
         Python integers.
     Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
     """
-    counts = _require_sizes(sizes, len(scales))
+    counts = np.asarray(sizes)
+    if counts.size == 0:  # an empty list becomes floats
+        counts = counts.astype(np.int64)
+    if counts.shape != (len(scales),) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
+        raise ValueError(f"sizes must be {len(scales)} integers of at least 0, one for each scale")
     require_sound_platform()
     if not counts.any():
         return np.empty(0, dtype=np.int64)
     batch = Batch(scales, counts)
     batch.fill(CheckedBits(source))
     return batch.draws
-
-
-def _require_sizes(sizes: ArrayLike, scales: int) -> IntArray:
-    counts = np.asarray(sizes)
-    if counts.size == 0:  # an empty list becomes floats
-        counts = counts.astype(np.int64)
-    if counts.shape != (scales,) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
-        raise ValueError(f"sizes must be {scales} integers of at least 0, one for each scale")
-    return counts.astype(np.int64)
 
 
 #: All bounds together are below ``2**BOUND_BITS``, so that their sums fit int64.

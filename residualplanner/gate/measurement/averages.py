@@ -65,7 +65,8 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         loss_value = float(loss.importance(workload) @ accuracy.average_variances)
     if not math.isfinite(loss_value):
         raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")
-    cost, allowed = cost_upper_bound(strategy, noise, first.neighbors), sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
+    cost = cost_upper_bound(strategy, noise, first.neighbors)
+    allowed = sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
     if not math.isfinite(cost):
         raise BudgetError("these measurements cost more together than any budget can allow")
     return Plan(
