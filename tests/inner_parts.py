@@ -27,7 +27,6 @@ from residualplanner.gate.measurement import (
     blocks,
     combined,
     discrete,
-    double_word,
     gaussian,
     measurement,
     noise_record,
