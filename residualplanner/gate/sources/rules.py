@@ -16,7 +16,6 @@ from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
-from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
 #: A column by its position, and which of its rules is broken.
@@ -45,9 +44,7 @@ _PROBLEM = {
     "everybody, or leave these records out",
 }
 #: What else may be wrong where labels are not all ASCII, which the schema tells.
-_UNREADABLE = (
-    "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
-)
+_UNREADABLE = "; in a CSV file that is not UTF-8, labels with letters such as é are not recognized: save it as UTF-8"
 
 
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
@@ -162,14 +159,9 @@ def _problem(domain: Domain, position: int, word: str) -> str:
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]
-    if attribute.numeric is not None:
-        return _unknown_amounts(attribute.numeric)
-    is_ascii = all(str(label).isascii() for label in attribute.labels or ())
-    return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
-
-
-def _unknown_amounts(numeric: Numeric) -> str:
-    """The same of a column of amounts, by what is declared of it, which is public."""
+    if (numeric := attribute.numeric) is None:
+        is_ascii = all(str(label).isascii() for label in attribute.labels or ())
+        return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
     problems, remedies = ["entries that are not finite numbers"], ['unknown="Other" or "drop"']
     if numeric.between_units == "refuse":
         problems.append("amounts between units")
