@@ -2,14 +2,14 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.limited_records import LimitedRecords
+from residualplanner.gate.sources.limited_records import LimitedRecords, unlimited
 from residualplanner.gate.sources.opening import columns_of, open_source, require_here
 from residualplanner.gate.sources.rules import WEIGHTS
 from residualplanner.gate.sources.source import Source, guarded
@@ -151,119 +151,91 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     """
     require_type("check", "domain", domain, Domain, "write check(domain, records)")
     require_here(data)
-    most = records_per_person or (data.keep if isinstance(data, LimitedRecords) else None) or _ALL
-    names = guarded(columns_of, data)
-    opened = guarded(open_source, data, domain, records_per_person=most)
-    read = _Reading(domain, data, most, () if isinstance(names, DataError) else tuple(map(str, names)))
-    findings = [*read.columns(), *read.entries()]
-    error = opened if isinstance(opened, DataError) else read.error
+    limited = data if isinstance(data, LimitedRecords) else None
+    most = records_per_person or (limited and limited.keep) or _ALL
+
+    def opened(part: Domain, watch: Tally | None = None, *, with_people: bool = False) -> Source | DataError:
+        watch = watch or Tally(part)
+        return guarded(open_source, data, part, records_per_person=most, watch=watch, with_people=with_people)
+
+    # Each column is opened alone, so that all that cannot be read are told; then the others are read.
+    columns = {each.name: Domain({each.name: each}) for each in domain.attributes}
+    columns |= {each.name: Domain({}, weight=each) for each in domain.weight.columns if isinstance(each, Weight)}
+    refused = {
+        name: error
+        for name, part in columns.items()
+        if isinstance(error := opened(part), DataError) and error.column == name
+    }
+    of_people = None if limited is None else opened(Domain({}), with_people=True)
+    readable = [each for each in domain.columns if each.name not in refused]
+    weight = next((each for each in readable if isinstance(each, Weight)), None)
+    some = Domain({each.name: each for each in readable if isinstance(each, Attribute)}, weight=weight)
+    tally = Tally(some)
+    source = opened(some, tally, with_people=limited is not None and not isinstance(of_people, DataError))
+    amounts = [i for i, each in enumerate(some.attributes) if each.numeric is not None]
+    groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
+    outcome = source if isinstance(source, DataError) else guarded(source.count, groups)
+
+    whole = guarded(open_source, data, domain, records_per_person=most)
+    error = next((each for each in (whole, outcome) if isinstance(each, DataError)), None)
+    if limited is not None and isinstance(of_people, DataError):
+        refused.setdefault(of_people.column or limited.person, of_people)
+    findings = [*_of_columns(domain, data, refused), *_of_entries(domain, data, tally)]
     if error is not None and all(each.outcome != REFUSED for each in findings):
         findings.insert(0, Finding(error.column or "", str(error), None, REFUSED))
-    tally = read.tally
     left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
     return RecordsCheck(error is None, tally.records, tally.dropped, left_out, tuple(findings))
 
 
-class _Reading:
-    """One pass over those columns that can be read."""
+def _of_columns(domain: Domain, data: object, refused: Mapping[str, DataError]) -> Iterator[Finding]:
+    """Columns that are missing or of an impossible type."""
+    columns = guarded(columns_of, data)
+    names = [] if isinstance(columns, DataError) else [*map(str, columns)]
+    for name, error in refused.items():
+        is_years = name in domain.names and domain[name].values.holds("dates") and "holds numbers" in str(error)
+        problem, hint = str(error).removeprefix(f"column {name!r} "), _YEARS if is_years else ""
+        if names and name not in names:
+            folded = {each.strip().casefold(): each for each in names}
+            near = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.6)
+            meant = (
+                f"did you mean {' or '.join(repr(folded[each]) for each in near)}?  Columns are matched by exact name"
+            )
+            problem, hint = "missing column", meant if near else f"the columns are {listed(map(repr, names), 20)}"
+        yield Finding(name, problem, None, REFUSED, hint=hint)
 
-    def __init__(self, domain: Domain, data: object, most: int, names: Sequence[str]) -> None:
-        self._domain, self._data, self._most, self._names = domain, data, most, names
-        self._people = [data.person, *filter(None, [data.order])] if isinstance(data, LimitedRecords) else []
-        self._refused = {column.name: error for column in domain.columns if (error := self._refusal(column.name))}
-        people = self._opened(Domain({}), with_people=True) if self._people else None
-        self._people_error = people if isinstance(people, DataError) else None
-        kept = {each.name: each for each in domain.attributes if each.name not in self._refused}
-        weights = [each for each in _weights(domain) if each.name not in self._refused]
-        self._readable = Domain(kept, weight=weights[0] if weights else None)
-        self.tally = Tally(self._readable)
-        self.error = self._count()
 
-    def columns(self) -> Iterator[Finding]:
-        """Columns that are missing or of an impossible type."""
-        for name, error in self._refused.items():
-            yield self._column_finding(name, error)
-        if self._people_error is not None:
-            for name in [name for name in self._people if self._names and name not in self._names] or [self._people[0]]:
-                if name not in self._refused:
-                    yield self._column_finding(self._people_error.column or name, self._people_error)
-
-    def entries(self) -> Iterator[Finding]:
-        tally, people = self.tally, self._people
-        lines = tally.unsound + tally.unequal
-        if lines:
-            is_strict = any(each.unknown == "error" for each in self._domain.attributes)
-            file = self._data.data if isinstance(self._data, LimitedRecords) else self._data
-            joins = isinstance(file, CsvFile) and file.newlines_in_values and tally.unsound > 0
-            outcome = REFUSED if is_strict or joins else "their values are unknown"
-            first = f"the first: {', '.join(map(str, tally.numbers))}"
-            first += " (numbers of records where values contain newlines)" * joins
-            yield Finding("", "lines that are not records", lines, outcome, hint=first)
-        for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
-            yield self._entry_finding(position, code, offenders)
-        if tally.nobody.records and people:
-            yield Finding(people[0], "no person", tally.nobody.records, REFUSED, _shown(tally.nobody))
+def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]:
+    """Lines that are no records, entries that are no values, and records that are nobody's."""
+    lines = tally.unsound + tally.unequal
+    if lines:
+        is_strict, file = any(each.unknown == "error" for each in domain.attributes), unlimited(data)
+        joins = isinstance(file, CsvFile) and file.newlines_in_values and tally.unsound > 0
+        outcome = REFUSED if is_strict or joins else "their values are unknown"
+        first = f"the first: {', '.join(map(str, tally.numbers))}"
+        first += " (numbers of records where values contain newlines)" * joins
+        yield Finding("", "lines that are not records", lines, outcome, hint=first)
+    for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
+        column, problem, outcome, hint = tally.domain.columns[position], WEIGHTS.get(code, ""), REFUSED, ""
+        if isinstance(column, Attribute):
+            problem = "value outside the schema" if code == UNKNOWN else "missing value"
+            rule = column.unknown if code == UNKNOWN else column.missing
+            counted = f"counted under {rule.label!r}" if isinstance(rule, Into) else DROPPED
+            outcome, hint = REFUSED if rule == "error" else counted, _hint(column, offenders)
+        yield Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
+    if isinstance(data, LimitedRecords):
+        if tally.nobody.records:
+            yield Finding(data.person, "no person", tally.nobody.records, REFUSED, _shown(tally.nobody))
         if tally.last.records:
-            yield Finding(people[1], "no entry to order by", tally.last.records, LAST, _shown(tally.last))
-
-    def _refusal(self, name: str) -> DataError | None:
-        """Why a column of the domain cannot be read, whatever its records are."""
-        weight = next((each for each in _weights(self._domain) if each.name == name), None)
-        alone = Domain({name: self._domain[name]} if weight is None else {}, weight=weight)
-        opened = self._opened(alone, with_people=False)
-        return opened if isinstance(opened, DataError) and opened.column == name else None
-
-    def _opened(self, domain: Domain, watch: Tally | None = None, *, with_people: bool) -> Source | DataError:
-        watch, most = watch or Tally(domain), self._most
-        return guarded(open_source, self._data, domain, records_per_person=most, watch=watch, with_people=with_people)
-
-    def _count(self) -> DataError | None:
-        """Read the records; the error that measuring would end with, of the columns that can be read."""
-        source = self._opened(self._readable, self.tally, with_people=self._people_error is None)
-        if isinstance(source, DataError):
-            return source
-        amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]
-        outcome = guarded(source.count, [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)])
-        return outcome if isinstance(outcome, DataError) else None
-
-    def _column_finding(self, name: str, error: DataError) -> Finding:
-        if self._names and name not in self._names:
-            return Finding(name, "missing column", None, REFUSED, hint=_near_names(name, self._names))
-        is_years = name in self._domain.names and self._domain[name].values.holds("dates")
-        hint = _YEARS if is_years and "holds numbers" in str(error) else ""
-        return Finding(name, str(error).removeprefix(f"column {name!r} "), None, REFUSED, hint=hint)
-
-    def _entry_finding(self, position: int, code: int, offenders: Offenders) -> Finding:
-        column, values = self._readable.columns[position], _shown(offenders)
-        if position >= len(self._readable):
-            return Finding(column.name, WEIGHTS[code], offenders.records, REFUSED, values)
-        attribute, is_unknown = self._readable.attributes[position], code == UNKNOWN
-        problem = "value outside the schema" if is_unknown else "missing value"
-        rule = attribute.unknown if is_unknown else attribute.missing
-        outcome = f"counted under {rule.label!r}" if isinstance(rule, Into) else REFUSED if rule == "error" else DROPPED
-        entries = [offenders.examples[key] for key, _ in offenders.values.most_common()]
-        return Finding(column.name, problem, offenders.records, outcome, values, _hint(attribute, [*map(str, entries)]))
-
-
-def _weights(domain: Domain) -> list[Weight]:
-    return [column for column in domain.weight.columns if isinstance(column, Weight)]
+            yield Finding(data.order or "", "no entry to order by", tally.last.records, LAST, _shown(tally.last))
 
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
     return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(_SHOWN))
 
 
-def _near_names(name: str, names: Sequence[str]) -> str:
-    """Which column may be meant by one that is missing."""
-    folded = {each.strip().casefold(): each for each in names}
-    near = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.6)
-    if not near:
-        return f"the columns are {listed(map(repr, names), 20)}"
-    return f"did you mean {' or '.join(repr(folded[each]) for each in near)}?  Columns are matched by exact name"
-
-
-def _hint(attribute: Attribute, texts: Sequence[str]) -> str:
+def _hint(attribute: Attribute, offenders: Offenders) -> str:
     """What is likely meant by entries that are no values: years, or labels in other letters, or without zeros."""
+    texts = [str(offenders.examples[key]) for key, _ in offenders.values.most_common() if key in offenders.examples]
     if attribute.values.holds("dates"):
         return _YEARS if texts and all(re.fullmatch(r"[12][0-9]{3}(\.0)?", text) for text in texts) else ""
     folded = {_folded(label_text(label)): label for label in attribute.labels or ()}

@@ -43,6 +43,7 @@ class Tally:
     """Counts what does not fit a domain, while its records are read in this process.
 
     Attributes:
+        domain: what they are to fit.
         records: how many were read.
         dropped: how many of them a rule leaves out of every table.
         counted: how many of the others are counted: fewer where people are limited.
@@ -55,7 +56,7 @@ class Tally:
     """
 
     def __init__(self, domain: Domain) -> None:
-        self._domain = domain
+        self.domain = domain
         self.records = self.dropped = self.counted = self.unsound = self.unequal = 0
         self.numbers: list[int] = []
         self.offenders: dict[tuple[int, int], Offenders] = {}
@@ -91,8 +92,8 @@ class Tally:
         is_wrong = codes < 0
         if not is_wrong.any():
             return
-        if position < len(self._domain):
-            attribute = self._domain.attributes[position]
+        if position < len(self.domain):
+            attribute = self.domain.attributes[position]
             for code, rule in ((UNKNOWN, attribute.unknown), (MISSING, attribute.missing)):
                 if rule == "drop":
                     drops |= codes == code
