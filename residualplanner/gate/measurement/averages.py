@@ -168,22 +168,18 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     if len({measurement.answers_sha256 for measurement in chosen}) < len(chosen):
         raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
     plan = combined_plan([measurement.plan for measurement in chosen])
-    return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
-
-
-def _averages(measurements: Sequence[Measurement], plan: Plan) -> Residuals:
     closure, groups = plan.closure, groups_of_plan(plan)
     layout = AnswerLayout(groups)
     values = np.zeros(layout.count)
-    total = combined_precision(closure, [measurement.plan for measurement in measurements])
-    for measurement in measurements:
+    total = combined_precision(closure, [measurement.plan for measurement in chosen])
+    for measurement in chosen:
         sets, own = closure.positions_of_sets(measurement.plan.closure), measurement.residuals
         weights = 1 / measurement.plan.noise_variances / total[sets]
         for number, members in enumerate(own.groups.members):
             group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
             scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
             layout.part(values, group)[rows] += scale * own.block(number)
-    return Residuals(groups, frozen(values))
+    return CombinedMeasurement(chosen, plan, Residuals(groups, frozen(values)))
 
 
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:

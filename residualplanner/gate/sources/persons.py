@@ -84,8 +84,12 @@ class PersonReader:
             read.append(block)
             held += block.codes.nbytes + 3 * block.persons.nbytes
             if held > 2 * checked:
-                _require_memory(held)
                 checked = held
+                if min((room for room, _ in memory_left()), default=held) < held:  # as much again is needed
+                    raise DataError(
+                        "there is too little memory to choose the records of each person, for which all are held at "
+                        "once; use a machine with more memory, or an engine with several workers"
+                    )
         if any(block.breaches for block in read) or not read:
             yield from read
             return
@@ -107,7 +111,8 @@ class PersonReader:
         person, position = numbers
         # Equal records are as good as one another, so that in this order a person's records are always the same.
         canonical = np.lexsort((*contents, position, person))
-        starts, lengths = _runs(person[canonical])
+        starts = np.flatnonzero(np.diff(person[canonical], prepend=-1))  # of the records of each person
+        lengths = np.diff(starts, append=person.size)
         texts, priority = list(self._persons.known), np.empty(person.size, dtype=np.uint64)
         digests = (
             shake_128(self._limit.key + texts[number]).digest(_BYTES * length)  # random to who does not have the key
@@ -118,21 +123,6 @@ class PersonReader:
         stay = np.empty(person.size, dtype=bool)
         stay[by_rule] = np.arange(person.size) - np.repeat(starts, lengths) < self._limit.keep
         return stay
-
-
-def _require_memory(held: int) -> None:
-    """DataError where as much again as is held could not be had."""
-    if min((room for room, _ in memory_left()), default=held) < held:
-        raise DataError(
-            "there is too little memory to choose the records of each person, for which all are held at once; use a "
-            "machine with more memory, or an engine with several workers"
-        )
-
-
-def _runs(person: IntArray) -> tuple[IntArray, IntArray]:
-    """Where the records of each person start, and how many there are, in a list that is sorted by person."""
-    starts = np.flatnonzero(np.diff(person, prepend=-1))
-    return starts, np.diff(starts, append=person.size)
 
 
 def _ends(blocks: Sequence[CodedBlock]) -> IntArray:

@@ -42,25 +42,18 @@ class Offenders:
 class Tally:
     """Counts what does not fit a domain, while its records are read in this process.
 
-    Attributes:
-        domain: what they are to fit.
-        records: how many were read.
-        dropped: how many of them a rule leaves out of every table.
-        counted: how many of the others are counted: fewer where people are limited.
-        offenders: by a column's position and the code of what is wrong with its entries.
-        nobody: records without a person.
-        last: records without an entry to order by.
-        unsound: lines with misplaced quotes and the like.
-        unequal: lines with more or fewer fields than the first.
-        numbers: of the first lines that are not records, from 1.
+    Of the records that were read a rule leaves some, ``dropped``, out of every table, and of the others those are
+    counted that count of each person.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
-        self.records = self.dropped = self.counted = self.unsound = self.unequal = 0
-        self.numbers: list[int] = []
+        self.records = self.dropped = self.counted = 0
+        #: by a column's position and the code of what is wrong with its entries
         self.offenders: dict[tuple[int, int], Offenders] = {}
-        self.nobody, self.last = Offenders(), Offenders()
+        self.nobody, self.last = Offenders(), Offenders()  # records without a person, and with nothing to order by
+        #: lines with misplaced quotes and the like; with more or fewer fields than the first; the numbers of the first
+        self.unsound, self.unequal, self.numbers = 0, 0, list[int]()
 
     def note(self, part: Part, codes: Sequence[IntArray], people: Sequence[int], persons: IntArray) -> None:
         """Note some records: the codes of the first columns, and what was read of those at positions ``people``."""
@@ -75,9 +68,8 @@ class Tally:
         drops = np.zeros(part.records, dtype=np.bool_)
         for position, of_column in enumerate(codes):
             self._note_column(position, part.columns[position], of_column, drops)
-        for offenders, at, concerned in zip(
-            (self.nobody, self.last), people, (persons[0] < 0, persons[1] == 0), strict=False
-        ):
+        both = (persons[0] < 0, persons[1] == 0)
+        for offenders, at, concerned in zip((self.nobody, self.last), people, both, strict=False):
             offenders.add(int((concerned & ~drops).sum()), _some(part.columns[at], concerned & ~drops))
         self.dropped += int(drops.sum())
 
