@@ -15,7 +15,6 @@ from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.method.strategy.basis_groups import BasisGroups
-from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import Closure
 
 #: How many counts may be held at once.
@@ -71,7 +70,12 @@ def count_tables(
 
 def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> list[IntArray]:
     """The attributes (g, k) of the maximal sets of each of the groups that has some, as `Source.count` takes them."""
-    return [rows_of(closure, members) for members in _maximal(groups, family) if len(members)]
+    found = []
+    for numbers in _maximal(groups, family):
+        if len(numbers):
+            order = int(np.searchsorted(closure.offsets, numbers[0], side="right")) - 1
+            found.append(closure.blocks[order][numbers - closure.offsets[order]].astype(np.int64))
+    return found
 
 
 def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> list[IntArray]:
@@ -93,13 +97,6 @@ def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> li
 
 def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
     return [members[family.is_maximal[members]] for members in groups.members]
-
-
-def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
-    """The attributes of the sets with the given ``numbers`` (g,), which are of one order k: (g, k)."""
-    order = int(np.searchsorted(sets.offsets, numbers[0], side="right")) - 1
-    rows: IntArray = sets.blocks[order][numbers - sets.offsets[order]].astype(np.int64)
-    return rows
 
 
 def denominator_of_group(groups: BasisGroups, group: int) -> int:

@@ -90,22 +90,16 @@ def integer_answers(
             block[first:last] = answers
             if last == len(block):
                 tables[number] = counting.NOTHING
-                if block.dtype == object and not _narrowed(block, layout.part(flat, number)):
-                    wide[number] = frozen(block)
+                if block.dtype == object:  # stored as int64 if all fit, so that the type depends on the answers only
+                    stored = layout.part(flat, number)
+                    try:
+                        stored[...] = block
+                    except OverflowError:
+                        stored[...], wide[number] = 0, frozen(block)
             done += last - first
             if progress is not None:
                 progress(done, sum(map(len, groups.members)))
     return Residuals(groups, frozen(flat), divisors, wide)
-
-
-def _narrowed(numbers: NDArray[Any], target: IntArray) -> bool:
-    """Store Python integers as int64 if all of them fit, so that the type depends on the answers only; else zeros."""
-    try:
-        target[...] = numbers
-    except OverflowError:
-        target[...] = 0
-        return False
-    return True
 
 
 def _batches(groups: BasisGroups) -> Iterator[list[Piece]]:
@@ -217,10 +211,7 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     groups = groups_of_plan(plan)
     counting.require_cells(groups)
     counting.require_denominators(groups)
-    precision = exact.precision_of(plan.noise_variances)
-    exact.require_drawable(precision)
-    cost = exact.measured_cost(plan, precision)
-    exact.require_affordable(plan, cost)
+    precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
     return ExactNoise(
         plan, groups, counting.parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits()

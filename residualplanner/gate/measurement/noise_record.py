@@ -218,10 +218,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError(_CONTRADICTION)
     bits, cost = source if is_exact else OperatingSystemBits.mark, None
     if is_exact:
-        precision = exact.precision_of(plan.noise_variances)
-        exact.require_drawable(precision)
-        cost = exact.measured_cost(plan, precision)
-        exact.require_affordable(plan, cost)
+        cost = exact.exact_price(plan)[1]
         if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
                 f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "
