@@ -137,7 +137,7 @@ _BY_FILE = {
     ],
     "bits.py": [  # the bits
         ("length not checked", "or len(data) != wanted", ""),
-        ("repeats not checked within a request", " or _repeats(data)", ""),
+        ("repeats not checked within a request", " or repeats:", ":"),
         ("repeats not checked between requests", "data[:BLOCK_BYTES] in self._seen or ", ""),
         ("short requests cannot be compared", "// BLOCK_BYTES), 2)", "// BLOCK_BYTES), 1)"),
         (

@@ -10,7 +10,7 @@ import numpy as np
 
 from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.limited_records import LimitedRecords, unlimited
-from residualplanner.gate.sources.opening import columns_of, open_source, require_here
+from residualplanner.gate.sources.opening import columns_of, engines, open_source
 from residualplanner.gate.sources.rules import WEIGHTS
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
@@ -150,7 +150,12 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
         True
     """
     require_type("check", "domain", domain, Domain, "write check(domain, records)")
-    require_here(data)
+    if engines().workers_of(data) is not None:
+        raise DataError(
+            "records are checked in this process, and these are an engine's: give a frame that it collects (of Dask "
+            "frame.compute(), of PySpark frame.toPandas()), a part of it if it is large, or the Parquet files that it "
+            "reads"
+        )
     limited = data if isinstance(data, LimitedRecords) else None
     most = records_per_person or (limited and limited.keep) or _ALL
 

@@ -53,17 +53,12 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple
         left[donor] -= capacity - left[column]
         if left[donor] < capacity:
             small.append(large.pop())
-    if masses(threshold, alias, capacity=capacity)[: len(weights)] != list(weights):
+    given = list(threshold)  # counted again, column by column
+    for below, cell in zip(threshold, alias, strict=True):
+        given[cell] += capacity - below
+    if given[: len(weights)] != list(weights):
         raise ValueError("the alias table does not give every cell its weight")
     return threshold, alias
-
-
-def masses(thresholds: list[int], aliases: list[int], *, capacity: int) -> list[int]:
-    """The weight that an alias table gives each cell, counted column by column."""
-    total = list(thresholds)
-    for threshold, cell in zip(thresholds, aliases, strict=True):
-        total[cell] += capacity - threshold
-    return total
 
 
 COLUMN_BITS = 11

@@ -331,23 +331,18 @@ def _line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerE
         if set(fields) == _STAGE:
             found = LedgerStage(fields["release"], fields["stage"], fields["digest"])
         else:
-            found = _entry(fields, number, sequence, is_settled=bool(tab))
+            if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
+                raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
+            cost, plan = fields["cost"], fields["plan_sha256"]
+            if not isinstance(cost, str) or not _COST.fullmatch(cost):
+                raise FileFormatError(f"line {number} has no cost written as 'num/den'")
+            label = require_text("label", fields["label"])
+            if plan != "" or not tab:  # only what settles a torn line has no plan
+                require_hash(plan)
+            found = LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
     found = chained(found, head, prefix + tab)
     if _text_of_line(found) != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
     return found
-
-
-def _entry(fields: Mapping[str, Any], number: int, sequence: int, *, is_settled: bool) -> LedgerEntry:
-    """The charge in the fields of a line, before its hash is known."""
-    if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
-        raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
-    cost, plan = fields["cost"], fields["plan_sha256"]
-    if not isinstance(cost, str) or not _COST.fullmatch(cost):
-        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
-    label = require_text("label", fields["label"])
-    if plan != "" or not is_settled:
-        require_hash(plan)
-    return LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.columns import CodedColumn, require_types
+from residualplanner.gate.sources.columns import CodedColumn, require_type
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
 from residualplanner.gate.sources.persons import PersonReader, require_person_types
@@ -134,7 +134,9 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
 
 def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
     """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
-    require_types(domain, [type_of(column.name) for column in domain.columns])
+    for column in domain.columns:
+        if (kind := type_of(column.name)) is not None:
+            require_type(column, kind)
     types = [type_of(name) for name in contributions.columns]
     if types:
         require_person_types(contributions, *types)

@@ -22,7 +22,7 @@ no value: no entry matches it.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain, SchemaColumn
+from residualplanner.method.domain.domain import SchemaColumn
 from residualplanner.method.domain.entries import first_rounded_integer, is_missing
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
 
@@ -272,13 +272,6 @@ def is_string(kind: Any) -> bool:
 # Types of columns that can hold no value of an attribute are refused before anything is counted, whatever is in them.
 
 
-def require_types(domain: Domain, types: Iterable[Any]) -> None:
-    """DataError where a column's type rules out every value of its attribute, or rounds some of them."""
-    for attribute, kind in zip(domain.columns, types, strict=True):
-        if kind is not None:
-            _require_type(attribute, kind)
-
-
 def type_of_series(column: "pd.Series[Any]") -> Any:
     """The Arrow type of a pandas column, None if it holds Python objects; its entries are not read."""
     import pandas as pd
@@ -307,7 +300,8 @@ def type_of_spark(name: str) -> Any:
     return known.get(word)
 
 
-def _require_type(attribute: SchemaColumn, kind: Any) -> None:
+def require_type(attribute: SchemaColumn, kind: Any) -> None:
+    """DataError where a column's Arrow type rules out every value of its attribute, or rounds some of them."""
     import pyarrow as pa
 
     types = pa.types

@@ -32,10 +32,6 @@ _ACCEPTED = (
     "files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, or a mapping from tuples of "
     "attribute names to counts"
 )
-_IN_THIS_PROCESS = (
-    "records are checked in this process, and these are an engine's: give a frame that it collects (of Dask "
-    "frame.compute(), of PySpark frame.toPandas()), a part of it if it is large, or the Parquet files that it reads"
-)
 
 
 def open_source(
@@ -73,12 +69,6 @@ def columns_of(data: object) -> tuple[object, ...]:
 def engines() -> Any:
     """What counts an engine's frames where their records are."""
     return _module(_ENGINES)
-
-
-def require_here(data: object) -> None:
-    """DataError where records are an engine's, and are not read in this process."""
-    if engines().workers_of(data) is not None:
-        raise DataError(_IN_THIS_PROCESS)
 
 
 def require_several_readings(data: object, why: str) -> None:
