@@ -109,7 +109,8 @@ def measure(  # noqa: PLR0913
 
 
 def require_countable(plan: Plan, records: object) -> None:
-    """Check what `measure` checks of the records before it counts them (DataError): names and types of columns."""
+    """Check what `measure` checks of the records before it counts them: names and types of columns (DataError)."""
+    require_public_number(records, plan.neighbors)
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 

@@ -11,7 +11,7 @@ from typer import Exit
 from residualplanner.gate.checking import check
 from residualplanner.gate.measurement.measure import require_countable
 from residualplanner.gate.sources.csv_files import CsvFile
-from residualplanner.gate.sources.limited_records import LimitedRecords, require_public_number
+from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import CSV, kind_of_name
@@ -53,7 +53,6 @@ class RecordsFile:
     def require_readable(self, plan: Plan) -> None:
         """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent."""
         records = self.records
-        require_public_number(records, plan.neighbors)
         if self.newlines_in_values and not self.is_csv:
             raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
         try:
