@@ -193,7 +193,6 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
 
 
 def _of_columns(domain: Domain, data: object, refused: Mapping[str, DataError]) -> Iterator[Finding]:
-    """Columns that are missing or of an impossible type."""
     columns = guarded(columns_of, data)
     names = [] if isinstance(columns, DataError) else [*map(str, columns)]
     for name, error in refused.items():

@@ -124,7 +124,6 @@ class Batch:
         return left + self._serve(request, bits) if request else left
 
     def _serve(self, request: list[Slots], bits: CheckedBits) -> list[Slots]:
-        """Read the bytes of some vectors' attempts and make the attempts."""
         count = sum(slots.amount for slots in request)
         # One scale with long blocks makes the request wide: how much is read depends on the scales, never on draws.
         longest = max(int(np.max(self._scales.block_bits[slots.scale])) for slots in request)
@@ -176,7 +175,6 @@ class Batch:
 
 
 def _vectors_of(left: list[Slots]) -> Iterator[Slots]:
-    """Join draws and cut them into vectors again."""
     where = np.concatenate([slots.where for slots in left])
     scale = np.concatenate([np.broadcast_to(slots.scale, slots.amount) for slots in left])
     for start in range(0, where.size, VECTOR):
@@ -185,5 +183,4 @@ def _vectors_of(left: list[Slots]) -> Iterator[Slots]:
 
 
 def _extra_bytes(block_bits: int) -> int:
-    """How many bytes beyond its word an attempt needs for the offset in a block of ``2**block_bits``."""
     return max(-(-(block_bits - OFFSET_BITS) // EXTRA_BITS), 0) * EXTRA_BITS // 8

@@ -103,7 +103,6 @@ class Balance:
 
     @property
     def _like(self) -> privacy.Budget:
-        """The budget whose words are used."""
         return self.budget or privacy.zcdp(1)
 
 

@@ -103,7 +103,6 @@ def integer_answers(
 
 
 def _batches(groups: BasisGroups) -> Iterator[list[Piece]]:
-    """All tables in order, in batches of pieces with enough cells to draw noise for."""
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
@@ -152,7 +151,6 @@ def _noise(
     divisors: tuple[int, ...],
     source: ByteSource,
 ) -> list[NDArray[Any]]:
-    """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
     shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
     cells = np.array([math.prod(shape[1:]) for shape in shapes])
     ratios: list[tuple[int, int]] = []

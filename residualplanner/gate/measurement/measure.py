@@ -202,7 +202,6 @@ class _Measuring(NamedTuple):
         return self.collector.answers()
 
     def _tables(self, block: SetBlock) -> list[int]:
-        """How many tables of each group of a block the records are counted in."""
         return [int(self.noise.family.is_maximal[members].sum()) for members in block.groups.members]
 
     def _progress(self, before: int) -> Progress | None:

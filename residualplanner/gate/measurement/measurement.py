@@ -188,7 +188,6 @@ def map_measurement(file: VerifiedFile) -> Measurement:
 
 
 def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
-    """The measurement in a file, and the file as it was when its hashes had been compared."""
     from residualplanner.ground.stores import local_file
 
     with local_file(path) as at:

@@ -225,7 +225,6 @@ def _entries(values: Any) -> list[Any]:
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
-    """The codes at the indices; MISSING where an index is null."""
     import pyarrow as pa
 
     slots = indices.cast(pa.int64()).fill_null(len(codes)).to_numpy(zero_copy_only=False)

@@ -115,7 +115,6 @@ class CountedTables:
 
 
 def _add_group(codes: Codes, often: IntArray | None, rows: IntArray, stack: IntArray) -> None:
-    """Add the counts of one block of records to a stack of equal-shaped tables."""
     order = rows.shape[1]
     if order == 0:
         stack += codes.shape[1] if often is None else exact_total(often)

@@ -106,7 +106,6 @@ def names_of(data: Any) -> tuple[str, ...]:
 
 
 def _opened(data: str | Path | CsvFile) -> tuple[CsvFile, tuple[str, ...]]:
-    """A file, and the names in its first line."""
     file = data if isinstance(data, CsvFile) else CsvFile(data)
     path = Path(file.path)
     require_regular(path)

@@ -81,7 +81,6 @@ def _frame_of_arrow_table(table: Any) -> Frame:
 
 
 def _frame_of_arrow_reader(reader: Any) -> Frame:
-    """The batches of a stream, which can be read once."""
     unread = [reader]
 
     def batches(_: Sequence[str]) -> Iterator[Any]:
@@ -107,8 +106,6 @@ def _frame_of_polars(frame: Any) -> Frame:
 
 
 def _frame_of_duckdb(relation: Any) -> Frame:
-    """The batches of a DuckDB relation, which DuckDB runs."""
-
     def chosen(names: Sequence[str]) -> Any:
         return relation.select(", ".join('"' + name.replace('"', '""') + '"' for name in names))
 
@@ -121,8 +118,6 @@ def _frame_of_duckdb(relation: Any) -> Frame:
 
 
 def _frame_of_ibis(table: Any) -> Frame:
-    """The batches of an Ibis table, which its backend runs."""
-
     def batches(names: Sequence[str]) -> Iterable[Any]:
         chosen = table.select(list(names))
         backend = chosen.get_backend()
@@ -153,7 +148,6 @@ def _chosen(frame: Any, names: Sequence[str]) -> Any:
 
 
 def _slices(table: Any) -> Iterable[Any]:
-    """A table, or a batch, in batches that are not too large."""
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table

@@ -103,7 +103,6 @@ def _open(
 
 
 def _form_of(data: object) -> str:
-    """The module that opens data of this form."""
     if isinstance(data, str | Path):
         is_csv = Path(data).name.lower().endswith((".csv", ".csv.gz")) and not Path(data).is_dir()
         return _CSV if is_csv else _FRAMES
@@ -119,6 +118,5 @@ def _module(form: str) -> Any:
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
-    """Library and name of the data's class and of the classes it extends."""
     for cls in type(data).__mro__:
         yield cls.__module__.partition(".")[0], cls.__name__

@@ -89,7 +89,6 @@ def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
 
 
 def _given(names: tuple[str, ...], domain: Domain) -> list[int]:
-    """The positions of attributes in the order in which they are named."""
     return [domain.positions((name,))[0] for name in names]
 
 

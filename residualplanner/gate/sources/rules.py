@@ -173,7 +173,6 @@ def _problem(domain: Domain, position: int, word: str) -> str:
 
 
 def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:
-    """The column's codes, the records that leave, and the rules broken."""
     leaves = raw < 0
     broken: list[str] = []
     if not leaves.any():
