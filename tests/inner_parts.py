@@ -41,7 +41,6 @@ from residualplanner.gate.sources import (
     counting,
     csv_files,
     limited_records,
-    multiplicities,
     opening,
     records,
     source,

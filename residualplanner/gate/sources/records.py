@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import Codes, CountedTables, batch_records, zero_tables
-from residualplanner.gate.sources.multiplicities import MOST, products, too_many
+from residualplanner.gate.sources import counting
+from residualplanner.gate.sources.counting import Codes
 from residualplanner.gate.sources.rules import (
     Breach,
     CodedBlock,
@@ -36,7 +36,7 @@ class RecordCounts:
         self._domain, self._groups = domain, groups
         self._chosen = _sets_by_amounts(domain, groups)
         self._counts = {
-            amounts: CountedTables(domain.sizes, [groups[number][rows] for number, rows in chosen.items()])
+            amounts: counting.CountedTables(domain.sizes, [groups[number][rows] for number, rows in chosen.items()])
             for amounts, chosen in self._chosen.items()
         }
 
@@ -45,7 +45,7 @@ class RecordCounts:
         """One int64 array (g, n1, .., nk) per group, in each of whose tables a record counts D."""
         if list(self._counts) == [()]:
             return self._counts[()].tables
-        tables = zero_tables(self._domain.sizes, self._groups)
+        tables = counting.zero_tables(self._domain.sizes, self._groups)
         for amounts, chosen in self._chosen.items():
             for (number, rows), found in zip(chosen.items(), self._counts[amounts].tables, strict=True):
                 tables[number][rows] = found
@@ -95,7 +95,7 @@ def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tu
             numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
                 codes[position] += numerators > 0  # a cell without an amount has no other end
-            often = products(often, numerators if high else denominator - numerators)
+            often = counting.products(often, numerators if high else denominator - numerators)
         yield codes, often
 
 
@@ -152,7 +152,7 @@ def _count(
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
     counts = RecordCounts(merged.of_domain(domain), groups)
-    most = MOST // largest_denominator(domain, [*groups, *later])
+    most = counting.MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))
     counted, breaches, met = 0, set[Breach](), np.zeros(1, dtype=np.uint64)
     stream = regrouped(domain, blocks)
@@ -163,7 +163,7 @@ def _count(
         if not breaches:
             counted += block.total
             if counted > most:
-                return too_many()
+                return counting.too_many()
             met = met + sums_of_block(block)
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
@@ -193,7 +193,7 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Ite
     There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[CodedBlock] = []
-    records, is_first, most = 0, True, batch_records(domain.sizes, code_type(domain).itemsize)
+    records, is_first, most = 0, True, counting.batch_records(domain.sizes, code_type(domain).itemsize)
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]

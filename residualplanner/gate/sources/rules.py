@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import Codes
+from residualplanner.gate.sources.counting import Codes, exact_total, products
 from residualplanner.gate.sources.limited_records import NO_PERSONS
-from residualplanner.gate.sources.multiplicities import exact_total, products
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import counting, multiplicities, partitions
+from inner_parts import counting, partitions
 
 reproducible = settings(derandomize=True, deadline=None)
 TYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64])
@@ -171,20 +171,20 @@ def test_many_records_are_counted_in_parts_in_larger_tables_and_in_the_sets_own(
 
 
 @given(
-    left=st.lists(st.integers(0, multiplicities.MOST), max_size=5),
+    left=st.lists(st.integers(0, counting.MOST), max_size=5),
     right=st.lists(st.integers(0, 2**40), min_size=5, max_size=5),
 )
 @reproducible
 def test_products_are_exact_or_refused(left, right):
     first, second = np.array(left, dtype=np.int64), np.array(right[: len(left)], dtype=np.int64)
-    assert multiplicities.exact_total(first) == sum(left)
+    assert counting.exact_total(first) == sum(left)
     of_both = [a * b for a, b in zip(left, right, strict=False)]
     for often, factors, exact in ((None, first, left), (first, second, of_both)):
-        if sum(exact) > multiplicities.MOST:
+        if sum(exact) > counting.MOST:
             with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
-                multiplicities.products(often, factors)
+                counting.products(often, factors)
         else:
-            assert multiplicities.products(often, factors).tolist() == exact
+            assert counting.products(often, factors).tolist() == exact
 
 
 @pytest.mark.parametrize("counts", [([2**62, 0], [2**62, 0]), ([2**62, 0], [0, 2**62])])
