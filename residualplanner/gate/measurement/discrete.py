@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,8 @@ NOISE_CELLS = 2**18
 THREADS = 2
 
 
-class Piece(NamedTuple):
-    """Some consecutive tables of one group: ``first`` up to, but not including, ``last``."""
-
-    group: int
-    first: int
-    last: int
+#: Some consecutive tables of one group: its number, that of the first of them, and of the first after them.
+Piece = tuple[int, int, int]
 
 
 def integer_answers(
@@ -109,9 +105,9 @@ def _batches(groups: BasisGroups) -> Iterator[list[Piece]]:
         size = math.prod(shape)
         step = max(1, BATCH_CELLS // size)
         for first in range(0, len(members), step):
-            piece = Piece(group, first, min(first + step, len(members)))
-            batch.append(piece)
-            cells += size * (piece.last - piece.first)
+            last = min(first + step, len(members))
+            batch.append((group, first, last))
+            cells += size * (last - first)
             if cells >= NOISE_CELLS:
                 yield batch
                 batch, cells = [], 0
@@ -128,7 +124,18 @@ def _drawn_ahead(
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
-        return _noise(batch, groups, precision, divisors, source)
+        shapes = [(last - first, *groups.noise_shape(group)) for group, first, last in batch]
+        cells = np.array([math.prod(shape[1:]) for shape in shapes])
+        ratios: list[tuple[int, int]] = []
+        sizes: list[int] = []
+        for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
+            wanted = precision[groups.members[group][first:last]]
+            starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
+            ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
+            sizes += (size * np.diff(starts, append=last - first)).tolist()
+        draws = draw_flat(Scales.of_ratios(*zip(*ratios, strict=True)), sizes, source)
+        ends = np.cumsum(cells * [shape[0] for shape in shapes])
+        return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]
 
     batches = _batches(groups)
     ahead = list(islice(batches, THREADS))
@@ -142,27 +149,6 @@ def _drawn_ahead(
             drawn = noise.result()
             waiting.extend((another, pool.submit(draw, another)) for another in islice(batches, 1))
             yield batch, drawn
-
-
-def _noise(
-    batch: list[Piece],
-    groups: BasisGroups,
-    precision: FloatArray,
-    divisors: tuple[int, ...],
-    source: ByteSource,
-) -> list[NDArray[Any]]:
-    shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
-    cells = np.array([math.prod(shape[1:]) for shape in shapes])
-    ratios: list[tuple[int, int]] = []
-    sizes: list[int] = []
-    for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
-        wanted = precision[groups.members[group][first:last]]
-        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
-        ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
-        sizes += (size * np.diff(starts, append=last - first)).tolist()
-    draws = draw_flat(Scales.of_ratios(*zip(*ratios, strict=True)), sizes, source)
-    ends = np.cumsum(cells * [shape[0] for shape in shapes])
-    return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
