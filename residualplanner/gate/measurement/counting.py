@@ -104,24 +104,20 @@ def denominator_of_group(groups: BasisGroups, group: int) -> int:
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
-def require_denominators(groups: BasisGroups) -> None:
-    """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
-    for group, bases in enumerate(groups.bases):
-        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
-            raise WorkloadError(
-                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
-                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
-            )
-
-
-def require_cells(groups: BasisGroups) -> None:
-    """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
+def require_size(groups: BasisGroups) -> None:
+    """WorkloadError where all tables have more cells than `CELL_LIMIT`, or int64 cannot count parts of records."""
     cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
     if cells > CELL_LIMIT:
         raise WorkloadError(
             f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
             "choose a lower order, or only small tables with max_cells="
         )
+    for group, bases in enumerate(groups.bases):
+        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
+            raise WorkloadError(
+                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
+                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
+            )
 
 
 def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:

@@ -193,8 +193,7 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     """
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)
-    counting.require_cells(groups)
-    counting.require_denominators(groups)
+    counting.require_size(groups)
     precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
     return ExactNoise(

@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
-from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
+from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_size
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
@@ -62,8 +62,7 @@ class ContinuousNoise:
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
     """The continuous noise of a plan; WorkloadError where the tables are too large to hold."""
     groups = groups_of_plan(plan)
-    require_cells(groups)
-    require_denominators(groups)
+    require_size(groups)
     return ContinuousNoise(plan, groups, parents(plan.closure), seed)
 
 
