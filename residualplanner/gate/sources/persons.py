@@ -112,8 +112,11 @@ class OrderColumn(entries.ColumnReader):
         is_text = keys["kind"] == _TEXT
         keys["high"][is_text] = rank[keys["high"][is_text].astype(np.int64)]
         order = np.lexsort((keys["low"], keys["high"], keys["kind"]))
+        differs = np.zeros(len(keys), dtype=np.bool_)
+        for word in KEY.names or ():
+            differs[1:] |= keys[word][order[1:]] != keys[word][order[:-1]]
         found = np.empty(len(keys), dtype=np.int64)
-        found[order] = np.cumsum(np.append(False, keys[order][1:] != keys[order][:-1])[: len(keys)])
+        found[order] = np.cumsum(differs)
         return found
 
     def of_array(self, array: Any) -> Keys:
