@@ -157,7 +157,7 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
             "reads"
         )
     limited = data if isinstance(data, LimitedRecords) else None
-    most = records_per_person or (limited and limited.keep) or _ALL
+    most = records_per_person or (None if limited is None else limited.keep) or _ALL
 
     def opened(part: Domain, watch: Tally | None = None, *, with_people: bool = False) -> Source | DataError:
         watch = watch or Tally(part)

@@ -161,7 +161,8 @@ def read_words(data: memoryview, count: int) -> tuple[Words, Extras | None, Rows
     """Split bytes into ``count`` words; 32-bit extensions, if there are bytes left; and what is left for each."""
     words: NDArray[Any] = np.frombuffer(data, dtype="<u8", count=count)
     rows = np.frombuffer(data, dtype=np.uint8, offset=8 * count).reshape(count, -1)
-    extras, width = None, EXTRA_BITS // 8
+    extras: Extras | None = None
+    width = EXTRA_BITS // 8
     if rows.size:
         highest: NDArray[Any] = np.ascontiguousarray(rows[:, -width:]).view("<u4")[:, 0]
         extras = highest.astype(np.uint32, copy=False)

@@ -80,8 +80,9 @@ class Batch:
         if not self.beyond and not self._low.size:
             return self.values
         values = self.values.astype(object)
+        ends = [0, *self._ends.tolist()]
         for number in np.flatnonzero(self._surplus).tolist():
-            for position in range(self._ends[number - 1] if number else 0, self._ends[number]):
+            for position in range(ends[number], ends[number + 1]):
                 values[position] = self._with_low_bits(number, values[position], self._low[position])
         for position, value in self.beyond.items():
             values[position] = value

@@ -114,28 +114,25 @@ def exponential_choices(
     """
     if not isinstance(rate, Fraction | int) or isinstance(rate, bool) or rate < 0:
         raise BudgetError("the rate of the exponential mechanism must be an exact fraction, at least 0")
-    scores, members = np.asarray(scores), np.asarray(members)
-    if scores.ndim != 1 or scores.shape != members.shape or not scores.size:
-        raise ValueError("there must be one number of members for each score, and at least one score")
-    if scores.dtype.kind not in "iu" or members.dtype.kind not in "iu" or not (members >= 1).all():
-        raise ValueError("scores and members must be integers, members at least 1")
-    if len(np.unique(scores)) < scores.size:
-        raise ValueError("scores must be distinct")
-    scores, left = scores.astype(np.int64), members.astype(np.int64)
+    values, counts = np.asarray(scores), np.asarray(members)
+    are_integers = values.dtype.kind in "iu" and counts.dtype.kind in "iu"
+    if values.ndim != 1 or values.shape != counts.shape or not values.size or not are_integers:
+        raise ValueError("there must be scores, integers, and as many numbers of members")
+    if not (counts >= 1).all() or len(np.unique(values)) < values.size:
+        raise ValueError("scores must be distinct, with one member or more each")
+    values, left = values.astype(np.int64), counts.astype(np.int64)
     total = int(left.sum())
-    if not max(total, scores.size) <= CANDIDATE_LIMIT:
+    if not max(total, values.size) <= CANDIDATE_LIMIT:
         raise ValueError(f"there may be at most {CANDIDATE_LIMIT:,} candidates")
     if not 0 <= draws <= total:
         raise ValueError("draws must be at least 0 and at most the number of candidates")
     require_sound_platform()
-    bits, shift = (
-        CheckedBits(source),
-        BOUND_BITS - 1 - total.bit_length(),
-    )  # weights use one bit less: bounds exceed them
+    bits = CheckedBits(source)
+    shift = BOUND_BITS - 1 - total.bit_length()  # weights use one bit less: bounds exceed them
     choices: dict[Choice, None] = {}
     for _ in range(draws):
-        group = _drawn_group(scores, left, Fraction(rate), shift, bits)
-        while (choice := Choice(group, uniform_below(int(members[group]), bits))) in choices:
+        group = _drawn_group(values, left, Fraction(rate), shift, bits)
+        while (choice := Choice(group, uniform_below(int(counts[group]), bits))) in choices:
             pass
         choices[choice] = None
         left[group] -= 1

@@ -81,11 +81,11 @@ class ColumnReader(ABC):
     def of_objects(self, values: NDArray[np.object_]) -> NDArray[Any]:
         """The same of Python objects."""
 
-    def read(self, entries: Any) -> NDArray[Any]:
+    def read(self, column: Any) -> NDArray[Any]:
         """The same of any of these."""
         import pyarrow as pa
 
-        return self.of_array(entries) if isinstance(entries, pa.Array | pa.ChunkedArray) else self._of_series(entries)
+        return self.of_array(column) if isinstance(column, pa.Array | pa.ChunkedArray) else self._of_series(column)
 
     def _of_series(self, column: "pd.Series[Any]") -> NDArray[Any]:
         import pandas as pd
