@@ -27,6 +27,7 @@ from residualplanner.gate.measurement import (
     blocks,
     combined,
     discrete,
+    double_word,
     gaussian,
     measurement,
     noise_record,

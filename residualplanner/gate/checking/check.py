@@ -180,7 +180,6 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     amounts = [i for i, each in enumerate(some.attributes) if each.numeric is not None]
     groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
     outcome = source if isinstance(source, DataError) else guarded(source.count, groups)
-
     whole = guarded(open_source, data, domain, records_per_person=most)
     error = next((each for each in (whole, outcome) if isinstance(each, DataError)), None)
     if limited is not None and isinstance(of_people, DataError):

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inner_parts import dense_integers, integer_products, noisy_answers
+from inner_parts import dense_integers, double_word, integer_products
 
 #: Around where int64, and a word more, end.
 EDGES = [sign * 2**bits + step for bits in (62, 63, 64, 65, 111) for sign in (1, -1) for step in (-2, -1, 0, 1, 2)]
@@ -33,7 +33,7 @@ def nearby(draw: st.DrawFn) -> tuple[int, float]:
 @settings(max_examples=200)
 def test_modulo_and_nearly_together_are_the_number_however_near_is_wrong(pairs):
     low = np.array([modulo(number) for number, _ in pairs])
-    found = noisy_answers.combine_words(low, np.array([near for _, near in pairs]))
+    found = double_word.combine_words(low, np.array([near for _, near in pairs]))
     assert found.tolist() == [number for number, _ in pairs]
     # The type is a function of the numbers, not of what is near them.
     assert (found.dtype == np.int64) == all(-(2**63) <= number < 2**63 for number, _ in pairs)
@@ -63,7 +63,7 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     }
     exact = integer_products(tables.astype(object), matrices, total=2**total)
     before = tables.copy()
-    low, near = noisy_answers.products_modulo(tables, matrices, total=2**total)
+    low, near = double_word.products_modulo(tables, matrices, total=2**total)
     assert (tables == before).all()
     assert (low.dtype, near.dtype) == (np.int64, np.float64)
     assert low.ravel().tolist() == [modulo(number) for number in exact.ravel().tolist()]
@@ -71,14 +71,14 @@ def test_products_are_exact_modulo_and_as_near_as_the_rounding_says(shape, bits,
     bound = 2**total * math.prod(each.largest for each in matrices.values())
     errors = [abs(Fraction(a) - b) for a, b in zip(near.ravel().tolist(), exact.ravel().tolist(), strict=True)]
     assert max(errors) * 2**52 <= roundings * bound
-    if noisy_answers.float_identifies(bound, roundings):
-        assert (noisy_answers.combine_words(low, near) == exact).all()
+    if double_word.float_identifies(bound, roundings):
+        assert (double_word.combine_words(low, near) == exact).all()
 
 
 def test_near_enough_is_within_two_to_the_62():
     for roundings in (1, 7, 300, 2**20):
         for bits in range(80, 113):
             unit = Fraction(roundings, 2**53)
-            assert noisy_answers.float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
-            assert not noisy_answers.float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
-    assert not noisy_answers.float_identifies(2**112 + 1, 1)
+            assert double_word.float_identifies(2**bits, roundings) == (2 * unit * 2**bits <= 2**62)
+            assert not double_word.float_identifies(2**bits, roundings) or unit / (1 - unit) * 2**bits <= 2**62
+    assert not double_word.float_identifies(2**112 + 1, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from random_plans import basis_of
 from residualplanner import Attribute, Custom, Hierarchy, Identity, Prefix
-from residualplanner.gate.measurement.noisy_answers import products_modulo
+from residualplanner.gate.measurement.double_word import products_modulo
 from residualplanner.method.kron import integer_products
 from residualplanner.more.nested.axis_maps import NestedLayer
 from residualplanner.more.nested.nested import nested_basis, nested_basis_of_array
