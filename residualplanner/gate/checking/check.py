@@ -167,9 +167,9 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     columns = {each.name: Domain({each.name: each}) for each in domain.attributes}
     columns |= {each.name: Domain({}, weight=each) for each in domain.weight.columns if isinstance(each, Weight)}
     refused = {
-        name: error
+        name: found
         for name, part in columns.items()
-        if isinstance(error := opened(part), DataError) and error.column == name
+        if isinstance(found := opened(part), DataError) and found.column == name
     }
     of_people = None if limited is None else opened(Domain({}), with_people=True)
     readable = [each for each in domain.columns if each.name not in refused]

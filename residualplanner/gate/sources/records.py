@@ -61,8 +61,12 @@ class RecordCounts:
             *first, last = _divided(self._domain, block, amounts)
             for codes, often in first:
                 counts.add(codes, often)
-            counts.add(*last, report=None if report is None else lambda some, done=done: report(done + some))
+            counts.add(*last, report=None if report is None else partial(_report_after, report, done))
             done += sum(len(rows) for rows in self._chosen[amounts].values())
+
+
+def _report_after(report: Callable[[int], None], before: int, done: int) -> None:
+    report(before + done)
 
 
 def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
