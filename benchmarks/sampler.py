@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_arrays, draw_flat
+from residualplanner.gate.discrete_gaussian import OperatingSystemBits, Scales, draw_flat
 
 GAMMAS = (1, 10, 10**3, 10**6, 10**9)
 TESTS = Path(__file__).parents[1] / "tests" / "gate" / "discrete_gaussian"
@@ -91,7 +91,7 @@ def canonne_kamath_steinke(gamma2: Fraction, random: Random) -> int:
 
 def ours() -> list[Contest]:
     def one_scale(gamma: int) -> Callable[[], object]:
-        return lambda: draw_arrays(Scales.of_fractions([Fraction(gamma**2)]), [MILLION], OperatingSystemBits())
+        return lambda: draw_flat(Scales.of_fractions([Fraction(gamma**2)]), [MILLION], OperatingSystemBits())
 
     random = Random(0)
     numerators = [int(2**60 * 10 ** random.uniform(0, 9)) ** 2 for _ in range(10_000)]
@@ -111,7 +111,7 @@ def ours() -> list[Contest]:
         Contest(
             "ours, gamma = 1e20 (Python integers)",
             20_000,
-            lambda: draw_arrays(Scales.of_fractions([Fraction(10**40)]), [20_000], OperatingSystemBits()),
+            lambda: draw_flat(Scales.of_fractions([Fraction(10**40)]), [20_000], OperatingSystemBits()),
         ),
     ]
     return contests

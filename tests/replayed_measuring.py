@@ -54,9 +54,6 @@ def _noise_of(monkeypatch, values):
     """Have ``values(size)``, one draw after another, stand in place of random numbers."""
     monkeypatch.setattr(mechanism, "THREADS", 10**6)  # fewer batches than threads are drawn in order
     monkeypatch.setattr(mechanism, "draw_flat", lambda _scales, sizes, _source: values(int(np.sum(sizes))))
-    monkeypatch.setattr(
-        mechanism, "draw_arrays", lambda _scales, sizes, _source: [values(int(n)).astype(object) for n in sizes]
-    )
 
 
 def noise_frozen(monkeypatch):

@@ -31,7 +31,6 @@ P = ParamSpec("P")
 Opened = TypeVar("Opened")
 Counted = TypeVar("Counted")
 Result = TypeVar("Result")
-Told = TypeVar("Told")
 
 #: When the ledger is charged: when the records have been counted, or before the first of them is.
 ChargeTime = Literal["counted", "first"]
@@ -46,23 +45,19 @@ class WatchedProgress:
         if progress is not None and not callable(progress):
             raise errors.ArgumentError(f"progress must be a function of two numbers, got {value_text(progress)}")
         self._progress = progress
-        self._raised: BaseException | None = None
+        self.raised: BaseException | None = None
 
     @property
     def report(self) -> Progress | None:
         """The function to call; None where no progress is reported."""
         return None if self._progress is None else self._call
 
-    def has_raised(self, error: BaseException) -> bool:
-        """Whether the error was raised by the report."""
-        return error is self._raised
-
     def _call(self, done: int, total: int) -> None:
         assert self._progress is not None
         try:
             self._progress(done, total)
         except BaseException as error:
-            self._raised = error
+            self.raised = error
             raise
 
 
@@ -172,7 +167,7 @@ def shielded(error: BaseException, progress: WatchedProgress) -> BaseException:
 
     Errors of ``progress`` pass, as interrupts do; but their history is removed.
     """
-    is_callers = progress.has_raised(error)
+    is_callers = error is progress.raised
     location = errors.location_of(error)
     without_history(error)
     if is_callers:
@@ -226,16 +221,21 @@ class Bill:
 
     def charge(self, ledger: "Ledger | None") -> "LedgerEntry | None":
         """Charge a ledger, if there is one; errors are those of `Ledger.charge`, and BudgetError where it is none."""
-        return None if ledger is None else self._told(_require_ledger(ledger).charge)
+        return None if ledger is None else self._told(ledger, "charge")
 
     def require_room(self, ledger: "Ledger | None") -> None:
         """Raise what `charge` would raise now, and charge nothing."""
         if ledger is not None:
-            self._told(_require_ledger(ledger).require_room)
+            self._told(ledger, "require_room")
 
-    def _told(self, charge: Callable[..., Told]) -> Told:
+    def _told(self, ledger: "Ledger", verb: Literal["charge", "require_room"]) -> "LedgerEntry | None":
+        from residualplanner.gate.ledger import Ledger  # who gives none needs none
+
+        if not isinstance(ledger, Ledger):
+            raise errors.BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
+        told = ledger.charge if verb == "charge" else ledger.require_room
         statement = claim_of_budget(self.budget, self.neighbors, noise="discrete").statement
-        return charge(
+        return told(
             self.cost,
             self.plan_sha256,
             neighbors=self.neighbors.notion,
@@ -249,11 +249,3 @@ def bill_of_plan(plan: Plan, cost: Fraction, *, purpose: str = "", again: bool =
     """The bill for measuring a plan at this exact cost; ``purpose`` is what the entry's label starts with."""
     what = f"{purpose}{count_text(len(plan.workload), 'table')}"
     return Bill(cost, plan_hash(plan), what, plan.budget, plan.neighbors, again)
-
-
-def _require_ledger(ledger: "Ledger") -> "Ledger":
-    from residualplanner.gate.ledger import Ledger  # who gives none needs none
-
-    if not isinstance(ledger, Ledger):
-        raise errors.BudgetError(f"ledger must be a Ledger, such as Ledger.open(path); got {type(ledger).__name__}")
-    return ledger

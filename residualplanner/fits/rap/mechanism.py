@@ -17,7 +17,7 @@ from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 from residualplanner.fits.rap.selection import Candidate, CandidateSelection, ExactCounts, Model
 from residualplanner.fits.rap.tiles import ROOM
 from residualplanner.fits.synthesis import rounding_named
-from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_arrays
+from residualplanner.gate.discrete_gaussian import ByteSource, Scales, draw_flat
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
@@ -238,8 +238,8 @@ class Run:
 
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
-        ratio = variance.numerator, variance.denominator
-        return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
+        scale = Scales.of_ratios([variance.numerator], [variance.denominator])
+        return np.split(draw_flat(scale, [sum(sizes)], self.source), np.cumsum(sizes))[:-1]
 
 
 def require_records(plan: RapPlan, records: int) -> int:

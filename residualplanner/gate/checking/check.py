@@ -1,26 +1,26 @@
 """The check: the same readers and rules as measuring, and a list of what they find."""
 
-from collections.abc import Iterator, Sequence
+import difflib
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from residualplanner.gate.checking import hints
-from residualplanner.gate.sources.csv_files import CsvFile, first_bad_byte
-from residualplanner.gate.sources.limited_records import LimitedRecords
-from residualplanner.gate.sources.opening import columns_of, open_source, require_here
-from residualplanner.gate.sources.rules import words_of_code
+from residualplanner.gate.sources.csv_files import CsvFile
+from residualplanner.gate.sources.limited_records import LimitedRecords, unlimited
+from residualplanner.gate.sources.opening import columns_of, engines, open_source
+from residualplanner.gate.sources.rules import WEIGHTS
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import DataError
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import count_text, listed
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
-from residualplanner.method.domain.labels import Into
+from residualplanner.method.domain.labels import Into, label_text
 from residualplanner.more.amounts.weight import Weight
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  I
 _SHOWN = 5
 #: What becomes of records.
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
+_YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
 #: So many records of a person count where neither the rule nor a plan says how many.
 _ALL = 2**31
 
@@ -46,7 +47,7 @@ class Finding:
         outcome: what measuring makes of them: "refused", "left out of every table", "come last", or "counted under"
             and the label.
         values: the most frequent values, as they are written, and how often each comes.
-        hint: what is likely meant, or what to do; may be empty.
+        hint: what is likely meant; may be empty.
     """
 
     column: str
@@ -87,7 +88,7 @@ class RecordsCheck:
         The records do not fit the schema: measure refuses them.  Read: 4 records.
         column 'sex': value outside the schema: 2 records, refused
           'm' (2)
-          'm' is the label 'M' but for capital letters or blanks; write values as they were declared
+          'm' may be meant for the label 'M'; values are matched letter by letter
         column 'sex': missing value: 1 record, left out of every table
     """
 
@@ -149,124 +150,103 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
         True
     """
     require_type("check", "domain", domain, Domain, "write check(domain, records)")
-    require_here(data)
-    most = records_per_person or (data.keep if isinstance(data, LimitedRecords) else None) or _ALL
-    names = guarded(columns_of, data)
-    opened = guarded(open_source, data, domain, records_per_person=most)
-    read = _Reading(domain, data, most, () if isinstance(names, DataError) else tuple(map(str, names)))
-    findings = [*read.columns(), *read.entries()]
-    error = opened if isinstance(opened, DataError) else read.error
-    if error is not None and all(each.outcome != REFUSED for each in findings):
-        findings.insert(
-            0, Finding(error.column or "", str(error), None, REFUSED, hint=hints.hint_of_type(None, str(error)))
+    if engines().workers_of(data) is not None:
+        raise DataError(
+            "records are checked in this process, and these are an engine's: give a frame that it collects (of Dask "
+            "frame.compute(), of PySpark frame.toPandas()), a part of it if it is large, or the Parquet files that it "
+            "reads"
         )
-    tally = read.tally
+    limited = data if isinstance(data, LimitedRecords) else None
+    most = records_per_person or (None if limited is None else limited.keep) or _ALL
+
+    def opened(part: Domain, watch: Tally | None = None, *, with_people: bool = False) -> Source | DataError:
+        watch = watch or Tally(part)
+        return guarded(open_source, data, part, records_per_person=most, watch=watch, with_people=with_people)
+
+    # Each column is opened alone, so that all that cannot be read are told; then the others are read.
+    columns = {each.name: Domain({each.name: each}) for each in domain.attributes}
+    columns |= {each.name: Domain({}, weight=each) for each in domain.weight.columns if isinstance(each, Weight)}
+    refused = {
+        name: found
+        for name, part in columns.items()
+        if isinstance(found := opened(part), DataError) and found.column == name
+    }
+    of_people = None if limited is None else opened(Domain({}), with_people=True)
+    readable = [each for each in domain.columns if each.name not in refused]
+    weight = next((each for each in readable if isinstance(each, Weight)), None)
+    some = Domain({each.name: each for each in readable if isinstance(each, Attribute)}, weight=weight)
+    tally = Tally(some)
+    source = opened(some, tally, with_people=limited is not None and not isinstance(of_people, DataError))
+    amounts = [i for i, each in enumerate(some.attributes) if each.numeric is not None]
+    groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
+    outcome = source if isinstance(source, DataError) else guarded(source.count, groups)
+    whole = guarded(open_source, data, domain, records_per_person=most)
+    error = next((each for each in (whole, outcome) if isinstance(each, DataError)), None)
+    if limited is not None and isinstance(of_people, DataError):
+        refused.setdefault(of_people.column or limited.person, of_people)
+    findings = [*_of_columns(domain, data, refused), *_of_entries(domain, data, tally)]
+    if error is not None and all(each.outcome != REFUSED for each in findings):
+        findings.insert(0, Finding(error.column or "", str(error), None, REFUSED))
     left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
     return RecordsCheck(error is None, tally.records, tally.dropped, left_out, tuple(findings))
 
 
-class _Reading:
-    """One pass over those columns that can be read."""
+def _of_columns(domain: Domain, data: object, refused: Mapping[str, DataError]) -> Iterator[Finding]:
+    columns = guarded(columns_of, data)
+    names = [] if isinstance(columns, DataError) else [*map(str, columns)]
+    for name, error in refused.items():
+        is_years = name in domain.names and domain[name].values.holds("dates") and "holds numbers" in str(error)
+        problem, hint = str(error).removeprefix(f"column {name!r} "), _YEARS if is_years else ""
+        if names and name not in names:
+            folded = {each.strip().casefold(): each for each in names}
+            near = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.6)
+            meant = (
+                f"did you mean {' or '.join(repr(folded[each]) for each in near)}?  Columns are matched by exact name"
+            )
+            problem, hint = "missing column", meant if near else f"the columns are {listed(map(repr, names), 20)}"
+        yield Finding(name, problem, None, REFUSED, hint=hint)
 
-    def __init__(self, domain: Domain, data: object, most: int, names: Sequence[str]) -> None:
-        self._domain, self._data, self._most, self._names = domain, data, most, names
-        self._people = [data.person, *filter(None, [data.order])] if isinstance(data, LimitedRecords) else []
-        self._refused = {column.name: error for column in domain.columns if (error := self._refusal(column.name))}
-        people = self._opened(Domain({}), with_people=True) if self._people else None
-        self._people_error = people if isinstance(people, DataError) else None
-        kept = {each.name: each for each in domain.attributes if each.name not in self._refused}
-        weights = [each for each in _weights(domain) if each.name not in self._refused]
-        self._readable = Domain(kept, weight=weights[0] if weights else None)
-        self.tally = Tally(self._readable)
-        self.error = self._count()
 
-    def columns(self) -> Iterator[Finding]:
-        """Columns that are missing or of an impossible type."""
-        for name, error in self._refused.items():
-            yield self._column_finding(name, error)
-        if self._people_error is not None:
-            for name in [name for name in self._people if self._names and name not in self._names] or [self._people[0]]:
-                if name not in self._refused:
-                    yield self._column_finding(self._people_error.column or name, self._people_error)
-
-    def entries(self) -> Iterator[Finding]:
-        tally = self.tally
-        lines = tally.unsound + tally.unequal
-        if lines:
-            is_strict = any(each.unknown == "error" for each in self._domain.attributes)
-            joins = isinstance(self._file, CsvFile) and self._file.newlines_in_values and tally.unsound > 0
-            outcome = REFUSED if is_strict or joins else "their values are unknown"
-            yield Finding("", "lines that are not records", lines, outcome, hint=hints.hint_of_lines(tally.numbers))
-        for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
-            yield self._entry_finding(position, code, offenders)
-        if tally.nobody.records and self._people:
-            shown = _shown(tally.nobody)
-            yield Finding(self._people[0], "no person", tally.nobody.records, REFUSED, shown, hints.NOBODY_HINT)
+def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]:
+    """Lines that are no records, entries that are no values, and records that are nobody's."""
+    lines = tally.unsound + tally.unequal
+    if lines:
+        is_strict, file = any(each.unknown == "error" for each in domain.attributes), unlimited(data)
+        joins = isinstance(file, CsvFile) and file.newlines_in_values and tally.unsound > 0
+        outcome = REFUSED if is_strict or joins else "their values are unknown"
+        first = f"the first: {', '.join(map(str, tally.numbers))}"
+        first += " (numbers of records where values contain newlines)" * joins
+        yield Finding("", "lines that are not records", lines, outcome, hint=first)
+    for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
+        column, problem, outcome, hint = tally.domain.columns[position], WEIGHTS.get(code, ""), REFUSED, ""
+        if isinstance(column, Attribute):
+            problem = "value outside the schema" if code == UNKNOWN else "missing value"
+            rule = column.unknown if code == UNKNOWN else column.missing
+            counted = f"counted under {rule.label!r}" if isinstance(rule, Into) else DROPPED
+            outcome, hint = REFUSED if rule == "error" else counted, _hint(column, offenders)
+        yield Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
+    if isinstance(data, LimitedRecords):
+        if tally.nobody.records:
+            yield Finding(data.person, "no person", tally.nobody.records, REFUSED, _shown(tally.nobody))
         if tally.last.records:
-            problem = "no entry to order by"
-            yield Finding(self._people[1], problem, tally.last.records, LAST, _shown(tally.last))
-
-    @property
-    def _file(self) -> object:
-        return self._data.data if isinstance(self._data, LimitedRecords) else self._data
-
-    def _refusal(self, name: str) -> DataError | None:
-        """Why a column of the domain cannot be read, whatever its records are."""
-        weight = next((each for each in _weights(self._domain) if each.name == name), None)
-        alone = Domain({name: self._domain[name]} if weight is None else {}, weight=weight)
-        opened = self._opened(alone, with_people=False)
-        return opened if isinstance(opened, DataError) and opened.column == name else None
-
-    def _opened(self, domain: Domain, watch: Tally | None = None, *, with_people: bool) -> Source | DataError:
-        watch, most = watch or Tally(domain), self._most
-        return guarded(open_source, self._data, domain, records_per_person=most, watch=watch, with_people=with_people)
-
-    def _count(self) -> DataError | None:
-        """Read the records; the error that measuring would end with, of the columns that can be read."""
-        source = self._opened(self._readable, self.tally, with_people=self._people_error is None)
-        if isinstance(source, DataError):
-            return source
-        amounts = [i for i, each in enumerate(self._readable.attributes) if each.numeric is not None]
-        groups = [np.empty((1, 0), dtype=np.int64), *(np.array([[i]]) for i in amounts)]
-        outcome = guarded(source.count, groups)
-        return outcome if isinstance(outcome, DataError) else None
-
-    def _column_finding(self, name: str, error: DataError) -> Finding:
-        if self._names and name not in self._names:
-            return Finding(name, "missing column", None, REFUSED, hint=hints.hint_of_missing_column(name, self._names))
-        attribute = self._domain[name] if name in self._domain.names else None
-        problem = str(error).removeprefix(f"column {name!r} ")
-        return Finding(name, problem, None, REFUSED, hint=hints.hint_of_type(attribute, str(error)))
-
-    def _entry_finding(self, position: int, code: int, offenders: Offenders) -> Finding:
-        column = self._readable.columns[position]
-        is_weight = position >= len(self._readable)
-        problem = words_of_code(code, is_weight=is_weight)
-        if is_weight:
-            return Finding(column.name, problem, offenders.records, REFUSED, _shown(offenders))
-        attribute = self._readable.attributes[position]
-        rule = attribute.unknown if code == UNKNOWN else attribute.missing
-        outcome = f"counted under {rule.label!r}" if isinstance(rule, Into) else REFUSED if rule == "error" else DROPPED
-        hint = self._hint(attribute, offenders) if code == UNKNOWN else hints.MISSING_HINT if outcome == REFUSED else ""
-        return Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
-
-    def _hint(self, attribute: Attribute, offenders: Offenders) -> str:
-        values = [offenders.examples[key] for key, _ in offenders.values.most_common()]
-        file = CsvFile(self._file) if isinstance(self._file, str | Path) else self._file
-        if isinstance(file, CsvFile) and any(isinstance(value, bytes) for value in values):
-            found = guarded(first_bad_byte, file)
-            if isinstance(found, tuple):
-                byte, line, place = found
-                return (
-                    f"the file is not UTF-8: line {line:,} has the byte 0x{byte:02x} as its {place:,}. byte; if it was "
-                    "saved as latin-1 or windows-1252, save it as UTF-8"
-                )
-        return hints.hint_of_values(attribute, values)
-
-
-def _weights(domain: Domain) -> list[Weight]:
-    return [column for column in domain.weight.columns if isinstance(column, Weight)]
+            yield Finding(data.order or "", "no entry to order by", tally.last.records, LAST, _shown(tally.last))
 
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
     return tuple((text[:80], number) for (text, _), number in offenders.values.most_common(_SHOWN))
+
+
+def _hint(attribute: Attribute, offenders: Offenders) -> str:
+    """What is likely meant by entries that are no values: years, or labels in other letters, or without zeros."""
+    texts = [str(offenders.examples[key]) for key, _ in offenders.values.most_common() if key in offenders.examples]
+    if attribute.values.holds("dates"):
+        return _YEARS if texts and all(re.fullmatch(r"[12][0-9]{3}(\.0)?", text) for text in texts) else ""
+    folded = {_folded(label_text(label)): label for label in attribute.labels or ()}
+    near = next((text for text in texts if _folded(text) in folded), None)
+    if near is None:
+        return ""
+    return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
+
+
+def _folded(text: str) -> str:
+    return re.sub("^0+(?=.)", "", text.strip()).casefold()

@@ -5,7 +5,7 @@ the method and its proof.
 """
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
-from residualplanner.gate.discrete_gaussian.drawing import Choice, draw_arrays, draw_flat, exponential_choices
+from residualplanner.gate.discrete_gaussian.drawing import Choice, draw_flat, exponential_choices
 from residualplanner.gate.discrete_gaussian.scales import Scales
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "NoiseError",
     "OperatingSystemBits",
     "Scales",
-    "draw_arrays",
     "draw_flat",
     "exponential_choices",
 ]

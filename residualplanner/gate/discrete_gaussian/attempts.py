@@ -5,7 +5,6 @@ the offset in the block, 21 for the uniform number U.  Where blocks are longer t
 offset.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -34,10 +33,11 @@ MORE_BITS, MORE_DIGITS = 64, 25
 SLACK = 2.0**-15
 
 _OFFSET_MASK = np.uint64((1 << OFFSET_BITS) - 1)
-_UNIFORM_MASK = np.uint64((1 << UNIFORM_BITS) - 1)
+UNIFORM_MASK = np.uint64((1 << UNIFORM_BITS) - 1)
 
 Words = NDArray[np.uint64]
 Extras = NDArray[np.uint32]
+Rows = NDArray[np.uint8]
 BoolArray = NDArray[np.bool_]
 
 
@@ -67,53 +67,31 @@ def propose(
     Guarantees: an attempt that is not open is kept exactly where U is below the true probability.
     Source: docs/exact-noise.md sections 3 and 5.
     """
-    picks = pick(words, shelf, base)
-    values = shelf.blocks[picks]
-    values <<= block_bits
-    values += offsets(words, extras, block_bits)
-    probability = values.astype(np.float64)
-    probability *= probability
-    probability *= exponent
-    kept, undecided = compare(probability, shelf.ratios[picks], words)
-    return Proposals(values, kept, undecided, picks)
-
-
-def pick(words: Words, shelf: Shelf, base: IntArray | np.int64) -> IntArray:
-    """Return the index in the shelf's arrays of the cell that each word draws."""
     head: IntArray = (words >> np.uint64(64 - HEAD_BITS)).view(np.int64)
-    column = head >> FRACTION_BITS
-    column += base
-    is_alias = head >= shelf.bounds[column]
-    column += column
-    column += is_alias
-    return column
-
-
-def offsets(words: Words, extras: Extras | None, block_bits: IntArray | np.int64) -> IntArray:
-    """Return the offset in its block that each word draws, uniform on ``0 .. 2**block_bits - 1``."""
-    offset = words >> np.uint64(UNIFORM_BITS)
+    picks = head >> FRACTION_BITS
+    picks += base
+    is_alias = head >= shelf.bounds[picks]
+    picks += picks
+    picks += is_alias
+    offset, width = words >> np.uint64(UNIFORM_BITS), OFFSET_BITS
     offset &= _OFFSET_MASK
-    width = OFFSET_BITS
     if extras is not None:
         offset <<= np.uint64(EXTRA_BITS)
         offset |= extras
         width += EXTRA_BITS
-    result: IntArray = offset.view(np.int64)
-    result >>= width - block_bits
-    return result
-
-
-def compare(exponents: FloatArray, ratios: FloatArray, words: Words) -> tuple[BoolArray, IntArray]:
-    """Compare U with ``exp(exponent) * ratio``: return where U is certainly below, and the attempts in doubt.
-
-    Overwrites ``exponents``.  A ratio of NaN, as tails have it, is always in doubt.
-    """
-    gap = np.exp(exponents, out=exponents)
-    gap *= ratios
-    gap -= (words & _UNIFORM_MASK).view(np.int64)
+    place: IntArray = offset.view(np.int64)
+    place >>= width - block_bits
+    values = shelf.blocks[picks]
+    values <<= block_bits
+    values += place
+    gap = values.astype(np.float64)
+    gap *= gap
+    gap *= exponent
+    np.exp(gap, out=gap)
+    gap *= shelf.ratios[picks]  # NaN for tails, which is always in doubt
+    gap -= (words & UNIFORM_MASK).view(np.int64)
     kept = gap > 1 + SLACK
-    undecided = ~(kept | (gap < -SLACK))
-    return kept, np.flatnonzero(undecided)
+    return Proposals(values, kept, np.flatnonzero(~(kept | (gap < -SLACK))), picks)
 
 
 def decide(
@@ -179,24 +157,13 @@ def tail_distance(block_bits: int, bits: CheckedBits) -> tuple[int, int]:
     return (chunk << width) + bits.integer(width), chunk
 
 
-def settle(proposals: Proposals, words: Words, decided: Callable[[int, int], int | None]) -> dict[int, int]:
-    """Decide the open attempts exactly: mark those kept and return their integers by index in the vector.
-
-    ``decided`` says of an index, and of the first digits of U there, what `decide` says of that attempt.
-    """
-    found: dict[int, int] = {}
-    for index in proposals.open.tolist():
-        value = decided(index, int(words[index] & _UNIFORM_MASK))
-        if value is not None:
-            proposals.kept[index] = True
-            found[index] = value
-    return found
-
-
-def read_words(data: memoryview, count: int) -> tuple[Words, Extras | None]:
-    """Split bytes into ``count`` words and, if there are bytes left, as many 32-bit extensions."""
+def read_words(data: memoryview, count: int) -> tuple[Words, Extras | None, Rows]:
+    """Split bytes into ``count`` words; 32-bit extensions, if there are bytes left; and what is left for each."""
     words: NDArray[Any] = np.frombuffer(data, dtype="<u8", count=count)
-    if len(data) == 8 * count:
-        return words.astype(np.uint64, copy=False), None
-    extras: NDArray[Any] = np.frombuffer(data, dtype="<u4", offset=8 * count)
-    return words.astype(np.uint64, copy=False), extras.astype(np.uint32, copy=False)
+    rows = np.frombuffer(data, dtype=np.uint8, offset=8 * count).reshape(count, -1)
+    extras: Extras | None = None
+    width = EXTRA_BITS // 8
+    if rows.size:
+        highest: NDArray[Any] = np.ascontiguousarray(rows[:, -width:]).view("<u4")[:, 0]
+        extras = highest.astype(np.uint32, copy=False)
+    return words.astype(np.uint64, copy=False), extras, rows[:, :-width]

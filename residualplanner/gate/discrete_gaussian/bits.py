@@ -82,10 +82,16 @@ class CheckedBits:
     def read(self, count: int) -> memoryview:
         """``count`` fresh bytes; NoiseError where the source failed, gave too many or too few, or repeated itself."""
         wanted = max(-(-count // BLOCK_BYTES), 2) * BLOCK_BYTES  # two at least, so that one can be compared
-        data = self._ask(wanted)
+        try:
+            data = self._source.read(wanted)
+        except (OSError, NotImplementedError):  # the latter where the system has no source of random bytes
+            data = b""  # raised outside this handler, the error carries no context
         if not isinstance(data, bytes) or len(data) != wanted:
             raise NoiseError("the source of random bytes did not give the requested number; nothing may be released")
-        if data[:BLOCK_BYTES] in self._seen or _repeats(data):
+        blocks = np.frombuffer(data, dtype="<u8").reshape(-1, BLOCK_BYTES // 8)
+        suspects = np.flatnonzero(blocks[1:, 0] == blocks[:-1, 0])
+        repeats = (blocks[suspects + 1] == blocks[suspects]).all(axis=1).any()
+        if data[:BLOCK_BYTES] in self._seen or repeats:
             raise NoiseError("the source of random bytes repeats itself; nothing may be released")
         self._seen = data[:BLOCK_BYTES], data[-BLOCK_BYTES:]
         return memoryview(data)[:count]
@@ -93,15 +99,3 @@ class CheckedBits:
     def integer(self, bits: int) -> int:
         """Return ``bits`` fresh random bits as an integer."""
         return int.from_bytes(self.read(-(-bits // 8)), "little") & ((1 << bits) - 1)
-
-    def _ask(self, count: int) -> bytes | None:
-        try:
-            return self._source.read(count)
-        except (OSError, NotImplementedError):  # the latter where the system has no source of random bytes
-            return None  # the caller raises, outside this handler: the error then carries no context
-
-
-def _repeats(data: bytes) -> bool:
-    blocks = np.frombuffer(data, dtype="<u8").reshape(-1, BLOCK_BYTES // 8)
-    suspects = np.flatnonzero(blocks[1:, 0] == blocks[:-1, 0])
-    return bool((blocks[suspects + 1] == blocks[suspects]).all(axis=1).any())

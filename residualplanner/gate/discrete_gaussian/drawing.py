@@ -1,7 +1,6 @@
 """Discrete Gaussian noise and the exponential mechanism, exact in distribution; before them a test of the machine."""
 
 import hashlib
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.gate.discrete_gaussian.attempts import MORE_BITS, is_below
-from residualplanner.gate.discrete_gaussian.batches import Batch, LargeScale
+from residualplanner.gate.discrete_gaussian.batches import Batch
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, CheckedBits, InsecureTestBits, NoiseError
 from residualplanner.gate.discrete_gaussian.envelope import exp_bounds
 from residualplanner.gate.discrete_gaussian.scales import Scales
@@ -57,24 +56,12 @@ def golden_digest() -> str:
     return hashlib.sha256(batch.values.astype("<i8").tobytes()).hexdigest()
 
 
-def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> IntArray:
-    """As `draw_arrays`, for scales with ``64 * gamma < 2**61``, in one pass: (sum of sizes,), all int64.
-
-    Should a draw not fit int64 (probability below exp(-30000)), all are Python integers: nothing wraps.  It takes 40 to
-    70 nanoseconds a draw and a microsecond a scale.
-    """
-    if not scales.fits_int64.all():
-        raise BudgetError("a scale has 64 * gamma of 2**61 or more and is not drawn as int64; use draw_arrays")
-    counts = _require_sizes(sizes, len(scales))
-    require_sound_platform()
-    return _fill(scales, counts, CheckedBits(source))
-
-
-def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[NDArray[Any]]:
+def draw_flat(scales: Scales, sizes: ArrayLike, source: ByteSource) -> NDArray[Any]:
     """Draw integers i with probability in proportion to ``exp(-i**2 / (2 gamma**2))``, exactly: N_Z(0, gamma**2).
 
-    Each scale gets one array (size,): int64 where ``64 * gamma < 2**61``, Python integers above.  The caller keeps the
-    ``mark`` of the source with the draws.
+    The draws of one scale follow those of another, (sum of sizes,): all int64, or all Python integers where a scale has
+    ``gamma > 2**55`` or, with probability below exp(-30000), a draw does not fit int64.  The caller keeps the ``mark``
+    of the source with the draws.
 
     Raises:
         ValueError: the sizes do not fit.
@@ -83,42 +70,21 @@ def draw_arrays(scales: Scales, sizes: ArrayLike, source: ByteSource) -> list[ND
     Guarantees: draws are independent and exactly distributed as long as the source's bits are uniform: no rounding
         decides an outcome.  The time depends on the number of failed attempts, not on the draws, except that one
         attempt in a million takes 50 microseconds more.
-    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes; 1 microsecond for Python integers.
+    Cost: 30 to 60 nanoseconds a draw, two thirds of it for random bytes, and a microsecond a scale; 1 microsecond for
+        Python integers.
     Source: Canonne, Kamath & Steinke 2020 (the distribution); docs/exact-noise.md (the method and its proof).
     """
-    counts = _require_sizes(sizes, len(scales))
-    require_sound_platform()
-    bits = CheckedBits(source)
-    fits = scales.fits_int64
-    flat = _fill(scales, np.where(fits, counts, 0), bits)
-    # Large scales get an empty part, to be replaced; without any scale NumPy would make one part of nothing.
-    arrays: list[NDArray[Any]] = np.split(flat, np.cumsum(np.where(fits, counts, 0))[:-1]) if len(scales) else []
-    for number in np.flatnonzero(~fits).tolist():
-        scale = LargeScale(scales.numerators[number], scales.denominators[number])
-        arrays[number] = scale.draw(int(counts[number]), bits)
-    return arrays
-
-
-def _fill(scales: Scales, counts: IntArray, bits: CheckedBits) -> IntArray:
-    if not counts.any():
-        return np.empty(0, dtype=np.int64)
-    batch = Batch(scales, counts)
-    batch.fill(bits)
-    if not batch.beyond:
-        return batch.values
-    values: NDArray[Any] = batch.values.astype(object)
-    for position, value in batch.beyond.items():
-        values[position] = value
-    return values
-
-
-def _require_sizes(sizes: ArrayLike, scales: int) -> IntArray:
     counts = np.asarray(sizes)
     if counts.size == 0:  # an empty list becomes floats
         counts = counts.astype(np.int64)
-    if counts.shape != (scales,) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
-        raise ValueError(f"sizes must be {scales} integers of at least 0, one for each scale")
-    return counts.astype(np.int64)
+    if counts.shape != (len(scales),) or counts.dtype.kind not in "iu" or not (counts >= 0).all():
+        raise ValueError(f"sizes must be {len(scales)} integers of at least 0, one for each scale")
+    require_sound_platform()
+    if not counts.any():
+        return np.empty(0, dtype=np.int64)
+    batch = Batch(scales, counts)
+    batch.fill(CheckedBits(source))
+    return batch.draws
 
 
 #: All bounds together are below ``2**BOUND_BITS``, so that their sums fit int64.
@@ -148,19 +114,40 @@ def exponential_choices(
     """
     if not isinstance(rate, Fraction | int) or isinstance(rate, bool) or rate < 0:
         raise BudgetError("the rate of the exponential mechanism must be an exact fraction, at least 0")
-    groups = _Groups.of(np.asarray(scores), np.asarray(members), Fraction(rate))
-    if not 0 <= draws <= groups.left.sum():
+    values, counts = np.asarray(scores), np.asarray(members)
+    are_integers = values.dtype.kind in "iu" and counts.dtype.kind in "iu"
+    if values.ndim != 1 or values.shape != counts.shape or not values.size or not are_integers:
+        raise ValueError("there must be scores, integers, and as many numbers of members")
+    if not (counts >= 1).all() or len(np.unique(values)) < values.size:
+        raise ValueError("scores must be distinct, with one member or more each")
+    values, left = values.astype(np.int64), counts.astype(np.int64)
+    total = int(left.sum())
+    if not max(total, values.size) <= CANDIDATE_LIMIT:
+        raise ValueError(f"there may be at most {CANDIDATE_LIMIT:,} candidates")
+    if not 0 <= draws <= total:
         raise ValueError("draws must be at least 0 and at most the number of candidates")
     require_sound_platform()
     bits = CheckedBits(source)
-    taken: set[Choice] = set()
-    choices = []
+    shift = BOUND_BITS - 1 - total.bit_length()  # weights use one bit less: bounds exceed them
+    choices: dict[Choice, None] = {}
     for _ in range(draws):
-        group = groups.draw(bits)
-        choices.append(_new_member(group, int(groups.members[group]), taken, bits))
-        taken.add(choices[-1])
-        groups.remove_one(group)
-    return choices
+        group = _drawn_group(values, left, Fraction(rate), shift, bits)
+        while (choice := Choice(group, uniform_below(int(counts[group]), bits))) in choices:
+            pass
+        choices[choice] = None
+        left[group] -= 1
+    return list(choices)
+
+
+def _drawn_group(scores: IntArray, left: IntArray, rate: Fraction, shift: int, bits: CheckedBits) -> int:
+    """A group with probability in proportion to its weight: proposed by its bound, and kept by what is exact."""
+    top, bounds = weight_bounds(scores, left, rate, shift)
+    ends = np.cumsum(bounds)
+    while True:
+        group = int(np.searchsorted(ends, uniform_below(int(ends[-1]), bits), side="right"))
+        factor = Fraction(int(left[group]) << shift, int(bounds[group]))
+        if is_below(bits.integer(MORE_BITS), MORE_BITS, rate * (top - int(scores[group])), factor, bits):
+            return group
 
 
 def uniform_below(limit: int, bits: CheckedBits) -> int:
@@ -171,73 +158,16 @@ def uniform_below(limit: int, bits: CheckedBits) -> int:
     return value
 
 
-def _new_member(group: int, members: int, taken: set[Choice], bits: CheckedBits) -> Choice:
-    """A uniform one of the group's candidates that were not taken before."""
-    while (choice := Choice(group, uniform_below(members, bits))) in taken:
-        pass
-    return choice
+def weight_bounds(scores: IntArray, left: IntArray, rate: Fraction, shift: int) -> tuple[int, IntArray]:
+    """The highest score of which candidates are ``left`` (g,), and integers that bound the weights of the groups, (g,).
 
-
-@dataclass(slots=True, eq=False)
-class _Groups:
-    """Groups of candidates with the same score, and integers that bound their weights from above.
-
-    The weight of a group is ``left * exp(-rate * distance)``, and its bound at least ``2**shift`` times that.
+    The weight of a group is ``left * exp(-rate * distance)`` from there; its bound is at least ``2**shift`` times that,
+    and larger by about ``2**-30`` of it, and by 1 at most; 0 where none is left.
     """
-
-    scores: IntArray  # (g,)
-    members: IntArray  # (g,)
-    left: IntArray  # (g,): how many members were not drawn yet
-    rate: Fraction  # of the exponential mechanism
-    shift: int  # of the bounds
-    top: int  # the score from which distances count: the highest that has members left
-    bounds: IntArray  # (g,): integers, 0 where no member is left
-
-    @classmethod
-    def of(cls, scores: NDArray[Any], members: NDArray[Any], rate: Fraction) -> "_Groups":
-        if scores.ndim != 1 or scores.shape != members.shape or not scores.size:
-            raise ValueError("there must be one number of members for each score, and at least one score")
-        if scores.dtype.kind not in "iu" or members.dtype.kind not in "iu" or not (members >= 1).all():
-            raise ValueError("scores and members must be integers, members at least 1")
-        if len(np.unique(scores)) < scores.size:
-            raise ValueError("scores must be distinct")
-        counts = members.astype(np.int64)
-        total = int(counts.sum())
-        if not max(total, scores.size) <= CANDIDATE_LIMIT:
-            raise ValueError(f"there may be at most {CANDIDATE_LIMIT:,} candidates")
-        shift = BOUND_BITS - 1 - total.bit_length()  # weights use one bit less: bounds exceed them
-        groups = cls(scores.astype(np.int64), counts, counts.copy(), rate, shift, 0, np.zeros_like(counts))
-        groups._bound_all()
-        return groups
-
-    def draw(self, bits: CheckedBits) -> int:
-        """A group with probability in proportion to its weight: proposed by its bound, and kept by what is exact."""
-        ends = np.cumsum(self.bounds)
-        while True:
-            group = int(np.searchsorted(ends, uniform_below(int(ends[-1]), bits), side="right"))
-            exponent = self.rate * (self.top - int(self.scores[group]))
-            factor = Fraction(int(self.left[group]) << self.shift, int(self.bounds[group]))
-            if is_below(bits.integer(MORE_BITS), MORE_BITS, exponent, factor, bits):
-                return group
-
-    def remove_one(self, group: int) -> None:
-        self.left[group] -= 1
-        # From a lower top the bounds of all groups are larger, and stay near the weights: few proposals are refused.
-        if not self.left[group] and self.scores[group] == self.top and self.left.any():
-            self._bound_all()
-        else:
-            one = slice(group, group + 1)
-            self.bounds[one] = self._bounds(self.scores[one], self.left[one])
-
-    def _bound_all(self) -> None:
-        self.top = int(self.scores[self.left > 0].max())
-        self.bounds = self._bounds(self.scores, self.left)
-
-    def _bounds(self, scores: IntArray, left: IntArray) -> IntArray:
-        """Integers at least ``2**shift`` times the weights: larger by about ``2**-30`` of them, and by 1 at most."""
-        distance = np.maximum(self.top - scores, 0).astype(np.float64)  # above the top no member is left
-        least_rate = np.nextafter(float(self.rate), 0.0)  # at most the rate, so that weights come out no smaller
-        with np.errstate(under="ignore"):
-            weights: FloatArray = left * np.exp(-least_rate * distance)
-            found = np.ldexp(weights, self.shift) * _MARGIN
-        return np.where(left > 0, found.astype(np.int64) + 1, 0)
+    top = int(scores[left > 0].max())
+    distance = np.maximum(top - scores, 0).astype(np.float64)  # above the top none is left
+    least_rate = np.nextafter(float(rate), 0.0)  # at most the rate, so that weights come out no smaller
+    with np.errstate(under="ignore"):
+        weights: FloatArray = left * np.exp(-least_rate * distance)
+        found = np.ldexp(weights, shift) * _MARGIN
+    return top, np.where(left > 0, found.astype(np.int64) + 1, 0)

@@ -53,17 +53,12 @@ def alias_table(weights: Sequence[int], *, columns: int, capacity: int) -> tuple
         left[donor] -= capacity - left[column]
         if left[donor] < capacity:
             small.append(large.pop())
-    if masses(threshold, alias, capacity=capacity)[: len(weights)] != list(weights):
+    given = list(threshold)  # counted again, column by column
+    for below, cell in zip(threshold, alias, strict=True):
+        given[cell] += capacity - below
+    if given[: len(weights)] != list(weights):
         raise ValueError("the alias table does not give every cell its weight")
     return threshold, alias
-
-
-def masses(thresholds: list[int], aliases: list[int], *, capacity: int) -> list[int]:
-    """The weight that an alias table gives each cell, counted column by column."""
-    total = list(thresholds)
-    for threshold, cell in zip(thresholds, aliases, strict=True):
-        total[cell] += capacity - threshold
-    return total
 
 
 COLUMN_BITS = 11
@@ -132,7 +127,26 @@ def envelope(table: int) -> Envelope:
     whole = [math.ceil(scale * height) for height in (*heights, tail)]
     weights = [*(whole[n] for n in near), whole[-1], whole[-1]]
     weights.append(TOTAL - sum(weights))
-    return _envelope_of_weights(radius, reach, scale, weights)
+    threshold, alias = alias_table(weights, columns=COLUMNS, capacity=CAPACITY)
+    again = len(weights) - 1
+    own = np.minimum(np.arange(COLUMNS), again)
+    cells = np.stack([own, np.array(alias)], axis=1).ravel()
+    block_count = 2 * reach
+    block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
+    # Python divides integers correctly rounded.
+    ratio_of_cell = np.array(
+        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
+    )
+    return Envelope(
+        radius=radius,
+        reach=reach,
+        scale=scale,
+        weights=tuple(weights),
+        bounds=frozen((np.arange(COLUMNS) << FRACTION_BITS) + np.array(threshold)),
+        blocks=frozen(block_of_cell[cells]),
+        ratios=frozen(ratio_of_cell[cells]),
+        cells=frozen(cells),
+    )
 
 
 def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction, Fraction]:
@@ -160,29 +174,6 @@ def _context(digits: int, rounding: str) -> Context:
     traps = [InvalidOperation, DivisionByZero, Overflow]
     return Context(
         prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=traps
-    )
-
-
-def _envelope_of_weights(radius: Fraction, reach: int, scale: int, weights: list[int]) -> Envelope:
-    threshold, alias = alias_table(weights, columns=COLUMNS, capacity=CAPACITY)
-    again = len(weights) - 1
-    own = np.minimum(np.arange(COLUMNS), again)
-    cells = np.stack([own, np.array(alias)], axis=1).ravel()
-    block_count = 2 * reach
-    block_of_cell = np.array([*range(-reach, reach), 0, 0, 0])
-    # Python divides integers correctly rounded.
-    ratio_of_cell = np.array(
-        [(scale << UNIFORM_BITS) / weight for weight in weights[:block_count]] + [np.nan, np.nan, -1]
-    )
-    return Envelope(
-        radius=radius,
-        reach=reach,
-        scale=scale,
-        weights=tuple(weights),
-        bounds=frozen((np.arange(COLUMNS) << FRACTION_BITS) + np.array(threshold)),
-        blocks=frozen(block_of_cell[cells]),
-        ratios=frozen(ratio_of_cell[cells]),
-        cells=frozen(cells),
     )
 
 

@@ -7,15 +7,15 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.gate.discrete_gaussian.envelope import LEAST_POWER, RADII, SMALL_TABLES
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import BudgetError
 
-LARGEST_EXPONENT = 110  # 64 * gamma < 2**61 where gamma**2 < 2**110
 SMALLEST_EXPONENT = -60
-_POWERS = range(LEAST_POWER, LARGEST_EXPONENT // 2 - 5)
+#: m of the longest blocks ``2**m`` that the bits of a word and its extension can tell the numbers of.
+LONGEST_BLOCK = 49
+_POWERS = range(LEAST_POWER, LONGEST_BLOCK + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +26,8 @@ class Scales:
     denominators: tuple[int, ...]
     tables: IntArray  # (m,): the table each one uses, 0 .. 64
     block_bits: IntArray  # (m,): m of the block length ``2**m``
-    exponents: FloatArray  # (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative; 0 where a draw may not fit int64
-    fits_int64: NDArray[np.bool_]  # (m,): whether noise is drawn as int64: ``64 * gamma < 2**61``, decided exactly
+    #: (m,): ``-1 / (2 gamma**2)``, within ``2**-52`` relative, in units of ``2**(m - 49)`` where blocks are longer
+    exponents: FloatArray
 
     @classmethod
     def of_fractions(cls, gamma2: Sequence[Fraction]) -> Self:
@@ -48,13 +48,15 @@ class Scales:
         if len(numerators) != len(denominators):
             raise BudgetError(f"got {len(numerators)} numerators and {len(denominators)} denominators")
         ratios = _ratios(numerators, denominators)
-        steps, fits = _steps(numerators, denominators, ratios)
-        tables, block_bits = _levels(steps)
-        for number in np.flatnonzero(~fits).tolist():
-            tables[number], block_bits[number] = level_of_ratio(numerators[number], denominators[number])
-        exponents = np.where(fits, -0.5 / ratios, 0.0)
-        arrays = (frozen(array) for array in (tables, block_bits, exponents, fits))
-        return cls(numerators, denominators, *arrays)
+        steps = _steps(numerators, denominators, ratios)
+        powers = (steps - 1) // len(RADII) + LEAST_POWER
+        tables = np.where(powers < 0, steps, SMALL_TABLES + (steps - 1) % len(RADII))
+        block_bits, exponents = np.maximum(powers, 0), -0.5 / ratios
+        for number in np.flatnonzero(steps == _SQUARES.size).tolist():
+            a, b = numerators[number], denominators[number]
+            tables[number], m = level_of_ratio(a, b)
+            block_bits[number], exponents[number] = m, -(b << 2 * (m - LONGEST_BLOCK)) / (2 * a)
+        return cls(numerators, denominators, *map(frozen, (tables, block_bits, exponents)))
 
     def __len__(self) -> int:
         return len(self.numerators)
@@ -88,10 +90,8 @@ def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> FloatArra
         return np.array([a / b if a < b << 1000 else math.inf for a, b in pairs])
 
 
-def _steps(
-    numerators: Sequence[int], denominators: Sequence[int], ratios: FloatArray
-) -> tuple[IntArray, NDArray[np.bool_]]:
-    """Return for each ratio the index of the smallest square not below it, and whether its draws fit int64.
+def _steps(numerators: Sequence[int], denominators: Sequence[int], ratios: FloatArray) -> IntArray:
+    """Return for each ratio the index of the smallest square not below it, or how many there are.
 
     Rounding keeps order, so the rounded ratio decides unless it equals the square; then integers do.
     """
@@ -104,14 +104,4 @@ def _steps(
             raise BudgetError(
                 f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
             )
-    fits = steps < _SQUARES.size
-    for number in np.flatnonzero(ratios == 2.0**LARGEST_EXPONENT).tolist():
-        fits[number] = numerators[number] < denominators[number] << LARGEST_EXPONENT
-    return steps, fits
-
-
-def _levels(steps: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the table and the block bits of each step of the ladder of squares."""
-    powers = (steps - 1) // len(RADII) + LEAST_POWER
-    small = powers < 0
-    return np.where(small, steps, SMALL_TABLES + (steps - 1) % len(RADII)), np.where(small, 0, powers)
+    return steps

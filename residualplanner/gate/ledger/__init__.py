@@ -4,7 +4,7 @@
 Source: docs/mathematics.md section 1: the costs of releases from the same records add up.
 """
 
-from residualplanner.gate.ledger.account import Balance
+from residualplanner.gate.ledger.balance import Balance
 from residualplanner.gate.ledger.ledger import Ledger
 from residualplanner.gate.ledger.lines import LedgerEntry
 

@@ -11,8 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from residualplanner.gate.ledger.account import LedgerAccount, read_account
-from residualplanner.gate.ledger.lines import SIZE_LIMIT, LedgerEntry, LedgerStage, LedgerTerms, Line
+from residualplanner.gate.ledger.lines import (
+    SIZE_LIMIT,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerStage,
+    LedgerTerms,
+    Line,
+    read_account,
+)
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
@@ -22,7 +29,7 @@ _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 #: What the system says of a disk that holds no hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
-#: Makes the next line of an account, or refuses to.
+#: Makes the next line of an account, still without its hash, or refuses to.
 NextLine = Callable[[LedgerAccount], Line]
 
 
@@ -47,7 +54,7 @@ class Memory:
                 "use one in a file, with Ledger.create(path, ...)"
             )
         with self._lock:
-            line = next_line(self._account)
+            line = self._account.following(next_line(self._account))
             self._account = self._account.with_line(line)
         return line
 
@@ -68,7 +75,7 @@ class File:
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no ledger {self._path}; make it first, with Ledger.create") from None
         except FileFormatError as error:
-            raise self._named(error) from None
+            raise FileFormatError(f"{self._path}: {error}") from None
 
     def append(self, next_line: NextLine[Line]) -> Line:
         """Add the next line, under a lock and forced to the disk; a note of an OSError says whether it counts."""
@@ -76,11 +83,11 @@ class File:
         try:
             with locked_file(self._path, exclusive=True) as (handle, content):
                 account = self._checked(content)
-                line = next_line(account)
+                line = account.following(next_line(account))
                 append_line(handle, content, account.bytes_of(line))
             self._seen = (len(account.lines) + 1, line.sha256)
         except FileFormatError as error:
-            raise self._named(error) from None
+            raise FileFormatError(f"{self._path}: {error}") from None
         except BaseException as error:
             if not isinstance(error, BudgetError):
                 error.add_note(after_failed_charge(self._path, account, line))
@@ -96,9 +103,6 @@ class File:
             raise FileFormatError("entries that were there before are missing; the file was replaced, or cut off")
         self._seen = (len(hashes) - 1, hashes[-1])
         return account
-
-    def _named(self, error: FileFormatError) -> FileFormatError:
-        return FileFormatError(f"{self._path}: {error}")
 
 
 def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
@@ -169,7 +173,10 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
             # While this process waited for the lock, another may have given the name to another file.
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
-            yield handle, _content(handle)
+            content = bytearray()  # all of the file, or a byte more than the largest may have
+            while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
+                content += piece
+            yield handle, bytes(content)
     finally:
         os.close(handle)
 
@@ -231,11 +238,3 @@ def _lock(handle: int, path: Path, *, exclusive: bool) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough if the process was forked meanwhile
-
-
-def _content(handle: int) -> bytes:
-    """All of a file, or a byte more than the largest may have."""
-    content = bytearray()
-    while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
-        content += piece
-    return bytes(content)

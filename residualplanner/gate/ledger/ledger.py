@@ -8,17 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn, final
 
-from residualplanner.gate.ledger.account import Balance, LedgerAccount
+from residualplanner.gate.ledger import lines
+from residualplanner.gate.ledger.balance import Balance, balance_of, new_entry
 from residualplanner.gate.ledger.file import File, Memory, NextLine, after_failed_creation, create_file
-from residualplanner.gate.ledger.lines import (
-    LedgerEntry,
-    LedgerStage,
-    LedgerTerms,
-    chained,
-    require_cost,
-    require_hash,
-    require_text,
-)
+from residualplanner.gate.ledger.lines import LedgerAccount, LedgerEntry, LedgerStage, LedgerTerms
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import BudgetError
@@ -165,12 +158,12 @@ class Ledger:
     @property
     def remaining(self) -> Fraction | None:
         """The pcost that may still be charged, at least 0; None for no limit."""
-        return self._store.account().remaining
+        return self.balance.remaining
 
     @property
     def balance(self) -> Balance:
         """What is spent and what is left at one moment, in the words of the budget, too."""
-        return self._store.account().balance
+        return balance_of(self._store.account())
 
     @property
     def is_torn(self) -> bool:
@@ -193,7 +186,7 @@ class Ledger:
             (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
             for entry in account.entries
         ]
-        return html_table(caption_of(self), head, rows, note=account.balance.text)
+        return html_table(caption_of(self), head, rows, note=balance_of(account).text)
 
     def charge(
         self,
@@ -240,15 +233,7 @@ class Ledger:
         label: str = "",
         again: bool = True,
     ) -> None:
-        """Raise what the same `charge` would raise now, and charge nothing.
-
-        Example:
-            >>> from residualplanner import pcost
-            >>> Ledger(pcost(1)).require_room(2, "0" * 64, neighbors="add-remove")
-            Traceback (most recent call last):
-            ...
-            residualplanner.ground.errors.BudgetError: the ledger has pcost 1 left of pcost 1; this costs 2; a plan ...
-        """
+        """Raise what the same `charge` would raise now, and charge nothing."""
         protected = Neighbors(neighbors, records_per_person)
         self._charging(cost, plan_sha256, label, protected, again=again)(self._store.account())
 
@@ -269,7 +254,7 @@ class Ledger:
         def next_stage(account: LedgerAccount) -> LedgerStage:
             account.require_whole()
             account.require_stages(release, known)
-            return chained(new, account.head, account.completed)
+            return new
 
         return self._store.append(next_stage)
 
@@ -285,12 +270,12 @@ class Ledger:
             FileFormatError: the file was not written by this library.
             OSError: the file cannot be locked or written.
         """
-        exact, words = require_cost(cost), require_text("label", label)
+        exact, words = lines.require_cost(cost), lines.require_text("label", label)
 
         def next_entry(account: LedgerAccount) -> LedgerEntry:
             if not account.is_torn:
                 raise BudgetError("the last line of the ledger is complete; there is nothing to settle")
-            return account.next_entry(exact, "", words)
+            return new_entry(account, exact, "", words)
 
         return self._store.append(next_entry)
 
@@ -300,8 +285,8 @@ class Ledger:
     def _charging(
         self, cost: Fraction | int, plan_sha256: str, label: str, neighbors: Neighbors, *, again: bool
     ) -> NextLine[LedgerEntry]:
-        exact, plan, words = require_cost(cost), require_hash(plan_sha256), require_text("label", label)
-        mine = self._store.terms.neighbors
+        exact, plan = lines.require_cost(cost), lines.require_hash(plan_sha256)
+        words, mine = lines.require_text("label", label), self._store.terms.neighbors
         if neighbors != mine:
             raise BudgetError(
                 f"the ledger adds up costs for {mine.words}; this one is for {neighbors.words}; costs for different "
@@ -312,7 +297,7 @@ class Ledger:
             account.require_whole()
             if not again:
                 account.require_new(plan, exact)
-            return account.next_entry(exact, plan, words)
+            return new_entry(account, exact, plan, words)
 
         return next_entry
 

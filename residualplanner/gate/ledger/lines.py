@@ -1,4 +1,4 @@
-"""The lines of a ledger, chained by hashes.
+"""The lines of a ledger, chained by hashes, and what they say together.
 
 Each line is canonical JSON and ends in a line feed: first the terms, then one line for each charge, and one for each
 stage of a release in a store, which costs nothing.  ``sha256`` of a line covers that of the line before.  Bytes after
@@ -7,6 +7,7 @@ after a tab, completes it, and has a hash that covers all of it.  Where a charge
 """
 
 import hashlib
+import io
 import re
 import sys
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from residualplanner.ground.checks import is_sha256, value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.words import TEXT_LIMIT, fraction_text
-from residualplanner.method.privacy import Budget, Neighbors, require_discrete
+from residualplanner.method import privacy
 
 #: The largest file and the longest line, in bytes.
 SIZE_LIMIT, LINE_LIMIT = 2**26, 2**15
@@ -32,7 +33,7 @@ _STAGE = {"digest", "release", "sha256", "stage"}
 _COST = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 _STAGE_NAME, _RELEASE = re.compile(r"generation (0|[1-9][0-9]{0,8})|answers"), re.compile(r"[0-9a-f]{32}")
 #: What completes a torn line; and what a line starts with that costs nothing.
-TAB, FREE = b"\t", b'{"digest'
+TAB, _FREE = b"\t", b'{"digest'
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,19 @@ class LedgerTerms:
         BudgetError: one of these is invalid.
     """
 
-    budget: Budget | None  # the most that all charges may cost together; None for no limit
+    budget: privacy.Budget | None  # the most that all charges may cost together; None for no limit
     reason: str  # why there is no limit; empty where there is one
     data_set: str  # the name its curator gave the data set; never anything computed from the data
-    neighbors: Neighbors  # which data sets count as neighbors, for all charges
+    neighbors: privacy.Neighbors  # which data sets count as neighbors, for all charges
 
     def __post_init__(self) -> None:
-        if self.budget is not None and not isinstance(self.budget, Budget):
+        if self.budget is not None and not isinstance(self.budget, privacy.Budget):
             raise BudgetError(
                 f"a ledger's budget must be a Budget such as zcdp(1), got {value_text(self.budget)}; a ledger's file "
                 "is opened by Ledger.open"
             )
         if self.budget is not None:
-            require_discrete(self.budget)
+            privacy.require_discrete(self.budget)
         require_text("reason", self.reason)
         require_text("data_set", self.data_set)
         if (self.budget is None) != bool(self.reason.strip()):
@@ -119,7 +120,7 @@ class LedgerStage:
     release: str  # the identifier of the release in its store
     stage: str  # "generation 0" and so on, or "answers", when all of them are there
     digest: str  # the SHA-256 of what the store holds of it
-    sha256: str = ""  # the hash of this line and all lines before it
+    sha256: str = ""
 
     def __post_init__(self) -> None:
         texts = (self.release, self.stage, self.digest)
@@ -142,8 +143,7 @@ def chained(line: Line, head: str, torn: bytes) -> Line:
     return replace(line, sha256=hashlib.sha256(head.encode("ascii") + torn + json_text(line.fields)).hexdigest())
 
 
-def text_of_line(line: LedgerEntry | LedgerStage) -> bytes:
-    """The line, without what was torn before it."""
+def _text_of_line(line: LedgerEntry | LedgerStage) -> bytes:
     return json_text(line.fields | {"sha256": line.sha256}) + b"\n"
 
 
@@ -187,6 +187,107 @@ def require_cost(cost: object) -> Fraction:
     return shortened(Fraction(cost))
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerAccount:
+    """A ledger at one moment."""
+
+    terms: LedgerTerms  # of the ledger
+    head: str  # the hash of its last complete line
+    lines: tuple[LedgerEntry | LedgerStage, ...] = ()  # its charges, and the stages of releases in stores
+    spent: Fraction = Fraction(0)  # by all charges: exact, or rounded up where that has thousands of digits
+    torn: bytes = b""  # the bytes after the last complete line
+
+    @property
+    def entries(self) -> tuple[LedgerEntry, ...]:
+        """Its charges."""
+        return tuple(line for line in self.lines if isinstance(line, LedgerEntry))
+
+    @property
+    def left(self) -> Fraction | None:
+        """The pcost that may still be charged; None for no limit."""
+        return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last line is incomplete, and may have been a charge."""
+        return bool(self.torn) and not self.torn.startswith(_FREE)
+
+    def require_whole(self) -> None:
+        """Raise FileFormatError if the last line may have been a charge, and is incomplete."""
+        if self.is_torn:
+            raise FileFormatError(
+                "the last line is incomplete: a run was killed while it was charged; say what it counts for, with "
+                "Ledger.settle(cost) or residualplanner ledger FILE --settle COST"
+            )
+
+    def require_new(self, plan_sha256: str, cost: Fraction) -> None:
+        """Raise BudgetError if a plan was charged before; ``cost`` is what it would be charged again."""
+        entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
+        if entry is None:
+            return
+        if self.left is not None and cost > self.left:
+            anew = "The ledger has too little left to measure it anew"
+        else:
+            anew = "To measure anew, at the full cost, as where that run has left nothing, write again=True, or --again"
+        raise BudgetError(
+            f"entry {entry.sequence} of the ledger is for this plan already ({entry.label}).  What was measured "
+            "then gives every product, such as non-negative tables, at no further cost: reconstruct the folder of "
+            f"that release, or its measurement.  {anew}"
+        )
+
+    def require_stages(self, release: str, known: Mapping[str, str]) -> None:
+        """Raise BudgetError unless all stages recorded of a release are those of its store, by their digests."""
+        for line in self.lines:
+            if isinstance(line, LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
+                raise BudgetError(
+                    f"this store is a copy: the ledger has {line.stage} of its release from another one, which is "
+                    "completed with resume_measuring, or was.  Noise is not drawn twice for one charge: go on there, "
+                    "and give this store up with abort_measuring"
+                )
+
+    def following(self, line: Line) -> Line:
+        """The next line, with its hash."""
+        return chained(line, self.head, self.torn and self.torn + TAB)
+
+    def bytes_of(self, line: LedgerEntry | LedgerStage) -> bytes:
+        """The bytes to append for the next line."""
+        return (TAB if self.torn else b"") + _text_of_line(line)
+
+    def with_line(self, line: LedgerEntry | LedgerStage) -> "LedgerAccount":
+        """The ledger with its next line."""
+        spent = shortened(self.spent + line.cost) if isinstance(line, LedgerEntry) else self.spent
+        return LedgerAccount(self.terms, line.sha256, (*self.lines, line), spent)
+
+
+def read_account(content: bytes) -> LedgerAccount:
+    """Read a ledger, and check every line of it.
+
+    FileFormatError: it is too large, a line is not the one that was written, or the budget is overspent.
+    """
+    if len(content) > SIZE_LIMIT:
+        raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
+    end = content.find(b"\n")
+    if end < 0:
+        raise FileFormatError(
+            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
+        )
+    terms, whole = _terms_of_line(content[:end]), content.rfind(b"\n") + 1
+    lines: list[LedgerEntry | LedgerStage] = []
+    head, spent, charges = terms.head, Fraction(0), 0
+    # One line at a time: a file may have 64 million empty lines, and is refused at the first.
+    for number, line in enumerate(io.BytesIO(content[end + 1 : whole]), start=2):
+        found = _line_of_text(line[:-1], number, head, charges + 1)
+        lines.append(found)
+        head = found.sha256
+        if isinstance(found, LedgerEntry):
+            charges, spent = charges + 1, shortened(spent + found.cost)
+        if terms.budget is not None and not spent <= terms.budget.pcost_exact:
+            raise FileFormatError(
+                f"line {number} spends more than the budget: the ledger was not written by this library"
+            )
+    return LedgerAccount(terms, head, tuple(lines), spent, content[whole:])
+
+
 def _fields_of(line: bytes, number: int, *names: set[str]) -> dict[str, Any]:
     """The fields of a line, which are one of these sets, still unchecked."""
     if len(line) > LINE_LIMIT:
@@ -200,7 +301,7 @@ def _fields_of(line: bytes, number: int, *names: set[str]) -> dict[str, Any]:
     return fields
 
 
-def terms_of_line(line: bytes) -> LedgerTerms:
+def _terms_of_line(line: bytes) -> LedgerTerms:
     """The terms in the first line, without its line feed; FileFormatError unless it was written just so."""
     fields = _fields_of(line, 1, _FIRST)
     if {name: fields[name] for name in _FORMAT} != _FORMAT:
@@ -208,8 +309,8 @@ def terms_of_line(line: bytes) -> LedgerTerms:
             "line 1 is not that of a ledger of version 1; read it with another version of this library"
         )
     try:
-        budget = None if fields["budget"] is None else Budget.from_json(fields["budget"])
-        neighbors = Neighbors(fields["neighbors"], fields["records_per_person"])
+        budget = None if fields["budget"] is None else privacy.Budget.from_json(fields["budget"])
+        neighbors = privacy.Neighbors(fields["neighbors"], fields["records_per_person"])
         terms = LedgerTerms(budget, fields["reason"], fields["data_set"], neighbors)
     except (BudgetError, FileFormatError) as error:
         raise FileFormatError(f"line 1: {error}") from None
@@ -218,7 +319,7 @@ def terms_of_line(line: bytes) -> LedgerTerms:
     return terms
 
 
-def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEntry | LedgerStage:
+def _line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEntry | LedgerStage:
     """A line after the first, without its line feed.
 
     The part before a tab was torn.  FileFormatError unless it was written just so.
@@ -230,23 +331,18 @@ def line_of_text(line: bytes, number: int, head: str, sequence: int) -> LedgerEn
         if set(fields) == _STAGE:
             found = LedgerStage(fields["release"], fields["stage"], fields["digest"])
         else:
-            found = _entry(fields, number, sequence, is_settled=bool(tab))
+            if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
+                raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
+            cost, plan = fields["cost"], fields["plan_sha256"]
+            if not isinstance(cost, str) or not _COST.fullmatch(cost):
+                raise FileFormatError(f"line {number} has no cost written as 'num/den'")
+            label = require_text("label", fields["label"])
+            if plan != "" or not tab:  # only what settles a torn line has no plan
+                require_hash(plan)
+            found = LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")
     except BudgetError as error:
         raise FileFormatError(f"line {number}: {error}") from None
     found = chained(found, head, prefix + tab)
-    if text_of_line(found) != text + b"\n":
+    if _text_of_line(found) != text + b"\n":
         raise FileFormatError(f"line {number} was edited, or one before it was: it does not fit its hash")
     return found
-
-
-def _entry(fields: Mapping[str, Any], number: int, sequence: int, *, is_settled: bool) -> LedgerEntry:
-    """The charge in the fields of a line, before its hash is known."""
-    if type(fields["sequence"]) is not int or fields["sequence"] != sequence:
-        raise FileFormatError(f"line {number} is not entry {sequence}: lines were removed, repeated or edited")
-    cost, plan = fields["cost"], fields["plan_sha256"]
-    if not isinstance(cost, str) or not _COST.fullmatch(cost):
-        raise FileFormatError(f"line {number} has no cost written as 'num/den'")
-    label = require_text("label", fields["label"])
-    if plan != "" or not is_settled:
-        require_hash(plan)
-    return LedgerEntry(sequence, require_cost(Fraction(cost)), plan, label, "")

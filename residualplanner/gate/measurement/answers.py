@@ -37,8 +37,7 @@ class AnswerLayout:
         return int(self.starts[-1])
 
     def __repr__(self) -> str:
-        sets = count_text(sum(map(len, self.groups.members)), "attribute set")
-        return f"<{type(self).__name__} of {sets}: {count_text(self.count, 'answer')}>"
+        return f"<{type(self).__name__}: {count_text(self.count, 'answer')}>"
 
     def part(self, answers: NDArray[Any], group: int) -> NDArray[Any]:
         """The answers of one group among all ``answers`` (r,), as a view (g, m_1, .., m_k)."""

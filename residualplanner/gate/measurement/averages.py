@@ -22,7 +22,7 @@ from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.privacy import Budget, zcdp
+from residualplanner.method.privacy import zcdp
 from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
@@ -65,25 +65,21 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
         loss_value = float(loss.importance(workload) @ accuracy.average_variances)
     if not math.isfinite(loss_value):
         raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")
+    cost = cost_upper_bound(strategy, noise, first.neighbors)
+    allowed = sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
+    if not math.isfinite(cost):
+        raise BudgetError("these measurements cost more together than any budget can allow")
     return Plan(
         workload=workload,
         noise_variances=noise,
         strategy=strategy,
         neighbors=first.neighbors,
-        budget=_combined_budget(plans, cost_upper_bound(strategy, noise, first.neighbors)),
+        budget=zcdp(decimal_text_up(max(allowed, Fraction(cost)) / 2)),  # which holds for every noise
         loss=loss,
         loss_value=loss_value,
         gap=math.inf,
         status=f"combined from {len(plans)} plans",
     )
-
-
-def _combined_budget(plans: Sequence[Plan], cost: float) -> Budget:
-    """The sum of the budgets as zCDP, which holds for every noise, rounded up; BudgetError for an infinite cost."""
-    if not math.isfinite(cost):
-        raise BudgetError("these measurements cost more together than any budget can allow")
-    allowed = sum((plan.budget.pcost_exact for plan in plans), Fraction(0))
-    return zcdp(decimal_text_up(max(allowed, Fraction(cost)) / 2))
 
 
 def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:
@@ -97,7 +93,15 @@ def combined_precision(closure: Closure, plans: Sequence[Plan]) -> FloatArray:
 def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
     """What is measured by all plans together; WorkloadError where an attribute is measured in different bases."""
     if any(plan.strategy.varying.any() for plan in plans):
-        return _same_strategy(plans)
+        first, *others = (plan.strategy for plan in plans)
+        for other in others:
+            codes = basis_codes([*first.bases, *other.bases])
+            mine, theirs = codes[first.factor_bases], codes[len(first.bases) + other.factor_bases]
+            are_same = first.closure.has_sets_of(other.closure) and bool((mine == theirs).all())
+            if not (are_same and (first.varying == other.varying).all()):
+                raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
+        # the messages of (41) add up as the costs do
+        return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
     domain = plans[0].domain
     bases = [subtraction_basis(size) for size in domain.sizes]
     for attribute, name in enumerate(domain.names):
@@ -106,21 +110,6 @@ def _combined_strategy(closure: Closure, plans: Sequence[Plan]) -> Strategy:
             raise WorkloadError(f"{name!r} is measured in different bases; {_REMEDY}")
         bases[attribute : attribute + 1] = measured[:1] or [bases[attribute]]
     return constant_strategy(closure, bases)
-
-
-def _same_strategy(plans: Sequence[Plan]) -> Strategy:
-    """The strategy that all plans have, where bases vary by set; the messages of (41) add up as the costs do."""
-    first, *others = (plan.strategy for plan in plans)
-    for other in others:
-        if not (first.closure.has_sets_of(other.closure) and _have_equal_bases(first, other)):
-            raise WorkloadError(f"bases vary by set, and are not the same in all plans; {_REMEDY}")
-    return replace(first, messages=np.sum([plan.strategy.messages for plan in plans], axis=0))
-
-
-def _have_equal_bases(left: Strategy, right: Strategy) -> bool:
-    codes = basis_codes([*left.bases, *right.bases])
-    mine, theirs = codes[left.factor_bases], codes[len(left.bases) + right.factor_bases]
-    return bool((mine == theirs).all() and (left.varying == right.varying).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,22 +168,18 @@ def combine(measurements: Sequence[Measurement]) -> CombinedMeasurement:
     if len({measurement.answers_sha256 for measurement in chosen}) < len(chosen):
         raise BudgetError("a measurement is there twice; its noise would be averaged with itself and not become less")
     plan = combined_plan([measurement.plan for measurement in chosen])
-    return CombinedMeasurement(chosen, plan, _averages(chosen, plan))
-
-
-def _averages(measurements: Sequence[Measurement], plan: Plan) -> Residuals:
     closure, groups = plan.closure, groups_of_plan(plan)
     layout = AnswerLayout(groups)
     values = np.zeros(layout.count)
-    total = combined_precision(closure, [measurement.plan for measurement in measurements])
-    for measurement in measurements:
+    total = combined_precision(closure, [measurement.plan for measurement in chosen])
+    for measurement in chosen:
         sets, own = closure.positions_of_sets(measurement.plan.closure), measurement.residuals
         weights = 1 / measurement.plan.noise_variances / total[sets]
         for number, members in enumerate(own.groups.members):
             group, rows = groups.group[sets[members[0]]], groups.row[sets[members]]
             scale = weights[members].reshape(-1, *(1,) * len(own.groups.shapes[number]))
             layout.part(values, group)[rows] += scale * own.block(number)
-    return Residuals(groups, frozen(values))
+    return CombinedMeasurement(chosen, plan, Residuals(groups, frozen(values)))
 
 
 def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:

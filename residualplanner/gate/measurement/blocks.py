@@ -214,16 +214,14 @@ class AnswersOnDisk:
 
     def answers(self) -> Residuals:
         """All answers, those that int64 cannot hold in memory."""
-        wide = {number: self._wide_group(number) for number in self._wide}
+        wide = {}
+        for number, parts in self._wide.items():
+            stored = self._layout.part(self._flat, number)
+            numbers = stored.astype(object)
+            for rows, integers in parts:
+                numbers[rows] = integers
+            stored[...], wide[number] = 0, frozen(numbers)
         return Residuals(self._layout.groups, frozen(self._flat.view(np.ndarray)), self._divisors, wide)
-
-    def _wide_group(self, number: int) -> NDArray[Any]:
-        stored = self._layout.part(self._flat, number)
-        numbers = stored.astype(object)
-        for rows, integers in self._wide[number]:
-            numbers[rows] = integers
-        stored[...] = 0
-        return frozen(numbers)
 
 
 def require_room_given(memory: int | None, scratch: PathLike | None) -> None:

@@ -15,7 +15,6 @@ from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.method.strategy.basis_groups import BasisGroups
-from residualplanner.method.workload.attribute_sets import AttributeSets
 from residualplanner.method.workload.closure import Closure
 
 #: How many counts may be held at once.
@@ -71,7 +70,12 @@ def count_tables(
 
 def rows_to_count(closure: Closure, groups: BasisGroups, family: Parents) -> list[IntArray]:
     """The attributes (g, k) of the maximal sets of each of the groups that has some, as `Source.count` takes them."""
-    return [rows_of(closure, members) for members in _maximal(groups, family) if len(members)]
+    found = []
+    for numbers in _maximal(groups, family):
+        if len(numbers):
+            order = int(np.searchsorted(closure.offsets, numbers[0], side="right")) - 1
+            found.append(closure.blocks[order][numbers - closure.offsets[order]].astype(np.int64))
+    return found
 
 
 def with_sums(found: list[IntArray], groups: BasisGroups, family: Parents) -> list[IntArray]:
@@ -95,36 +99,25 @@ def _maximal(groups: BasisGroups, family: Parents) -> list[IntArray]:
     return [members[family.is_maximal[members]] for members in groups.members]
 
 
-def rows_of(sets: AttributeSets, numbers: NDArray[np.int64]) -> IntArray:
-    """The attributes of the sets with the given ``numbers`` (g,), which are of one order k: (g, k)."""
-    order = int(np.searchsorted(sets.offsets, numbers[0], side="right")) - 1
-    rows: IntArray = sets.blocks[order][numbers - sets.offsets[order]].astype(np.int64)
-    return rows
-
-
 def denominator_of_group(groups: BasisGroups, group: int) -> int:
     """D: how often a record counts in all in a table of a group.  Source: eq. (104)."""
     return math.prod(basis.denominator for basis in groups.bases[group])
 
 
-def require_denominators(groups: BasisGroups) -> None:
-    """Raise WorkloadError if records are divided so finely in some table that int64 could not count all."""
-    for group, bases in enumerate(groups.bases):
-        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
-            raise WorkloadError(
-                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
-                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
-            )
-
-
-def require_cells(groups: BasisGroups) -> None:
-    """Raise WorkloadError if the tables of all ``groups`` together have more cells than `CELL_LIMIT`."""
+def require_size(groups: BasisGroups) -> None:
+    """WorkloadError where all tables have more cells than `CELL_LIMIT`, or int64 cannot count parts of records."""
     cells = sum(math.prod(shape) * len(members) for shape, members in zip(groups.shapes, groups.members, strict=True))
     if cells > CELL_LIMIT:
         raise WorkloadError(
             f"too large: the tables to measure have {cells:,} cells, the limit is {CELL_LIMIT:,}; "
             "choose a lower order, or only small tables with max_cells="
         )
+    for group, bases in enumerate(groups.bases):
+        if denominator_of_group(groups, group) > LARGEST_DENOMINATOR:
+            raise WorkloadError(
+                f"a table of {len(bases)} attributes counts in 1/{denominator_of_group(groups, group):,} of a record, "
+                f"the limit is 1/{LARGEST_DENOMINATOR:,}: choose coarser units for its amounts, or bins of equal widths"
+            )
 
 
 def _sum_down(tables: list[IntArray], groups: BasisGroups, family: Parents) -> None:

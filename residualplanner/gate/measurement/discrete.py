@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_arrays, draw_flat
+from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits, Scales, draw_flat
 from residualplanner.gate.measurement import counting
 from residualplanner.gate.measurement import precision as exact
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
@@ -37,12 +37,8 @@ NOISE_CELLS = 2**18
 THREADS = 2
 
 
-class Piece(NamedTuple):
-    """Some consecutive tables of one group: ``first`` up to, but not including, ``last``."""
-
-    group: int
-    first: int
-    last: int
+#: Some consecutive tables of one group: its number, that of the first of them, and of the first after them.
+Piece = tuple[int, int, int]
 
 
 def integer_answers(
@@ -71,14 +67,14 @@ def integer_answers(
     layout, scratch, wide, done = AnswerLayout(groups), Scratch(), dict[int, NDArray[Any]](), 0
     flat: IntArray = np.zeros(layout.count, dtype=np.int64)
     block: NDArray[Any] = counting.NOTHING
-    for batch, drawn in _drawn_ahead(groups, precision, divisors, width, source):
+    for batch, drawn in _drawn_ahead(groups, precision, divisors, source):
         for (number, first, last), noise in zip(batch, drawn, strict=True):
             if first == 0:  # pieces come in order
                 block = layout.part(flat, number)
                 block = np.zeros(block.shape, dtype=object) if width[number] is Width.PYTHON else block
             answers = noisy_answers(
                 tables[number][first:last],
-                noise,
+                noise.astype(object) if width[number] is Width.PYTHON else noise,
                 bases=groups.bases[number],
                 divisor=divisors[number] // denominator,
                 records=most * denominator,
@@ -90,38 +86,28 @@ def integer_answers(
             block[first:last] = answers
             if last == len(block):
                 tables[number] = counting.NOTHING
-                if block.dtype == object and not _narrowed(block, layout.part(flat, number)):
-                    wide[number] = frozen(block)
+                if block.dtype == object:  # stored as int64 if all fit, so that the type depends on the answers only
+                    stored = layout.part(flat, number)
+                    try:
+                        stored[...] = block
+                    except OverflowError:
+                        stored[...], wide[number] = 0, frozen(block)
             done += last - first
             if progress is not None:
                 progress(done, sum(map(len, groups.members)))
     return Residuals(groups, frozen(flat), divisors, wide)
 
 
-def _narrowed(numbers: NDArray[Any], target: IntArray) -> bool:
-    """Store Python integers as int64 if all of them fit, so that the type depends on the answers only; else zeros."""
-    try:
-        target[...] = numbers
-    except OverflowError:
-        target[...] = 0
-        return False
-    return True
-
-
-def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
-    """All tables in order, in batches of pieces with enough cells to draw noise for."""
+def _batches(groups: BasisGroups) -> Iterator[list[Piece]]:
     batch: list[Piece] = []
     cells = 0
     for group, (shape, members) in enumerate(zip(groups.shapes, groups.members, strict=True)):
         size = math.prod(shape)
-        if batch and (width[group] is Width.PYTHON) != (width[batch[-1].group] is Width.PYTHON):
-            yield batch
-            batch, cells = [], 0
         step = max(1, BATCH_CELLS // size)
         for first in range(0, len(members), step):
-            piece = Piece(group, first, min(first + step, len(members)))
-            batch.append(piece)
-            cells += size * (piece.last - piece.first)
+            last = min(first + step, len(members))
+            batch.append((group, first, last))
+            cells += size * (last - first)
             if cells >= NOISE_CELLS:
                 yield batch
                 batch, cells = [], 0
@@ -130,7 +116,7 @@ def _batches(groups: BasisGroups, width: list[Width]) -> Iterator[list[Piece]]:
 
 
 def _drawn_ahead(
-    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], width: list[Width], source: ByteSource
+    groups: BasisGroups, precision: FloatArray, divisors: tuple[int, ...], source: ByteSource
 ) -> Iterator[tuple[list[Piece], list[NDArray[Any]]]]:
     """All batches in order with their noise, which threads draw ahead, as it does not depend on the counts.
 
@@ -138,10 +124,20 @@ def _drawn_ahead(
     """
 
     def draw(batch: list[Piece]) -> list[NDArray[Any]]:
-        is_int64 = width[batch[0].group] is not Width.PYTHON
-        return _noise(batch, groups, precision, divisors, source, is_int64=is_int64)
+        shapes = [(last - first, *groups.noise_shape(group)) for group, first, last in batch]
+        cells = np.array([math.prod(shape[1:]) for shape in shapes])
+        ratios: list[tuple[int, int]] = []
+        sizes: list[int] = []
+        for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
+            wanted = precision[groups.members[group][first:last]]
+            starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
+            ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
+            sizes += (size * np.diff(starts, append=last - first)).tolist()
+        draws = draw_flat(Scales.of_ratios(*zip(*ratios, strict=True)), sizes, source)
+        ends = np.cumsum(cells * [shape[0] for shape in shapes])
+        return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]
 
-    batches = _batches(groups, width)
+    batches = _batches(groups)
     ahead = list(islice(batches, THREADS))
     if len(ahead) < THREADS or not source.is_secure:
         yield from ((batch, draw(batch)) for batch in chain(ahead, batches))
@@ -153,34 +149,6 @@ def _drawn_ahead(
             drawn = noise.result()
             waiting.extend((another, pool.submit(draw, another)) for another in islice(batches, 1))
             yield batch, drawn
-
-
-def _noise(
-    batch: list[Piece],
-    groups: BasisGroups,
-    precision: FloatArray,
-    divisors: tuple[int, ...],
-    source: ByteSource,
-    *,
-    is_int64: bool,
-) -> list[NDArray[Any]]:
-    """Draw the noise of a batch: for each piece (b, ..), int64 or Python integers."""
-    shapes = [(piece.last - piece.first, *groups.noise_shape(piece.group)) for piece in batch]
-    cells = np.array([math.prod(shape[1:]) for shape in shapes])
-    ratios: list[tuple[int, int]] = []
-    sizes: list[int] = []
-    for (group, first, last), size in zip(batch, cells.tolist(), strict=True):
-        wanted = precision[groups.members[group][first:last]]
-        starts = np.flatnonzero(np.diff(wanted, prepend=0))  # equal ones in succession are drawn together
-        ratios += [exact.gamma2_ratio(divisors[group], w) for w in wanted[starts].tolist()]
-        sizes += (size * np.diff(starts, append=last - first)).tolist()
-    scales = Scales.of_ratios(*zip(*ratios, strict=True))
-    if is_int64:
-        draws = draw_flat(scales, sizes, source)
-    else:
-        draws = np.concatenate([array.astype(object) for array in draw_arrays(scales, sizes, source)])
-    ends = np.cumsum(cells * [shape[0] for shape in shapes])
-    return [part.reshape(shape) for shape, part in zip(shapes, np.split(draws, ends[:-1]), strict=True)]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -225,12 +193,8 @@ def exact_noise(plan: Plan, source: ByteSource | None = None) -> ExactNoise:
     """
     require_discrete(plan.budget)
     groups = groups_of_plan(plan)
-    counting.require_cells(groups)
-    counting.require_denominators(groups)
-    precision = exact.precision_of(plan.noise_variances)
-    exact.require_drawable(precision)
-    cost = exact.measured_cost(plan, precision)
-    exact.require_affordable(plan, cost)
+    counting.require_size(groups)
+    precision, cost = exact.exact_price(plan)
     divisors = exact.lattice_divisors(groups, precision, plan.neighbors, plan.domain.denominator)
     return ExactNoise(
         plan, groups, counting.parents(plan.closure), precision, divisors, cost, source or OperatingSystemBits()

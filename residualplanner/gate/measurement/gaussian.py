@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner.gate.discrete_gaussian import NoiseError
 from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import SetBlock
-from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_cells, require_denominators
+from residualplanner.gate.measurement.counting import NOTHING, Parents, parents, require_size
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
@@ -57,14 +57,13 @@ class ContinuousNoise:
 
     @cached_property
     def _generator(self) -> np.random.Generator:
-        return release_generator() if self.seed is None else generator_of_entropy(self.seed)
+        return generator_of(self.seed)
 
 
 def continuous_noise(plan: Plan, seed: int | None) -> ContinuousNoise:
     """The continuous noise of a plan; WorkloadError where the tables are too large to hold."""
     groups = groups_of_plan(plan)
-    require_cells(groups)
-    require_denominators(groups)
+    require_size(groups)
     return ContinuousNoise(plan, groups, parents(plan.closure), seed)
 
 
@@ -110,15 +109,10 @@ def gaussian_mechanism(
     return values
 
 
-def release_generator() -> np.random.Generator:
-    """A generator seeded with 256 bits from the operating system; NoiseError where it gives none."""
+def generator_of(seed: int | None) -> np.random.Generator:
+    """The generator that an integer, at least 0, stands for; without one, 256 bits of the operating system's."""
     try:
-        entropy = os.urandom(32)
+        entropy = int.from_bytes(os.urandom(32)) if seed is None else seed
     except OSError:
         raise NoiseError("the operating system gives no random bytes; nothing may be released") from None
-    return generator_of_entropy(int.from_bytes(entropy))
-
-
-def generator_of_entropy(entropy: int) -> np.random.Generator:
-    """The generator that an integer, at least 0, stands for."""
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy, pool_size=8)))

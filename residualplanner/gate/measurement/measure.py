@@ -1,9 +1,11 @@
 """The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
+from itertools import chain
+from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from residualplanner.gate import spend as spending
@@ -99,7 +101,7 @@ def measure(  # noqa: PLR0913
     require_room_given(memory, scratch)
     planned = exact_noise(plan) if noise == "discrete" else continuous_noise(plan, None if seed is None else int(seed))
     job = _measuring(planned, watched.report, memory, scratch)
-    job.require_room(ledger, again=again)
+    job.bill(again=again).require_room(ledger)  # so that records are not opened where the ledger refuses the cost
     job.require_readable(data)
     if ledger is None and noise == "discrete":
         spending.warn_without_ledger()
@@ -107,7 +109,8 @@ def measure(  # noqa: PLR0913
 
 
 def require_countable(plan: Plan, records: object) -> None:
-    """Check what `measure` checks of the records before it counts them (DataError): names and types of columns."""
+    """Check what `measure` checks of the records before it counts them: names and types of columns (DataError)."""
+    require_public_number(records, plan.neighbors)
     open_source(records, plan.domain, records_per_person=plan.neighbors.records_per_person)
 
 
@@ -122,7 +125,7 @@ def require_measurable(
     """The exact pcost of measuring with discrete noise; raises what `measure` would before it opens the records."""
     require_room_given(memory, scratch)
     job = _measuring(exact_noise(plan), None, memory, scratch)
-    job.require_room(ledger, again=again)
+    job.bill(again=again).require_room(ledger)
     return job.noise.cost
 
 
@@ -134,8 +137,8 @@ def measure_with_bits(plan: Plan, data: object, source: ByteSource, *, progress:
     return spending.spend(job.steps(data, None, again=False), ledger=None, charge="counted", progress=watched)
 
 
-#: The records, the first block and its counts, and the blocks that follow.
-_First = tuple[Source, SetBlock, list[IntArray], Iterator[SetBlock]]
+#: A block, its counts, and how many steps are done then.
+_Counted = tuple[SetBlock, list[IntArray], int]
 
 
 class _Measuring(NamedTuple):
@@ -146,34 +149,20 @@ class _Measuring(NamedTuple):
     collector: AnswersOnDisk | None  # None where all answers are held in memory
     progress: Progress | None
 
-    @property
-    def counted_cells(self) -> int:
-        """How many cells the tables have that the records are counted in at a time."""
-        return max(
-            sum(
-                math.prod(shape) * number
-                for shape, number in zip(block.groups.shapes, self._counted(block), strict=True)
-            )
-            for block in self.blocks
-        )
-
     def bill(self, *, again: bool) -> spending.Bill:
         return spending.bill_of_plan(self.noise.plan, self.noise.cost, again=again)
-
-    def require_room(self, ledger: "Ledger | None", *, again: bool) -> None:
-        """Raise what charging would raise now, so that records are not opened where the ledger refuses the cost."""
-        self.bill(again=again).require_room(ledger)
 
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
         require_public_number(data, self.noise.plan.neighbors)
-        engines().require_result_room(data, self.counted_cells)
+        sizes = ((map(math.prod, block.groups.shapes), self._tables(block)) for block in self.blocks)
+        engines().require_result_room(data, max(sum(map(mul, cells, tables)) for cells, tables in sizes))
         if len(self.blocks) > 1:
             require_several_readings(data, f"once for each of {len(self.blocks):,} blocks, which more memory joins")
 
     def steps(
         self, data: object, ledger: "Ledger | None", *, again: bool
-    ) -> spending.Steps[Source, _First, Measurement]:
+    ) -> spending.Steps[Source, tuple[_Counted, Iterator[_Counted]], Measurement]:
         domain, neighbors = self.noise.plan.domain, self.noise.plan.neighbors
         record, bill = self.noise.record.of_run(ledger, data, neighbors), self.bill(again=again)
 
@@ -182,44 +171,38 @@ class _Measuring(NamedTuple):
             engines().require_ready_engine(data)
             return source
 
+        def first(source: Source) -> tuple[_Counted, Iterator[_Counted]]:
+            counted = self._counted(source)
+            return next(counted), counted
+
         return spending.Steps(
             opened,
-            self.first,
+            first,
             partial(bill.charge, ledger),
-            lambda first: Measurement(self.noise.plan, self.answers(first), record),
+            lambda counted: Measurement(self.noise.plan, self._answers(chain(counted[:1], counted[1])), record),
         )
 
-    def first(self, source: Source) -> _First:
-        """The counts of the first block: with them all columns of all records are checked, for all blocks."""
-        closure, blocks = self.noise.plan.closure, iter(self.blocks)
-        block = next(blocks)
-        later = rows_to_count(closure, self.noise.groups, self.noise.family) if len(self.blocks) > 1 else []
-        tables = count_tables(source, closure, block.groups, self.noise.family, progress=self._progress(0), later=later)
-        return source, block, tables, blocks
+    def _counted(self, source: Source) -> Iterator[_Counted]:
+        """The blocks, one after another; with the first all columns of all records are checked, for all blocks."""
+        closure, family, done = self.noise.plan.closure, self.noise.family, 0
+        later = rows_to_count(closure, self.noise.groups, family) if len(self.blocks) > 1 else []
+        for block in self.blocks:
+            tables = count_tables(source, closure, block.groups, family, progress=self._progress(done), later=later)
+            done, later = done + sum(self._tables(block)), []
+            yield block, tables, done
+            done += sum(map(len, block.groups.members))
 
-    def answers(self, first: _First) -> Residuals:
-        source, block, tables, others = first
-        if self.collector is None:  # there is one block
-            return self._drawn(block, tables, 0)
-        self.collector.put(block, self._drawn(block, tables, 0))
-        done = self._steps_of(block)
-        for another in others:
-            progress = self._progress(done)
-            tables = count_tables(source, self.noise.plan.closure, another.groups, self.noise.family, progress=progress)
-            self.collector.put(another, self._drawn(another, tables, done))
-            done += self._steps_of(another)
+    def _answers(self, counted: Iterable[_Counted]) -> Residuals:
+        for block, tables, done in counted:
+            answers = self.noise.answers(block, tables, progress=self._progress(done))
+            if self.collector is None:  # there is one block
+                return answers
+            self.collector.put(block, answers)
+        assert self.collector is not None
         return self.collector.answers()
 
-    def _drawn(self, block: SetBlock, tables: list[IntArray], before: int) -> Residuals:
-        """The answers to a block that has been counted; its steps follow so many of other blocks."""
-        return self.noise.answers(block, tables, progress=self._progress(before + sum(self._counted(block))))
-
-    def _counted(self, block: SetBlock) -> list[int]:
-        """How many tables of each group of a block the records are counted in."""
+    def _tables(self, block: SetBlock) -> list[int]:
         return [int(self.noise.family.is_maximal[members].sum()) for members in block.groups.members]
-
-    def _steps_of(self, block: SetBlock) -> int:
-        return sum(self._counted(block)) + sum(map(len, block.groups.members))
 
     def _progress(self, before: int) -> Progress | None:
         """Report the steps of one part of the work as steps of all of it."""

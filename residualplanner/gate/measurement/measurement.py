@@ -73,22 +73,17 @@ class Measurement:
         Raises:
             FileFormatError: the answers were left on disk, and have been altered there.
         """
-        known = self._answers_sha256
-        if self.mapped_from is not None and not self.mapped_from.is_unchanged():
-            self._require_same(known)
+        known, file = self._answers_sha256, self.mapped_from
+        if file is not None and not file.is_unchanged() and content_hash({}, self.residuals.to_arrays()) != known:
+            raise FileFormatError(
+                f"{file.path} was altered while it was in use: its answers are not those that were loaded; get the "
+                "file back as it was, and load it again"
+            )
         return known
 
     @cached_property
     def _answers_sha256(self) -> str:
         return content_hash({}, self.residuals.to_arrays(), self.residuals.hashes)
-
-    def _require_same(self, known: str) -> None:
-        if content_hash({}, self.residuals.to_arrays()) != known:
-            assert self.mapped_from is not None
-            raise FileFormatError(
-                f"{self.mapped_from.path} was altered while it was in use: its answers are not those that were loaded; "
-                "get the file back as it was, and load it again"
-            )
 
     @property
     def measurements(self) -> tuple["Measurement"]:
@@ -193,7 +188,6 @@ def map_measurement(file: VerifiedFile) -> Measurement:
 
 
 def _read(path: "AnyPath", *, mapped: bool, verified: VerifiedFile | None = None) -> tuple[Measurement, VerifiedFile]:
-    """The measurement in a file, and the file as it was when its hashes had been compared."""
     from residualplanner.ground.stores import local_file
 
     with local_file(path) as at:

@@ -115,13 +115,6 @@ class NoiseRecord:
         return of_one and all(record.is_private for record in self.records)
 
     @property
-    def source(self) -> str:
-        """What the noise was made from: the source of random bytes, or the generator and where its seed came from."""
-        if self.kind == "discrete":
-            return self.bits
-        return f"{_GENERATOR} with a seed from " + (OperatingSystemBits.mark if self.seed is None else "the caller")
-
-    @property
     def randomness(self) -> str:
         """Where the noise came from, in words."""
         if self.records:
@@ -192,10 +185,11 @@ def warning_of(noise: NoiseRecord) -> str:
 def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
     """All that files say of the noise that a plan was measured with, as JSON values."""
     cost = None if noise.pcost is None else fraction_text(noise.pcost)
+    seeded = OperatingSystemBits.mark if noise.seed is None else "the caller"
     return {
         "kind": noise.kind,
         "randomness": noise.randomness,
-        "source": noise.source,
+        "source": noise.bits if noise.kind == "discrete" else f"{_GENERATOR} with a seed from {seeded}",
         "seed": noise.seed,
         "pcost": cost,
         "precision": None if cost is None else exact.precision_rule(plan),
@@ -224,10 +218,7 @@ def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
         raise FileFormatError(_CONTRADICTION)
     bits, cost = source if is_exact else OperatingSystemBits.mark, None
     if is_exact:
-        precision = exact.precision_of(plan.noise_variances)
-        exact.require_drawable(precision)
-        cost = exact.measured_cost(plan, precision)
-        exact.require_affordable(plan, cost)
+        cost = exact.exact_price(plan)[1]
         if stated["pcost"] != fraction_text(cost):
             raise BudgetError(
                 f"the measurement states the exact cost {str(stated['pcost'])[:80]!r}, but its plan's noise costs "

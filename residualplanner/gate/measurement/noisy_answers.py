@@ -6,7 +6,6 @@ NumPy only, as counts stay on the machine that reads them.  Source: eqs. (34) to
 import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,28 +70,18 @@ def noisy_answers(
     matrices = {axis: matrix for axis, basis in enumerate(bases, start=1) for matrix in basis.integer_maps}
     axes = [axis for axis, basis in enumerate(bases, start=1) if basis.takes_differences]
     denominator = math.prod(basis.denominator for basis in bases)
-    finish = partial(_finish, factor=divisor // denominator, axes=axes, scratch=scratch)
+
+    def finish(products: NDArray[Any], target: NDArray[Any] | None = None) -> NDArray[Any]:
+        noisy = np.multiply(products, divisor // denominator, out=scratch.empty(0, products.shape, products))
+        noisy += noise
+        target = target if target is not None and target.dtype == noisy.dtype else None
+        return np.asarray(differences_of_tables(noisy, axes=axes, scratch=scratch, out=target))
+
     if width is Width.DOUBLE_WORD and noise.dtype == np.int64:
         low, near = products_modulo(counts, matrices, total=records * denominator)
-        return combine_words(finish(low, noise, out=out), finish(near, noise))
+        return combine_words(finish(low, out), finish(near))
     exact = integer_products(counts, matrices, total=records * denominator)
-    return finish(exact.astype(noise.dtype, copy=False), noise, out=out)
-
-
-def _finish(
-    products: NDArray[Any],
-    noise: NDArray[Any],
-    *,
-    factor: int,
-    axes: list[int],
-    scratch: Scratch,
-    out: NDArray[Any] | None = None,
-) -> NDArray[Any]:
-    noisy = np.multiply(products, factor, out=scratch.empty(0, products.shape, products))
-    noisy += noise
-    target = out if out is not None and out.dtype == noisy.dtype else None
-    answers: NDArray[Any] = differences_of_tables(noisy, axes=axes, scratch=scratch, out=target)
-    return answers
+    return finish(exact.astype(noise.dtype, copy=False), out)
 
 
 def widths(groups: BasisGroups, precision: FloatArray, divisors: Sequence[int], *, records: int) -> list[Width]:

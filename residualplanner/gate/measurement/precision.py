@@ -92,19 +92,21 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
     return exact_cost(plan.strategy, precision) * plan.neighbors.cost_factor
 
 
-def require_affordable(plan: Plan, cost: Fraction) -> None:
-    """Raise BudgetError unless ``cost`` is within the plan's budget; both are exact."""
-    if not cost <= plan.budget.pcost_exact:
-        raise BudgetError("the exact cost of the noise is more than the plan's budget; plan again")
+def exact_price(plan: Plan) -> tuple[FloatArray, Fraction]:
+    """The precision (m,) of every set's exact noise, and the exact cost of them all.
 
-
-def require_drawable(precision: FloatArray) -> None:
-    """Raise BudgetError where the noise is so small that it could not be distinguished from none."""
+    BudgetError where the cost is more than the plan's budget, or noise is so small that it could not be told from none.
+    """
+    precision = precision_of(plan.noise_variances)
     if not precision.max() <= LARGEST_PRECISION:
         raise BudgetError(
             "a set of attributes has noise of standard deviation below 1e-9; no such noise is drawn, as it would "
             "protect nobody; choose a smaller budget"
         )
+    cost = measured_cost(plan, precision)
+    if not cost <= plan.budget.pcost_exact:
+        raise BudgetError("the exact cost of the noise is more than the plan's budget; plan again")
+    return precision, cost
 
 
 #: From this precision on a public total keeps its step of 1: the noise is 0, but for a chance below exp(-500).

@@ -8,11 +8,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.gate.measurement.counting import parents
-from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.notebooks import html_table
 from residualplanner.ground.words import bytes_text, count_text
@@ -76,16 +74,9 @@ class ResourceEstimate:
     writing_bytes: float
     disk_bytes: float
 
-    def __repr__(self) -> str:
-        steps = "; ".join(f"{step} {', '.join(filter(None, parts))}" for step, *parts in self._steps)
-        return f"<ResourceEstimate for {self._size}: {steps}>"
-
     def _repr_html_(self) -> str:
-        return html_table(f"Resources for {self._size}", ["step", "time", "memory", "on disk"], self._steps)
-
-    @property
-    def _size(self) -> str:
-        return f"{count_text(self.tables, 'table')} with {count_text(self.cells, 'cell')}"
+        size = f"{count_text(self.tables, 'table')} with {count_text(self.cells, 'cell')}"
+        return html_table(f"Resources for {size}", ["step", "time", "memory", "on disk"], self._steps)
 
     @property
     def _steps(self) -> list[tuple[str, str, str, str]]:
@@ -99,7 +90,7 @@ class ResourceEstimate:
             for step, time, memory, disk in numbers
         ]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return (
             f"Tables      {self.tables:,} with {self.cells:,.0f} cells in all, the largest with "
             f"{self.largest_table:,.0f}\n"
@@ -153,11 +144,18 @@ def resource_estimate(
     sets, cells, largest = len(closure), float(workload.cells.sum()), float(workload.cells.max())
     groups = basis_groups(subtraction_strategy(workload))
     pairs = float((2.0**workload.orders).sum())
-    bases, basis_bytes = _basis_effort(workload)
+    is_other = np.array([not kind.is_identity for kind in workload.kinds])
+    # attributes of one size and kinds are one problem
+    chosen = np.flatnonzero(workload.uses[:, is_other].any(axis=1)).tolist()
+    problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
+    thousands = np.array([size / 1000 for size, _ in problems])
+    bases = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
     bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
+    basis_bytes = _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
     if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
         bases += problem.size.seconds
-    seconds, disk = _written(workload)
+    per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > _MOST_FILES else _IN_FILES
+    has_errors = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])  # one for each cell
     counting = 0.0 if records is None else records * float(parents(closure).is_maximal.sum()) * _COUNTING
     return ResourceEstimate(
         tables=len(workload),
@@ -171,24 +169,10 @@ def resource_estimate(
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=float(measuring_bytes(groups, memory)),
         measurement_bytes=answers * _ANSWER_BYTES,
-        writing_seconds=seconds,
+        writing_seconds=cells * per_cell + len(workload) * per_table,
         writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
-        disk_bytes=disk,
+        disk_bytes=float(workload.cells @ np.where(has_errors, other, equal)) + len(workload) * table,
     )
-
-
-def _basis_effort(workload: Workload) -> tuple[float, float]:
-    """The seconds and the bytes that the choice of bases for a sum takes; attributes of one size and kinds are one."""
-    chosen = np.flatnonzero(workload.uses[:, _is_other(workload)].any(axis=1)).tolist()
-    problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
-    thousands = np.array([size / 1000 for size, _ in problems])
-    seconds = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
-    return seconds, _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
-
-
-def _is_other(workload: Workload) -> NDArray[np.bool_]:
-    """Which of the workload's kinds are not identity, (kinds,)."""
-    return np.array([not kind.is_identity for kind in workload.kinds])
 
 
 def seconds_text(seconds: float) -> str:
@@ -200,12 +184,3 @@ def seconds_text(seconds: float) -> str:
     if seconds < 120:
         return f"some {seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
     return f"some {seconds / 60:.0f} minutes" if seconds < 7200 else f"some {seconds / 3600:.1f} hours"
-
-
-def _written(workload: Workload) -> tuple[float, float]:
-    """The seconds and the bytes of all tables: those with other kinds than identity have an error for each cell."""
-    per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > _MOST_FILES else _IN_FILES
-    is_other = _is_other(workload)
-    others: FloatArray = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])
-    seconds = float(workload.cells.sum()) * per_cell + len(workload) * per_table
-    return seconds, float(workload.cells @ np.where(others, other, equal)) + len(workload) * table

@@ -1,16 +1,14 @@
 """Blocks of codes: the one way in which columns become codes, wherever the records are."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.columns import CodedColumn, require_types
+from residualplanner.gate.sources.columns import CodedColumn, require_type
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import NO_PERSONS, Contributions
-from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.gate.sources.persons import PersonReader, require_person_types
 from residualplanner.gate.sources.records import source_of_blocks
 from residualplanner.gate.sources.rules import CodedBlock, Part, block_of_columns, code_type
@@ -58,7 +56,7 @@ def coded_blocks(
             if watch is not None:
                 codes = [*codes]
                 watch.note(part, codes, people, persons)
-            yield block_of_columns(domain, codes, Multiplicities(part.records), persons)
+            yield block_of_columns(domain, codes, part.records, persons)
 
     kept = blocks() if reader is None else reader.kept(blocks())
     return kept if watch is None else watch.kept(kept)
@@ -96,10 +94,12 @@ def source_of(data: NDArray[Any], domain: Domain, _: Contributions, watch: "Tall
         weights = " and the weights in a last one" if domain.weight.columns else ""
         message = f"a matrix of codes needs one column per attribute, {len(domain)}{weights}; it has {data.shape[1]}"
         raise DataError(message)
-    parts = partial(_parts_of_matrix, data, code_type(domain))
-    return source_of_blocks(
-        domain, lambda: coded_blocks(domain, Contributions(), parts(), watch=watch, reader_of=_reader_of_matrix)
-    )
+
+    def blocks() -> Iterator[CodedBlock]:
+        parts = _parts_of_matrix(data, code_type(domain))
+        return coded_blocks(domain, Contributions(), parts, watch=watch, reader_of=_reader_of_matrix)
+
+    return source_of_blocks(domain, blocks)
 
 
 def names_of(_: NDArray[Any]) -> tuple[object, ...]:
@@ -132,14 +132,14 @@ def names_of_columns(domain: Domain, contributions: Contributions) -> list[str]:
     return list(dict.fromkeys([*(column.name for column in domain.columns), *contributions.columns]))
 
 
-def require_types_of(
-    domain: Domain, contributions: Contributions, type_of: Callable[[str], Any], *, is_order_declared: bool = False
-) -> None:
+def require_types_of(domain: Domain, contributions: Contributions, type_of: Callable[[str], Any]) -> None:
     """DataError where a column's type rules out what it is for; ``type_of`` gives Arrow types by name, None for any."""
-    require_types(domain, [type_of(column.name) for column in domain.columns])
+    for column in domain.columns:
+        if (kind := type_of(column.name)) is not None:
+            require_type(column, kind)
     types = [type_of(name) for name in contributions.columns]
     if types:
-        require_person_types(contributions, types, is_order_declared=is_order_declared)
+        require_person_types(contributions, *types)
 
 
 def require_columns(names: Sequence[str], columns: Sequence[object]) -> None:

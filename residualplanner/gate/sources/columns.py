@@ -22,7 +22,7 @@ no value: no entry matches it.
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
-from residualplanner.method.domain.domain import Domain, SchemaColumn
+from residualplanner.method.domain.domain import SchemaColumn
 from residualplanner.method.domain.entries import first_rounded_integer, is_missing
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
 
@@ -58,7 +58,7 @@ def codes_of_values(attribute: SchemaColumn, values: Sequence[object]) -> IntArr
 T = TypeVar("T")
 
 #: How many of each unit of time a day has.
-_PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+PER_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 
 
 class ColumnReader(ABC):
@@ -81,11 +81,11 @@ class ColumnReader(ABC):
     def of_objects(self, values: NDArray[np.object_]) -> NDArray[Any]:
         """The same of Python objects."""
 
-    def read(self, entries: Any) -> NDArray[Any]:
+    def read(self, column: Any) -> NDArray[Any]:
         """The same of any of these."""
         import pyarrow as pa
 
-        return self.of_array(entries) if isinstance(entries, pa.Array | pa.ChunkedArray) else self._of_series(entries)
+        return self.of_array(column) if isinstance(column, pa.Array | pa.ChunkedArray) else self._of_series(column)
 
     def _of_series(self, column: "pd.Series[Any]") -> NDArray[Any]:
         import pandas as pd
@@ -121,7 +121,10 @@ class CodedColumn(ColumnReader):
         if isinstance(array, pa.ExtensionArray) and is_string(array.type.storage_type):
             array = array.storage
         if types.is_dictionary(array.type):
-            return self._codes_of_dictionary(array)
+            if self._dictionary is None or not array.dictionary.equals(self._dictionary):
+                self._codes = CodedColumn(self._attribute).of_array(array.dictionary)
+                self._dictionary = array.dictionary
+            return _look_up(self._codes, array.indices)
         entries = entries_of_type(array.type)
         codes_of = None if entries is None else self._attribute.values.codes_of_column(entries)
         if codes_of is not None and not types.is_decimal(array.type):  # NumPy has no decimals
@@ -143,12 +146,6 @@ class CodedColumn(ColumnReader):
                 return self.of_array(pa.array(values, type=pa.large_string(), from_pandas=True))
         codes = each_object(lambda value: codes_of_values(self._attribute, [value])[0], values)
         return np.fromiter(codes, dtype=np.int64, count=len(values))
-
-    def _codes_of_dictionary(self, array: Any) -> IntArray:
-        if self._dictionary is None or not array.dictionary.equals(self._dictionary):
-            self._codes = CodedColumn(self._attribute).of_array(array.dictionary)
-            self._dictionary = array.dictionary
-        return _look_up(self._codes, array.indices)
 
 
 def arrow_of_series(column: "pd.Series[Any]") -> Any:
@@ -202,36 +199,32 @@ def python_entries(entries: Any, chosen: NDArray[np.bool_]) -> list[Any]:
 def each_object(read: Callable[[Any], T], values: NDArray[np.object_]) -> Iterator[T]:
     """What is read of each object by itself, equal ones of one type once; 1, True and 1.0 are kept apart."""
     read_once = lru_cache(maxsize=None, typed=True)(read)
-    return (read_once(value) if _is_hashable(value) else read(value) for value in values)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            yield read(value)
+        else:
+            yield read_once(value)
 
 
 def _entries(values: Any) -> list[Any]:
     """The values in Python; strings that are not valid UTF-8 as bytes, which match nothing."""
     import pyarrow as pa
 
+    def text(entry: bytes | None) -> str | bytes | None:
+        try:
+            return None if entry is None else entry.decode()
+        except UnicodeDecodeError:
+            return entry
+
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
-        return [_string_or_bytes(entry) for entry in values.cast(pa.large_binary()).to_pylist()]
-
-
-def _string_or_bytes(entry: bytes | None) -> str | bytes | None:
-    try:
-        return None if entry is None else entry.decode()
-    except UnicodeDecodeError:
-        return entry
+        return [*map(text, values.cast(pa.large_binary()).to_pylist())]
 
 
 def _look_up(codes: IntArray, indices: Any) -> IntArray:
-    """The codes at the indices; MISSING where an index is null."""
     import pyarrow as pa
 
     slots = indices.cast(pa.int64()).fill_null(len(codes)).to_numpy(zero_copy_only=False)
@@ -264,7 +257,7 @@ def _plain_numbers(array: Any) -> NDArray[Any]:
     elif types.is_date64(array.type) or types.is_timestamp(array.type):
         unit = "ms" if types.is_date64(array.type) else array.type.unit
         moments = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        return np.asarray(moments // _PER_DAY[unit])  # rounds down, before 1970 too
+        return np.asarray(moments // PER_DAY[unit])  # rounds down, before 1970 too
     return np.asarray(array.fill_null(0).to_numpy(zero_copy_only=False))
 
 
@@ -278,13 +271,6 @@ def is_string(kind: Any) -> bool:
 # Types of columns that can hold no value of an attribute are refused before anything is counted, whatever is in them.
 
 
-def require_types(domain: Domain, types: Iterable[Any]) -> None:
-    """DataError where a column's type rules out every value of its attribute, or rounds some of them."""
-    for attribute, kind in zip(domain.columns, types, strict=True):
-        if kind is not None:
-            _require_type(attribute, kind)
-
-
 def type_of_series(column: "pd.Series[Any]") -> Any:
     """The Arrow type of a pandas column, None if it holds Python objects; its entries are not read."""
     import pandas as pd
@@ -292,18 +278,11 @@ def type_of_series(column: "pd.Series[Any]") -> Any:
 
     if isinstance(column.dtype, pd.CategoricalDtype):
         kind = type_of_series(pd.Series(column.cat.categories))
-        # Ordered ones stay categories: a person's records may be sorted by them.
+        # Ordered ones stay categories: a person's records are not sorted by them.
         return pa.dictionary(pa.int64(), kind or pa.null(), ordered=True) if column.dtype.ordered else kind
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Oc":
         return None if column.dtype.kind == "O" else pa.struct([])  # Arrow has no complex numbers
     return arrow_of_series(column.iloc[:0]).type
-
-
-def has_categories(column: "pd.Series[Any]") -> bool:
-    """Whether a pandas column is of categories, all of which were declared with it."""
-    import pandas as pd
-
-    return isinstance(column.dtype, pd.CategoricalDtype)
 
 
 def type_of_spark(name: str) -> Any:
@@ -320,7 +299,8 @@ def type_of_spark(name: str) -> Any:
     return known.get(word)
 
 
-def _require_type(attribute: SchemaColumn, kind: Any) -> None:
+def require_type(attribute: SchemaColumn, kind: Any) -> None:
+    """DataError where a column's Arrow type rules out every value of its attribute, or rounds some of them."""
     import pyarrow as pa
 
     types = pa.types
@@ -332,11 +312,11 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
         or (isinstance(kind, pa.BaseExtensionType) and is_string(kind.storage_type))
     ):
         return  # no entries at all, or text, which can spell every value
-    entries = entries_of_type(kind)
+    entries, where = entries_of_type(kind), f"column {attribute.name!r}"
     if types.is_timestamp(kind) and kind.tz is not None and attribute.values.holds("dates"):
         raise DataError(
-            f"column {attribute.name!r} holds moments with a time zone, and which date a moment has depends on the "
-            "zone; convert the column to dates, in the zone that you mean",
+            f"{where} holds moments with a time zone, and which date a moment has depends on the zone; convert the "
+            "column to dates, in the zone that you mean",
             column=attribute.name,
         )
     if entries is None or not attribute.values.holds(entries):
@@ -347,20 +327,16 @@ def _require_type(attribute: SchemaColumn, kind: Any) -> None:
                 '.  pandas makes floats of a column without any entry; give it another type with .astype("string")'
             )
         raise DataError(
-            f"column {attribute.name!r} is of a type that holds {found}, and the attribute's values are "
+            f"{where} is of a type that holds {found}, and the attribute's values are "
             f"{attribute.values.words}, so none could match; convert the column, or {remedy}",
             column=attribute.name,
         )
     numbers = attribute.values.integer_range()
-    if types.is_floating(kind) and numbers is not None:
-        _require_distinct(attribute, numbers, first_rounded_integer(np.dtype(kind.to_pandas_dtype())))
-
-
-def _require_distinct(attribute: SchemaColumn, numbers: tuple[int, int], limit: int) -> None:
-    if max(-numbers[0], numbers[1]) >= limit:
+    limit = first_rounded_integer(np.dtype(kind.to_pandas_dtype())) if types.is_floating(kind) else None
+    if numbers is not None and limit is not None and max(-numbers[0], numbers[1]) >= limit:
         raise DataError(
-            f"column {attribute.name!r} holds floats, in which integers cannot be told apart "
-            f"from 2**{limit.bit_length() - 1} on, and the attribute has such values; read it as 64-bit integers "
-            '(in pandas, where a null turns integers into floats: dtype "Int64")',
+            f"{where} holds floats, in which integers cannot be told apart from 2**{limit.bit_length() - 1} on, and "
+            "the attribute has such values; read it as 64-bit integers (in pandas, where a null turns integers into "
+            'floats: dtype "Int64")',
             column=attribute.name,
         )

@@ -7,15 +7,16 @@ often as it counts.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, permutations, takewhile
+from operator import eq
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.gate.sources.multiplicities import Multiplicities
 from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
 
 Codes = NDArray[np.integer[Any]]
 
@@ -47,11 +48,11 @@ def batch_records(sizes: Sequence[int], itemsize: int) -> int:
 
 
 def count_groups(
-    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], multiplicities: Multiplicities | None = None
+    codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], often: IntArray | None = None
 ) -> list[IntArray]:
     """Count checked codes (d, records) in each cell of some groups of tables, as `CountedTables`.  Source: eq. (1)."""
     counts = CountedTables(sizes, groups)
-    counts.add(codes, Multiplicities(codes.shape[1]) if multiplicities is None else multiplicities)
+    counts.add(codes, often)
     return counts.tables
 
 
@@ -79,25 +80,22 @@ class CountedTables:
         self._sizes, self._groups = sizes, groups
         self._covers: dict[int, list[CoveringTable]] = {}
 
-    def add(self, codes: Codes, multiplicities: Multiplicities, *, report: Callable[[int], None] | None = None) -> None:
-        """Add checked records (d, records), which count together with those before at most as often as int64 holds.
+    def add(self, codes: Codes, often: IntArray | None, *, report: Callable[[int], None] | None = None) -> None:
+        """Add checked records (d, records), which count so often, or once each.
 
+        All together, with those before, count at most as often as int64 holds.
         ``report`` is called now and then with the number of tables done so far.
         """
-        done = 0
-        for order, numbers in self._by_order().items():
-            self._add_order(codes, multiplicities, order, numbers)
+        done, by_order = 0, dict[int, list[int]]()
+        for number, rows in enumerate(self._groups):
+            by_order.setdefault(rows.shape[1], []).append(number)
+        for order, numbers in by_order.items():
+            self._add_order(codes, often, order, numbers)
             done += sum(len(self._groups[number]) for number in numbers)
             if report is not None:
                 report(done)
 
-    def _by_order(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for number, rows in enumerate(self._groups):
-            found.setdefault(rows.shape[1], []).append(number)
-        return found
-
-    def _add_order(self, codes: Codes, multiplicities: Multiplicities, order: int, numbers: list[int]) -> None:
+    def _add_order(self, codes: Codes, often: IntArray | None, order: int, numbers: list[int]) -> None:
         groups = [self._groups[number] for number in numbers]
         sets, records = sum(map(len, groups)), codes.shape[1]
         if may_be_worth_it(len(self._sizes), order, sets, records):
@@ -107,20 +105,19 @@ class CountedTables:
             if is_worth_it(self._covers[order], self._sizes, sets, records):
                 stacks = [table for number in numbers for table in self.tables[number]]
                 covers = self._covers[order]
-                for number, counts in tables_from_larger(codes, self._sizes, rows, covers, multiplicities):
+                for number, counts in tables_from_larger(codes, self._sizes, rows, covers, often):
                     stacks[number] += counts
                 return
         for number, rows in zip(numbers, groups, strict=True):
             for start in range(0, records, BLOCK):
                 some = slice(start, start + BLOCK)
-                _add_group(codes[:, some], multiplicities.of(some), rows, self.tables[number])
+                _add_group(codes[:, some], None if often is None else often[some], rows, self.tables[number])
 
 
-def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, stack: IntArray) -> None:
-    """Add the counts of one block of records to a stack of equal-shaped tables."""
+def _add_group(codes: Codes, often: IntArray | None, rows: IntArray, stack: IntArray) -> None:
     order = rows.shape[1]
     if order == 0:
-        stack += multiplicities.total
+        stack += codes.shape[1] if often is None else exact_total(often)
         return
     shape = stack.shape[1:]
     flat = stack.reshape(len(rows), -1)
@@ -129,11 +126,15 @@ def _add_group(codes: Codes, multiplicities: Multiplicities, rows: IntArray, sta
     pieces = (rows[first : first + _ROWS].tolist() for first in range(0, len(rows), _ROWS))
     columns = _columns(codes)
     for row, table in zip(chain.from_iterable(pieces), flat, strict=True):
-        del leading[_common_length(row[:-1], previous) :]
+        common = sum(takewhile(bool, map(eq, row[:-1], previous)))
+        del leading[common:]
         for j in range(len(leading), order - 1):
             leading.append((columns(row[j]) if j == 0 else leading[-1] + columns(row[j])) * shape[j + 1])
         cells = columns(row[-1]) if order == 1 else leading[-1] + columns(row[-1])
-        multiplicities.add_to(table, cells)
+        if often is None and table.size <= 4 * cells.size:
+            np.add(table, np.bincount(cells, minlength=table.size), out=table)
+        else:
+            np.add.at(table, cells, 1 if often is None else often)
         previous = row[:-1]
 
 
@@ -142,13 +143,6 @@ def _columns(codes: Codes) -> Callable[[int], IntArray]:
     if codes.size <= _KEPT_CODES:
         return codes.astype(np.int64).__getitem__
     return lambda position: codes[position].astype(np.int64)
-
-
-def _common_length(row: list[int], previous: list[int]) -> int:
-    length = 0
-    while length < min(len(row), len(previous)) and row[length] == previous[length]:
-        length += 1
-    return length
 
 
 def cover(sizes: Sequence[int], rows: IntArray, *, most_cells: int = MOST_CELLS) -> list[CoveringTable]:
@@ -188,7 +182,7 @@ def may_be_worth_it(attribute_count: int, order: int, sets: int, records: int) -
 
 
 def tables_from_larger(
-    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], multiplicities: Multiplicities
+    codes: Codes, sizes: Sequence[int], rows: IntArray, larger: Sequence[CoveringTable], often: IntArray | None
 ) -> Iterator[tuple[int, NDArray[np.integer[Any]]]]:
     """Tables of counts with the numbers of their sets; a set's tables, one for each part of the records, add up to its.
 
@@ -199,7 +193,9 @@ def tables_from_larger(
         raise ValueError("codes must lie in 0 .. size-1 of their attribute")
     for start in range(0, codes.shape[1], _RECORDS):
         some = slice(start, start + _RECORDS)
-        found = _larger_tables(codes[:, some], sizes, larger, multiplicities.of(some).entries)
+        part = codes[:, some]
+        entries = np.ones(part.shape[1], dtype=np.int32) if often is None else often[some]
+        found = _larger_tables(part, sizes, larger, entries)
         for (attributes, numbers), counts in zip(larger, found, strict=True):
             sets = [(number, tuple(rows[number].tolist())) for number in numbers]
             yield from _summed(counts, attributes, sets)
@@ -278,14 +274,40 @@ def _summed(
         sets = [(number, members) for number, members in sets if attribute in members]
         if without:
             others = attributes[:axis] + attributes[axis + 1 :]
-            yield from _summed(_summed_over(counts, axis), others, without)
+            # several times as fast as `np.sum`, which takes wider integers
+            as_three = counts.reshape(math.prod(counts.shape[:axis]), counts.shape[axis], -1)
+            summed = np.einsum("ijk->ik", as_three).reshape(counts.shape[:axis] + counts.shape[axis + 1 :])
+            yield from _summed(np.asarray(summed), others, without)
     if sets:
         in_order = counts.transpose(np.argsort(attributes))
         yield from ((number, in_order) for number, _ in sets)
 
 
-def _summed_over(counts: NDArray[np.integer[Any]], axis: int) -> NDArray[np.integer[Any]]:
-    """The sum over one axis, in the same integers: several times as fast as `np.sum`, which takes wider ones."""
-    shape = counts.shape
-    as_three = counts.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-    return np.asarray(np.einsum("ijk->ik", as_three)).reshape(shape[:axis] + shape[axis + 1 :])
+# How often a record counts, where it is not once, is an integer that is not negative.  Floats are nowhere, and what
+# int64 cannot hold is refused before it is added.
+#: The most that all records together may count: what int64 holds.
+MOST = 2**63 - 1
+
+
+def exact_total(entries: IntArray) -> int:
+    """The sum of integers that are not negative, however large it is."""
+    high, low = entries >> 32, entries & 0xFFFFFFFF
+    return (int(high.sum()) << 32) + int(low.sum())
+
+
+def too_many() -> DataError:
+    """The error for records that count more often together than int64 holds."""
+    return DataError(
+        "all records together count more than 64-bit integers hold; declare a larger unit, or smaller maxima"
+    )
+
+
+def products(often: IntArray | None, integers: IntArray) -> IntArray:
+    """How often records count by two rules; DataError where int64 does not hold the sum of all.  Source: eq. (100)."""
+    if often is None or int(often.max(initial=0)) * int(integers.max(initial=0)) <= MOST:
+        found = integers if often is None else often * integers
+        if exact_total(found) <= MOST:
+            return found
+    elif (exact := often.astype(object) * integers).sum() <= MOST:
+        return exact.astype("int64")
+    raise too_many()

@@ -105,19 +105,7 @@ def names_of(data: Any) -> tuple[str, ...]:
     return _opened(data)[1]
 
 
-def first_bad_byte(file: CsvFile) -> tuple[int, int, int] | None:
-    """The first byte of a file that is not UTF-8, its line, and its place in the line, from 1; None if all are."""
-    with _open(Path(file.path)) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), start=1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                return line[error.start], number, error.start + 1
-    return None
-
-
 def _opened(data: str | Path | CsvFile) -> tuple[CsvFile, tuple[str, ...]]:
-    """A file, and the names in its first line."""
     file = data if isinstance(data, CsvFile) else CsvFile(data)
     path = Path(file.path)
     require_regular(path)
@@ -137,19 +125,14 @@ def _parts(
         fits = is_sound & (fields == len(found))
         has_unsound |= not is_sound.all()
         has_unequal |= not fits[is_sound].all()
-        parsed = _parsed(_kept(text, ends, fits), int(fits.sum()), len(found), indices)
+        kept = text
+        if not fits.all():
+            kept = np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, np.diff(ends, prepend=-1))].tobytes()
+        parsed = _parsed(kept, int(fits.sum()), len(found), indices)
         pairs = zip(names, parsed, strict=True)
         columns = [_with_empty_text(column) if name in with_empty else column for name, column in pairs]
         yield Part(columns, len(fits), (is_sound, fits))
-    _require_records(file, has_unsound=has_unsound, has_unequal=has_unequal, is_strict=is_strict)
-
-
-def _require_records(file: CsvFile, *, has_unsound: bool, has_unequal: bool, is_strict: bool) -> None:
-    """DataError if some line is not a record where that is an error.
-
-    Which line it is is as secret as the records.
-    """
-    can_be_joined = file.newlines_in_values
+    can_be_joined = file.newlines_in_values  # which line it is is as secret as the records
     problems = [_UNSOUND[can_be_joined]] * (has_unsound and (is_strict or can_be_joined))
     problems += [_UNEQUAL] * (has_unequal and is_strict)
     if problems:
@@ -190,13 +173,6 @@ def _header(stream: IO[bytes], name: str) -> tuple[str, ...]:
     except (UnicodeDecodeError, csv.Error):
         raise DataError(f"{_HEADER.format(name=name)} in UTF-8; save the file as UTF-8") from None
     return tuple(names) or ("",)
-
-
-def _kept(text: bytes, ends: IntArray, fits: Any) -> bytes:
-    if fits.all():
-        return text
-    lengths = np.diff(ends, prepend=-1)
-    return bytes(np.frombuffer(text, dtype=np.uint8)[np.repeat(fits, lengths)].data)
 
 
 def _parsed(text: bytes, records: int, columns: int, indices: list[int]) -> list[Any]:

@@ -8,18 +8,13 @@ lacks as a column of nulls.  DuckDB reads a path as a pattern and "A" as "a", an
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from residualplanner.gate.sources.coding import (
-    batches_of_pandas,
-    blocks_of_batches,
-    names_of_columns,
-    require_columns,
-    require_types_of,
-)
-from residualplanner.gate.sources.columns import has_categories, type_of_series
+from residualplanner.gate.sources import coding
+from residualplanner.gate.sources.columns import type_of_series
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import source_of_blocks
@@ -41,22 +36,19 @@ class Frame:
     batches: Callable[[Sequence[str]], Iterable[Any]]
     #: the Arrow types of the named columns, once for each part of the table that may have types of its own
     types: Callable[[Sequence[str]], Iterable[Sequence[Any]]]
-    #: whether an ordered dictionary in this column holds all values in the order in which they were declared, and not
-    #: those that occur
-    is_order_declared: Callable[[str], bool] = lambda _: False
 
 
 def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "Tally | None") -> Source:
     """The records of a frame, a Parquet file, or a folder of them."""
-    frame, names = frame_of(data), names_of_columns(domain, contributions)
-    require_columns(names, frame.columns)
+    frame, names = frame_of(data), coding.names_of_columns(domain, contributions)
+    coding.require_columns(names, frame.columns)
     if names:
-        is_declared = all(map(frame.is_order_declared, contributions.columns[1:]))
         for types in frame.types(names):
-            type_of = dict(zip(names, types, strict=True)).__getitem__
-            require_types_of(domain, contributions, type_of, is_order_declared=is_declared)
+            coding.require_types_of(domain, contributions, dict(zip(names, types, strict=True)).__getitem__)
     read = names or [str(name) for name in frame.columns[:1]]  # some column must say how many records there are
-    return source_of_blocks(domain, lambda: blocks_of_batches(domain, contributions, frame.batches(read), watch=watch))
+    return source_of_blocks(
+        domain, lambda: coding.blocks_of_batches(domain, contributions, frame.batches(read), watch=watch)
+    )
 
 
 def names_of(data: Any) -> tuple[object, ...]:
@@ -81,9 +73,7 @@ def maker_of(data: object) -> "Callable[[Any], Frame] | None":
 
 def _frame_of_pandas(frame: Any) -> Frame:
     types = lambda names: [[type_of_series(frame[name]) for name in names]]  # noqa: E731
-    return Frame(
-        tuple(frame.columns), lambda _: batches_of_pandas(frame), types, lambda name: has_categories(frame[name])
-    )
+    return Frame(tuple(frame.columns), lambda _: coding.batches_of_pandas(frame), types)
 
 
 def _frame_of_arrow_table(table: Any) -> Frame:
@@ -91,7 +81,6 @@ def _frame_of_arrow_table(table: Any) -> Frame:
 
 
 def _frame_of_arrow_reader(reader: Any) -> Frame:
-    """The batches of a stream, which can be read once."""
     unread = [reader]
 
     def batches(_: Sequence[str]) -> Iterator[Any]:
@@ -112,29 +101,23 @@ def _frame_of_polars(frame: Any) -> Frame:
         for part in chosen.collect_batches() if hasattr(chosen, "collect_batches") else [chosen.collect()]:
             yield from _slices(part.to_arrow())
 
-    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        yield _chosen(lazy, names).clear().collect().to_arrow().schema.types
-
-    return Frame(tuple(lazy.collect_schema().names()), batches, types, lambda _: True)
+    types = lambda names: [_chosen(lazy, names).clear().collect().to_arrow().schema.types]  # noqa: E731
+    return Frame(tuple(lazy.collect_schema().names()), batches, types)
 
 
 def _frame_of_duckdb(relation: Any) -> Frame:
-    """The batches of a DuckDB relation, which DuckDB runs."""
+    def chosen(names: Sequence[str]) -> Any:
+        return relation.select(", ".join('"' + name.replace('"', '""') + '"' for name in names))
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
-        chosen = relation.select(_quoted(names))
-        read = chosen.to_arrow_reader if hasattr(chosen, "to_arrow_reader") else chosen.fetch_record_batch
-        yield from read(BLOCK)
+        some = chosen(names)
+        yield from (some.to_arrow_reader if hasattr(some, "to_arrow_reader") else some.fetch_record_batch)(BLOCK)
 
-    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        yield relation.select(_quoted(names)).limit(0).to_arrow_table().schema.types
-
+    types = lambda names: [chosen(names).limit(0).to_arrow_table().schema.types]  # noqa: E731
     return Frame(tuple(relation.columns), batches, types)
 
 
 def _frame_of_ibis(table: Any) -> Frame:
-    """The batches of an Ibis table, which its backend runs."""
-
     def batches(names: Sequence[str]) -> Iterable[Any]:
         chosen = table.select(list(names))
         backend = chosen.get_backend()
@@ -164,12 +147,7 @@ def _chosen(frame: Any, names: Sequence[str]) -> Any:
     return frame.select(selectors.by_name(*names)).cast(wide)
 
 
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-
-
 def _slices(table: Any) -> Iterable[Any]:
-    """A table, or a batch, in batches that are not too large."""
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
@@ -212,8 +190,7 @@ def frame_of_path(path: str | Path) -> Frame:
         return _frame_of_folder(file)
     require_regular(file)
     if file.suffix.lower() == ".parquet":
-        schema = _schema(file)
-        return Frame(tuple(schema.names), lambda names: _batches_of_file(file, names), types_of_schema(schema))
+        return _frame_of_file((file, ()))
     kind = kind_of_name(file)
     remedy = "" if kind is None else f": {kind}"
     raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}{remedy}")
@@ -239,15 +216,13 @@ def _frame_of_folder(folder: Path) -> Frame:
     if not parts:
         raise DataError(f"there is no .parquet file in the folder {str(folder)!r}")
 
-    def batches(names: Sequence[str]) -> Iterator[Any]:
-        for part in parts:
-            yield from _batches_of_part(part, names)
+    def batches(names: Sequence[str]) -> Iterable[Any]:
+        return chain.from_iterable(_frame_of_file(part).batches(names) for part in parts)
 
-    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        for part in parts:
-            yield _types(part, names)
+    def types(names: Sequence[str]) -> Iterable[Sequence[Any]]:
+        return chain.from_iterable(_frame_of_file(part).types(names) for part in parts)
 
-    return Frame(_columns(parts[0]), batches, types)
+    return Frame(_frame_of_file(parts[0]).columns, batches, types)
 
 
 def _parts_of(folder: Path) -> Iterator[FolderFile]:
@@ -282,42 +257,32 @@ def _keys(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
     )
 
 
-def _columns(part: FolderFile) -> tuple[str, ...]:
-    path, keys = part
-    return (*_schema(path).names, *(key for key, _ in keys))
-
-
-def _types(part: FolderFile, names: Sequence[str]) -> list[Any]:
-    """The types of these columns in a file, which must have them all."""
+def _frame_of_file(part: FolderFile) -> Frame:
+    """The records of one Parquet file, in each of which the columns in its path have the value there."""
     import pyarrow as pa
-
-    require_columns(names, _columns(part))
-    stored, keys = _schema(part[0]), dict(part[1])
-    return [pa.string() if name in keys else stored.field(name).type for name in names]
-
-
-def _batches_of_part(part: FolderFile, names: Sequence[str]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    require_columns(names, _columns(part))
-    path, fixed = part[0], dict(part[1])
-    for batch in _batches_of_file(path, [name for name in names if name not in fixed]):
-        columns = [_repeated(fixed[name], batch.num_rows) if name in fixed else batch.column(name) for name in names]
-        yield pa.RecordBatch.from_arrays(columns, names=list(names))
-
-
-def _repeated(value: str | None, records: int) -> Any:
-    import pyarrow as pa
-
-    if value is None:
-        return pa.nulls(records, pa.string())
-    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), records), pa.array([value]))
-
-
-def _schema(path: Path) -> Any:
     from pyarrow import parquet
 
-    return parquet.read_schema(path)
+    (path, keys), schema = part, parquet.read_schema(part[0])
+    fixed, columns = dict(keys), (*schema.names, *(key for key, _ in keys))
+
+    def column(batch: Any, name: str) -> Any:
+        if name not in fixed:
+            return batch.column(name)
+        if fixed[name] is None:
+            return pa.nulls(batch.num_rows, pa.string())
+        indices = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
+        return pa.DictionaryArray.from_arrays(indices, pa.array([fixed[name]]))
+
+    def batches(names: Sequence[str]) -> Iterator[Any]:
+        coding.require_columns(names, columns)
+        for batch in _batches_of_file(path, [name for name in names if name not in fixed]):
+            yield pa.RecordBatch.from_arrays([column(batch, name) for name in names], list(names)) if fixed else batch
+
+    def types(names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        coding.require_columns(names, columns)
+        yield [pa.string() if name in fixed else schema.field(name).type for name in names]
+
+    return Frame(columns, batches, types)
 
 
 def _batches_of_file(path: Path, names: Sequence[str]) -> Iterator[Any]:

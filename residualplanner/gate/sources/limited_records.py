@@ -8,7 +8,6 @@ import numpy as np
 
 from residualplanner.ground.checks import IntArray, frozen, is_integer, is_unicode, value_text
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
@@ -19,7 +18,6 @@ _KEY_BYTES = 32
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-@hides("require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.
@@ -35,9 +33,8 @@ class LimitedRecords:
         keep: how many records of each person count; if not given, as many as the plan protects, which are the most.
         order: the column by which a person's records are ordered, the first of which are kept: numbers by their size
             (False and True are 0 and 1), then dates and moments, then text by its bytes; text that is a number, a date
-            or a moment stands as that.  Ordered categories of pandas and an Enum of Polars are in the order declared.
-            Records with anything else, or without an entry, are last.  Where a record stands follows from its entry
-            alone.  Equal ones, and all if no order is given, are chosen at random.
+            or a moment stands as that.  Records with anything else, or without an entry, are last.  Where a record
+            stands follows from its entry alone.  Equal ones, and all if no order is given, are chosen at random.
         key: 32 bytes from which the random choice follows, from the operating system if not given.  It need not be
             secret.  The same key makes the same choice again.
 
@@ -74,24 +71,19 @@ class LimitedRecords:
         order = "" if self.order is None else f", order={self.order!r}"
         return f"LimitedRecords(..., person={self.person!r}, keep={self.keep}{order})"
 
-    def require_public_number(self, neighbors: Neighbors) -> None:
-        """BudgetError where the number of records is assumed to be public, as they are replaced.
-
-        How many records count follows from how many each person has, and would be told nearly exactly.
-        Source: docs/mathematics.md section 15.
-        """
-        if neighbors.has_public_total:
-            raise BudgetError(
-                "when records are replaced their number is public, but how many records of all persons together are "
-                'kept is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person '
-                "for replacements"
-            )
-
 
 def require_public_number(data: object, neighbors: Neighbors) -> None:
-    """BudgetError where records are left out whose number is assumed to be public."""
-    if isinstance(data, LimitedRecords):
-        data.require_public_number(neighbors)
+    """BudgetError where records are left out whose number is assumed to be public, as they are replaced.
+
+    How many records count follows from how many each person has, and would be told nearly exactly.
+    Source: docs/mathematics.md section 15.
+    """
+    if isinstance(data, LimitedRecords) and neighbors.has_public_total:
+        raise BudgetError(
+            "when records are replaced their number is public, but how many records of all persons together are kept "
+            'is not; plan LimitedRecords with neighbors="add-remove", with twice as many records per person for '
+            "replacements"
+        )
 
 
 def unlimited(data: object) -> object:
@@ -169,11 +161,8 @@ def contributions_from_json(stated: object, plan: Plan) -> Contributions:
         return Contributions()
     if isinstance(stated, Mapping) and set(stated) == {"person", "keep", "order"}:
         person, keep, order = stated["person"], stated["keep"], stated["order"]
-        is_counted = type(keep) is int and 1 <= keep <= plan.neighbors.records_per_person
-        if is_counted and _is_name(person) and (order is None or _is_name(order)):
+        names = (person, person if order is None else order)
+        are_names = all(isinstance(name, str) and 0 < len(name) <= TEXT_LIMIT and name.isprintable() for name in names)
+        if are_names and type(keep) is int and 1 <= keep <= plan.neighbors.records_per_person:
             return Contributions(person, keep, order)
     raise FileFormatError(f"which records of each person were counted is not stated as it should be; {GET_IT_BACK}")
-
-
-def _is_name(stated: object) -> bool:
-    return isinstance(stated, str) and 0 < len(stated) <= TEXT_LIMIT and stated.isprintable()

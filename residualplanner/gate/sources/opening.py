@@ -32,10 +32,6 @@ _ACCEPTED = (
     "files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, or a mapping from tuples of "
     "attribute names to counts"
 )
-_IN_THIS_PROCESS = (
-    "records are checked in this process, and these are an engine's: give a frame that it collects (of Dask "
-    "frame.compute(), of PySpark frame.toPandas()), a part of it if it is large, or the Parquet files that it reads"
-)
 
 
 def open_source(
@@ -75,12 +71,6 @@ def engines() -> Any:
     return _module(_ENGINES)
 
 
-def require_here(data: object) -> None:
-    """DataError where records are an engine's, and are not read in this process."""
-    if engines().workers_of(data) is not None:
-        raise DataError(_IN_THIS_PROCESS)
-
-
 def require_several_readings(data: object, why: str) -> None:
     """ResourceError where records are gone when they have been read, and are read several times; ``why`` says why."""
     if ("pyarrow", "RecordBatchReader") in _names_of_classes(unlimited(data)):
@@ -113,7 +103,6 @@ def _open(
 
 
 def _form_of(data: object) -> str:
-    """The module that opens data of this form."""
     if isinstance(data, str | Path):
         is_csv = Path(data).name.lower().endswith((".csv", ".csv.gz")) and not Path(data).is_dir()
         return _CSV if is_csv else _FRAMES
@@ -129,6 +118,5 @@ def _module(form: str) -> Any:
 
 
 def _names_of_classes(data: object) -> Iterator[tuple[str, str]]:
-    """Library and name of the data's class and of the classes it extends."""
     for cls in type(data).__mro__:
         yield cls.__module__.partition(".")[0], cls.__name__

@@ -14,7 +14,6 @@ from residualplanner.gate.sources.source import MergedValues, Progress, Source, 
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
-from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 
 #: Positions of attributes of more than one value, ascending; the others do not change a table.
@@ -38,16 +37,22 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     Source: eq. (104).
     """
     for names, array in counts.items():
-        _require_form(names, array, domain)
-    holder = cache(partial(_holder, domain, dict(counts)))  # tables are checked when they are first counted
+        if not isinstance(names, tuple):
+            raise DataError(
+                f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
+            )
+        domain.positions(names)
+        shape = tuple(domain.sizes[position] for position in _given(names, domain))
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.shape != shape:
+            raise DataError(f"the counts of {names} must be a NumPy array of integers, of the shape {shape}")
+    kept = dict(counts)
+
+    @cache
+    def holder() -> Mapping[Key, Table]:  # tables are checked when they are first counted
+        tables = sorted((_table(names, array, domain) for names, array in kept.items()), key=lambda item: item[1].size)
+        return {key: tables[index] for key, index in _holders(domain, tables).items()}
+
     return Source(partial(_count, domain, holder))
-
-
-def _holder(domain: Domain, counts: Mapping[Any, Any]) -> Mapping[Key, Table]:
-    """For every set that some table holds, the first such table, in the domain's order; DataError where one is none."""
-    tables = [_table(names, array, domain) for names, array in counts.items()]
-    tables.sort(key=lambda item: item[1].size)
-    return {key: tables[index] for key, index in _holders(domain, tables).items()}
 
 
 def _count(
@@ -83,22 +88,7 @@ def _key(positions: Iterable[int], sizes: Sequence[int]) -> Key:
     return tuple(sorted(position for position in positions if sizes[position] > 1))
 
 
-def _require_form(names: object, array: object, domain: Domain) -> None:
-    """DataError unless names and array have the form of a table of counts, whatever the counts are."""
-    if not isinstance(names, tuple):
-        raise DataError(
-            f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
-        )
-    domain.positions(names)
-    shape = tuple(domain.sizes[position] for position in _given(names, domain))
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
-        raise DataError(f"the counts of {names} must be a NumPy array of integers")
-    if array.shape != shape:
-        raise DataError(f"the counts of {names} must have the shape {shape}, got {array.shape}")
-
-
 def _given(names: tuple[str, ...], domain: Domain) -> list[int]:
-    """The positions of attributes in the order in which they are named."""
     return [domain.positions((name,))[0] for name in names]
 
 
@@ -112,22 +102,19 @@ def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table
     if int(array.max(initial=0)) * array.size >= 2**63:
         raise DataError(f"the counts of {names} are too large for 64-bit integers")
     for axis, position in enumerate(given):
-        _require_whole_records(array.swapaxes(0, axis), domain.attributes[position], names)
+        numeric = domain.attributes[position].numeric
+        if numeric is not None:  # the two ends of a bin hold multiples of D together
+            along, ends = array.swapaxes(0, axis), len(numeric)
+            parts = (along[0:ends:2] + along[1:ends:2], along[ends:])
+            if any((part % numeric.denominator).any() for part in parts):
+                raise DataError(
+                    f"the counts of {names} must count each record {numeric.denominator:,} times along "
+                    f"{domain.names[position]!r}, divided between the ends of a bin; make that axis by "
+                    "Numeric.ready_counts(counts, sums)"
+                )
     ordered = array.astype(np.int64).transpose([given.index(position) for position in wanted])
     key = _key(wanted, domain.sizes)
     return key, ordered.reshape([domain.sizes[position] for position in key])
-
-
-def _require_whole_records(counts: NDArray[Any], attribute: Attribute, names: object) -> None:
-    """DataError where the two ends of a bin, along the first axis, do not hold multiples of D together."""
-    if attribute.numeric is None:
-        return
-    ends, denominator = len(attribute.numeric), attribute.numeric.denominator
-    if ((counts[0:ends:2] + counts[1:ends:2]) % denominator).any() or (counts[ends:] % denominator).any():
-        raise DataError(
-            f"the counts of {names} must count each record {denominator:,} times along {attribute.name!r}, divided "
-            "between the ends of a bin; make that axis by Numeric.ready_counts(counts, sums)"
-        )
 
 
 def _sum_down(domain: Domain, table: Table, wanted: Key) -> IntArray:

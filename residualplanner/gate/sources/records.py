@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import Codes, CountedTables, batch_records, zero_tables
-from residualplanner.gate.sources.multiplicities import MOST, Multiplicities, too_many
+from residualplanner.gate.sources import counting
+from residualplanner.gate.sources.counting import Codes
 from residualplanner.gate.sources.rules import (
     Breach,
     CodedBlock,
@@ -36,7 +36,7 @@ class RecordCounts:
         self._domain, self._groups = domain, groups
         self._chosen = _sets_by_amounts(domain, groups)
         self._counts = {
-            amounts: CountedTables(domain.sizes, [groups[number][rows] for number, rows in chosen.items()])
+            amounts: counting.CountedTables(domain.sizes, [groups[number][rows] for number, rows in chosen.items()])
             for amounts, chosen in self._chosen.items()
         }
 
@@ -45,7 +45,7 @@ class RecordCounts:
         """One int64 array (g, n1, .., nk) per group, in each of whose tables a record counts D."""
         if list(self._counts) == [()]:
             return self._counts[()].tables
-        tables = zero_tables(self._domain.sizes, self._groups)
+        tables = counting.zero_tables(self._domain.sizes, self._groups)
         for amounts, chosen in self._chosen.items():
             for (number, rows), found in zip(chosen.items(), self._counts[amounts].tables, strict=True):
                 tables[number][rows] = found
@@ -59,8 +59,8 @@ class RecordCounts:
         done = 0
         for amounts, counts in self._counts.items():
             *first, last = _divided(self._domain, block, amounts)
-            for codes, multiplicities in first:
-                counts.add(codes, multiplicities)
+            for codes, often in first:
+                counts.add(codes, often)
             counts.add(*last, report=None if report is None else partial(_report_after, report, done))
             done += sum(len(rows) for rows in self._chosen[amounts].values())
 
@@ -91,16 +91,16 @@ def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts
     return found
 
 
-def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, Multiplicities]]:
+def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, IntArray | None]]:
     """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
     for is_high in product((False, True), repeat=len(amounts)):
-        codes, multiplicities = block.codes.copy() if any(is_high) else block.codes, block.multiplicities
+        codes, often = block.codes.copy() if any(is_high) else block.codes, block.often
         for position, high in zip(amounts, is_high, strict=True):
             numerators, denominator = block.numerators[position], domain.attributes[position].denominator
             if high:
                 codes[position] += numerators > 0  # a cell without an amount has no other end
-            multiplicities = multiplicities.times(numerators if high else denominator - numerators)
-        yield codes, multiplicities
+            often = counting.products(often, numerators if high else denominator - numerators)
+        yield codes, often
 
 
 @final
@@ -129,7 +129,7 @@ def sums_of_block(block: CodedBlock) -> NDArray[np.uint64]:
     """
     records = block.codes.shape[1]
     parts = [int(numerators.sum()) for numerators in block.numerators.values()]
-    counts = [block.multiplicities.total, records, *parts]
+    counts = [block.total, records, *parts]
     return np.concatenate([np.array(counts, dtype=np.uint64), block.codes.sum(axis=1, dtype=np.uint64)])
 
 
@@ -156,7 +156,7 @@ def _count(
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
     counts = RecordCounts(merged.of_domain(domain), groups)
-    most = MOST // largest_denominator(domain, [*groups, *later])
+    most = counting.MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))
     counted, breaches, met = 0, set[Breach](), np.zeros(1, dtype=np.uint64)
     stream = regrouped(domain, blocks)
@@ -165,9 +165,9 @@ def _count(
         following = guarded(next, stream, None)
         breaches |= block.breaches
         if not breaches:
-            counted += block.multiplicities.total
+            counted += block.total
             if counted > most:
-                return too_many()
+                return counting.too_many()
             met = met + sums_of_block(block)
             is_last = progress is not None and following is None
             report = (lambda done: progress(done, total)) if progress is not None and is_last else None
@@ -197,7 +197,7 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Ite
     There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[CodedBlock] = []
-    records, is_first, most = 0, True, batch_records(domain.sizes, code_type(domain).itemsize)
+    records, is_first, most = 0, True, counting.batch_records(domain.sizes, code_type(domain).itemsize)
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]
@@ -206,4 +206,4 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Ite
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
         nothing = [np.empty(0, dtype=np.int64)] * len(domain.columns)
-        yield joined(waiting or [block_of_columns(domain, nothing, Multiplicities(0))])
+        yield joined(waiting or [block_of_columns(domain, nothing, 0)])

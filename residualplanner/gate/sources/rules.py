@@ -7,23 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources.counting import Codes
+from residualplanner.gate.sources.counting import Codes, exact_total, products
 from residualplanner.gate.sources.limited_records import NO_PERSONS
-from residualplanner.gate.sources.multiplicities import Multiplicities, joined_multiplicities
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
-from residualplanner.more.amounts.numeric import Numeric
 from residualplanner.more.amounts.weight import ABOVE, BETWEEN_UNITS, NEGATIVE
 
 #: A column by its position, and which of its rules is broken.
 Breach = tuple[int, str]
 
 #: The problems of weights by their codes.
-_WEIGHTS = {
+WEIGHTS = {
     UNKNOWN: "no weight",
     MISSING: "missing weight",
     NEGATIVE: "negative weight",
@@ -31,7 +29,7 @@ _WEIGHTS = {
     BETWEEN_UNITS: "weight between units",
 }
 #: The words of all rules.
-RULES = ("unknown", "missing", *_WEIGHTS.values(), "no person")
+RULES = ("unknown", "missing", *WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
@@ -45,14 +43,7 @@ _PROBLEM = {
     "everybody, or leave these records out",
 }
 #: What else may be wrong where labels are not all ASCII, which the schema tells.
-_UNREADABLE = (
-    "; in a CSV file that is not UTF-8, labels with letters such as é or ö are not recognized: save it as UTF-8"
-)
-
-
-def words_of_code(code: int, *, is_weight: bool) -> str:
-    """What is wrong with an entry of this code, in words."""
-    return _WEIGHTS[code] if is_weight else {UNKNOWN: "value outside the schema", MISSING: "missing value"}[code]
+_UNREADABLE = "; in a CSV file that is not UTF-8, labels with letters such as é are not recognized: save it as UTF-8"
 
 
 #: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
@@ -81,23 +72,28 @@ class CodedBlock:
     #: (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches
     codes: Codes
     breaches: frozenset[Breach]  # the columns whose values break a rule that says "error"
-    multiplicities: Multiplicities  # how often each record counts
     numerators: Numerators = field(default_factory=dict)  # by position of an attribute of amounts, (records,)
     #: (2, records): the number of the person of each record, below 0 where it is not known, and that of the entry by
     #: which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)
+    often: IntArray | None = None  # (records,): how often each record counts; once where there are no integers
+
+    @property
+    def total(self) -> int:
+        """How often all records count together."""
+        return self.codes.shape[1] if self.often is None else exact_total(self.often)
 
 
 def block_of_columns(
-    domain: Domain, columns: Iterable[IntArray], multiplicities: Multiplicities, persons: IntArray = NO_PERSONS
+    domain: Domain, columns: Iterable[IntArray], records: int, persons: IntArray = NO_PERSONS
 ) -> CodedBlock:
     """Apply every attribute's rules to raw codes: the records that stay, in the narrowest type that holds all codes.
 
     Columns (records,) are those of the domain in order: codes, UNKNOWN or MISSING; of weights integers, or the code of
-    what is wrong.  Records count as often as ``multiplicities`` say, besides their weight.
+    what is wrong.  DataError where int64 does not hold the sum of the weights.
     """
-    codes = np.empty((len(domain), len(multiplicities)), dtype=code_type(domain))
-    leaves = np.zeros(len(multiplicities), dtype=bool)
+    codes, often = np.empty((len(domain), records), dtype=code_type(domain)), None
+    leaves = np.zeros(records, dtype=bool)
     breaches: set[Breach] = set()
     numerators: dict[int, IntArray] = {}
     given = iter(columns)
@@ -114,9 +110,9 @@ def block_of_columns(
             breaches.add((len(domain.columns), "no person"))
     for position, weights in enumerate(given, start=len(domain)):
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
-        breaches.update((position, _WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
-        multiplicities = multiplicities.times(np.maximum(weighed, 0))
-    block = CodedBlock(codes, frozenset(breaches), multiplicities, numerators, persons)
+        breaches.update((position, WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
+        often = products(often, np.maximum(weighed, 0))
+    block = CodedBlock(codes, frozenset(breaches), numerators, persons, often)
     return of_records(block, ~leaves) if leaves.any() else block
 
 
@@ -125,20 +121,21 @@ def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
     if len(blocks) == 1:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
-    multiplicities = joined_multiplicities([block.multiplicities for block in blocks])
+    weights = [block.often for block in blocks if block.often is not None]  # all blocks have them, or none
     numerators = {
         position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
     }
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return CodedBlock(codes, breaches, multiplicities, numerators, persons)
+    return CodedBlock(codes, breaches, numerators, persons, np.concatenate(weights) if weights else None)
 
 
 def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:
     """Those of the records of a block that stay."""
     numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
     persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
-    return CodedBlock(block.codes[:, stay], block.breaches, block.multiplicities.of(stay), numerators, persons)
+    often = None if block.often is None else block.often[stay]
+    return CodedBlock(block.codes[:, stay], block.breaches, numerators, persons, often)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:
@@ -161,14 +158,9 @@ def _problem(domain: Domain, position: int, word: str) -> str:
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]
-    if attribute.numeric is not None:
-        return _unknown_amounts(attribute.numeric)
-    is_ascii = all(str(label).isascii() for label in attribute.labels or ())
-    return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
-
-
-def _unknown_amounts(numeric: Numeric) -> str:
-    """The same of a column of amounts, by what is declared of it, which is public."""
+    if (numeric := attribute.numeric) is None:
+        is_ascii = all(str(label).isascii() for label in attribute.labels or ())
+        return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)
     problems, remedies = ["entries that are not finite numbers"], ['unknown="Other" or "drop"']
     if numeric.between_units == "refuse":
         problems.append("amounts between units")
@@ -180,7 +172,6 @@ def _unknown_amounts(numeric: Numeric) -> str:
 
 
 def _settle(attribute: Attribute, raw: IntArray) -> tuple[IntArray, NDArray[np.bool_], Sequence[str]]:
-    """The column's codes, the records that leave, and the rules broken."""
     leaves = raw < 0
     broken: list[str] = []
     if not leaves.any():

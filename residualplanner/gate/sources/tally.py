@@ -42,45 +42,36 @@ class Offenders:
 class Tally:
     """Counts what does not fit a domain, while its records are read in this process.
 
-    Attributes:
-        records: how many were read.
-        dropped: how many of them a rule leaves out of every table.
-        counted: how many of the others are counted: fewer where people are limited.
-        offenders: by a column's position and the code of what is wrong with its entries.
-        nobody: records without a person.
-        last: records without an entry to order by.
-        unsound: lines with misplaced quotes and the like.
-        unequal: lines with more or fewer fields than the first.
-        numbers: of the first lines that are not records, from 1.
+    Of the records that were read a rule leaves some, ``dropped``, out of every table, and of the others those are
+    counted that count of each person.
     """
 
     def __init__(self, domain: Domain) -> None:
-        self._domain = domain
-        self.records = self.dropped = self.counted = self.unsound = self.unequal = 0
-        self.numbers: list[int] = []
+        self.domain = domain
+        self.records = self.dropped = self.counted = 0
+        #: by a column's position and the code of what is wrong with its entries
         self.offenders: dict[tuple[int, int], Offenders] = {}
-        self.nobody, self.last = Offenders(), Offenders()
+        self.nobody, self.last = Offenders(), Offenders()  # records without a person, and with nothing to order by
+        #: lines with misplaced quotes and the like; with more or fewer fields than the first; the numbers of the first
+        self.unsound, self.unequal, self.numbers = 0, 0, list[int]()
 
     def note(self, part: Part, codes: Sequence[IntArray], people: Sequence[int], persons: IntArray) -> None:
         """Note some records: the codes of the first columns, and what was read of those at positions ``people``."""
         if part.lines is not None:
-            self._note_lines(*part.lines)
+            is_sound, fits = part.lines
+            unsound = int((~is_sound).sum())
+            self.unsound += unsound
+            self.unequal += int((~fits).sum()) - unsound
+            first = self.records + 2  # the names are in line 1
+            self.numbers += (np.flatnonzero(~fits)[: _LINES - len(self.numbers)] + first).tolist()
         self.records += part.records
         drops = np.zeros(part.records, dtype=np.bool_)
         for position, of_column in enumerate(codes):
             self._note_column(position, part.columns[position], of_column, drops)
-        for offenders, at, concerned in zip(
-            (self.nobody, self.last), people, (persons[0] < 0, persons[1] == 0), strict=False
-        ):
+        both = (persons[0] < 0, persons[1] == 0)
+        for offenders, at, concerned in zip((self.nobody, self.last), people, both, strict=False):
             offenders.add(int((concerned & ~drops).sum()), _some(part.columns[at], concerned & ~drops))
         self.dropped += int(drops.sum())
-
-    def _note_lines(self, is_sound: NDArray[np.bool_], fits: NDArray[np.bool_]) -> None:
-        unsound = int((~is_sound).sum())
-        self.unsound += unsound
-        self.unequal += int((~fits).sum()) - unsound
-        first = self.records + 2  # the names are in line 1
-        self.numbers += (np.flatnonzero(~fits)[: _LINES - len(self.numbers)] + first).tolist()
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
         """Count the records that are kept."""
@@ -93,8 +84,8 @@ class Tally:
         is_wrong = codes < 0
         if not is_wrong.any():
             return
-        if position < len(self._domain):
-            attribute = self._domain.attributes[position]
+        if position < len(self.domain):
+            attribute = self.domain.attributes[position]
             for code, rule in ((UNKNOWN, attribute.unknown), (MISSING, attribute.missing)):
                 if rule == "drop":
                     drops |= codes == code

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, final
 
 from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
-from residualplanner.gate.sources.columns import has_categories, type_of_series, type_of_spark
+from residualplanner.gate.sources.columns import type_of_series, type_of_spark
 from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
 from residualplanner.gate.sources.opening import open_source
 from residualplanner.gate.sources.source import Progress, guarded
@@ -53,12 +53,7 @@ class DaskRecords(EngineCluster):
         columns = list(frame.columns)
         names = names_of_columns(domain, contributions)
         require_columns(names, columns)
-        is_declared = all(
-            has_categories(frame[name]._meta) and frame[name].cat.known for name in contributions.columns[1:]
-        )
-        require_types_of(
-            domain, contributions, lambda name: type_of_series(frame[name]._meta), is_order_declared=is_declared
-        )
+        require_types_of(domain, contributions, lambda name: type_of_series(frame[name]._meta))
         chosen = frame[names or columns[:1]]
         for person in contributions.columns[:1]:
             chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from residualplanner.gate.sources.coding import batches_of_pandas, blocks_of_batches, names_of_columns
-from residualplanner.gate.sources.counting import shape_of_group
+from residualplanner.gate.sources.counting import MOST, exact_total, shape_of_group, too_many
 from residualplanner.gate.sources.limited_records import Contributions
-from residualplanner.gate.sources.multiplicities import MOST, exact_total, too_many
 from residualplanner.gate.sources.records import RecordCounts, denominator_of_set, merged_block, regrouped
 from residualplanner.gate.sources.rules import RULES, Breach, CodedBlock, data_error_of_breaches
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, guarded
@@ -189,7 +188,7 @@ def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[Pa
     stream = regrouped(work.domain, blocks)
     while isinstance(block := guarded(next, stream, None), CodedBlock):
         breaches |= block.breaches
-        total += block.multiplicities.total
+        total += block.total
         kept.append(block)
         is_wrong = bool(breaches) or total > most
         if is_wrong or sum(block.codes.nbytes for block in kept) >= work.codes_bytes:

@@ -53,8 +53,6 @@ class RecordsFile:
     def require_readable(self, plan: Plan) -> None:
         """Refuse a file by its columns, and persons that do not fit the plan, before anything is spent."""
         records = self.records
-        if isinstance(records, LimitedRecords):
-            records.require_public_number(plan.neighbors)
         if self.newlines_in_values and not self.is_csv:
             raise DataError(f"--newlines-in-values is for CSV files; leave it out for {self.path}")
         try:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -124,20 +123,13 @@ def hint(values, entries, **options):
 
 YEARS = {"bins": rp.Bins.years(1984, 1988)}
 HINTS = [
-    (YEARS, ["1984", "1985"], "holds years as numbers, .* declare labels=range\\(1984, 1989\\)"),
+    (YEARS, ["1984", "1985"], "holds years as numbers, .* declare integers"),
     (YEARS, [1984.0, 1985.0], "holds years as numbers"),
-    (YEARS, ["5/31/1984"], "written as 2020-02-29, year first"),
-    (YEARS, [pd.Timestamp("1984-01-01", tz="UTC")], "in the zone that you mean"),
-    ({"labels": ["F", "M"]}, ["f"], "'f' is the label 'F' but for capital letters or blanks"),
-    ({"labels": ["F", "M"]}, ["M "], "'M ' is the label 'M' but for capital letters or blanks"),
-    ({"labels": ["01", "02"]}, [1], "1 may be the label '01' without its zeros; read the column as text"),
-    ({"labels": [1, 2]}, [True], "^$"),
-    ({"labels": [True, False]}, ["yes"], "truth values are true and false; declare the labels .* 'yes'"),
-    ({"size": 3}, ["2.0"], "integers in text are written as 7, not as '2.0'"),
-    ({"size": 3}, [3, 3], "may count from 1 to 3; subtract 1"),
-    ({"bins": rp.Bins([0, 18, 65])}, [70, 80.5], "between 70 and 80.5; the schema has 0 to 65"),
-    ({"numeric": rp.Numeric(0, 1000)}, ["1,200", "$5"], "written as 1200 and 12.5, without other signs"),
-    ({"numeric": rp.Numeric(0, 1000)}, [Decimal(1001)], "between 1001 and 1001; the schema has 0 to 1000"),
+    (YEARS, ["5/31/1984"], "^$"),
+    ({"labels": ["F", "M"]}, ["x", "f"], "'f' may be meant for the label 'F'"),
+    ({"labels": ["F", "M"]}, ["M "], "'M ' may be meant for the label 'M'"),
+    ({"labels": ["01", "02"]}, [1], "'1' may be meant for the label '01'"),
+    ({"size": 3}, ["x", None], "^$"),
 ]
 
 
@@ -162,15 +154,6 @@ def test_columns_by_type_name_and_person():
     assert missing.findings[0].hint == "did you mean 'id'?  Columns are matched by exact name"
 
 
-def test_an_encoding_is_told_by_its_first_bad_byte(tmp_path):
-    file = tmp_path / "latin.csv"
-    file.write_bytes("sex\nF\nMänner\n".encode("latin-1"))
-    found = rp.check(rp.Domain({"sex": ["F", "Männer"]}), file)
-    assert "line 3 has the byte 0xe4 as its 2. byte; if it was saved as latin-1" in found.findings[0].hint
-    file.write_bytes("séx\nF\n".encode("latin-1"))
-    assert "latin-1" in rp.check(rp.Domain({"sex": ["F"]}), file).findings[0].hint
-
-
 @pytest.mark.parametrize("rule", ["error", "drop"])
 def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
     file = tmp_path / "a.csv"
@@ -179,7 +162,7 @@ def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
     assert found.fits == (rule == "drop")
     assert (found.records, found.dropped) == (4, 2 * (rule == "drop"))
     assert found.findings[0].records == 2
-    assert found.findings[0].hint.startswith("the first: 3, 4 ")
+    assert found.findings[0].hint == "the first: 3, 4"
 
 
 def test_a_matrix_counts_and_frames_of_engines():
@@ -215,7 +198,7 @@ def test_the_command_says_the_same_and_writes_no_file_unless_told(tmp_path, monk
     said = outcome("check", "s.toml", "a.csv")
     assert said.exit_code == 1
     assert said.stdout.startswith("Confidential: ")
-    assert "'f' is the label 'F'" in said.stdout
+    assert "'f' may be meant for the label 'F'" in said.stdout
     assert sorted(tmp_path.iterdir()) == before
 
     events = [json.loads(line) for line in outcome("check", "s.toml", "a.csv", "--json").stdout.splitlines()]

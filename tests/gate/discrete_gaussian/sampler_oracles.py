@@ -15,7 +15,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from inner_parts import InsecureTestBits, OperatingSystemBits, Scales, attempts, bits, draw_arrays
+from inner_parts import InsecureTestBits, OperatingSystemBits, Scales, attempts, bits, draw_flat
 
 P_VALUE, SCORE = 1e-6, 4.9
 IS_RELEASE = os.environ.get("RESIDUALPLANNER_TEST_SIZE") == "release"
@@ -47,12 +47,12 @@ def checked(seed):
 
 def drawn(gamma2, size, seed):
     """Draws of one scale of any size from known bits."""
-    return draw_arrays(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))[0]
+    return draw_flat(Scales.of_fractions([gamma2]), [size], InsecureTestBits(seed))
 
 
 def drawn_by_the_system(gamma2, sizes):
     """Draws of several scales from the operating system's bits."""
-    return draw_arrays(Scales.of_fractions(gamma2), sizes, OperatingSystemBits())
+    return np.split(draw_flat(Scales.of_fractions(gamma2), sizes, OperatingSystemBits()), np.cumsum(sizes))[:-1]
 
 
 def assert_follows(law, values, *, mean=True):

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sampler_oracles import (
     Script,
-    checked,
+    assert_follows,
     decode,
     drawn,
+    drawn_by_the_system,
     exp_interval,
     floats_decide_nothing,
     name_of,
@@ -119,10 +120,10 @@ def hostile_uniform(gamma2, table, cell, place, given, random):
     return [uniform >> 64, uniform & (2**64 - 1)]
 
 
-def script_of(hostile, is_wide, filler):
+def script_of(hostile, extra_bytes, filler):
     words = np.array([word for word, *_ in hostile], dtype="<u8").tobytes()
-    extras = np.array([extra for _, extra, *_ in hostile], dtype="<u4").tobytes() if is_wide else b""
-    return Script(words + extras, [bits for _, _, used, _ in hostile for bits, _ in used], filler, 4 * is_wide)
+    extras = b"".join(extra.to_bytes(extra_bytes, "little") for _, extra, *_ in hostile)
+    return Script(words + extras, [bits for _, _, used, _ in hostile for bits, _ in used], filler, extra_bytes)
 
 
 def check_agreement(script, hostile, values, bytes_per_word):
@@ -141,17 +142,19 @@ def check_words(gamma2, words_of):
     """A batch of one scale makes of words what slow arithmetic makes of them."""
     scales = Scales.of_fractions([gamma2])
     level = int(scales.tables[0]), int(scales.block_bits[0])
-    is_wide = level[1] > 17
-    words = list(words_of(level, 32 * is_wide))
-    script = script_of(words, is_wide, filler_of(level[0]))
+    extra_bytes = 4 * max(-(-(level[1] - 17) // 32), 0)
+    words = list(words_of(level, 8 * extra_bytes))
+    script = script_of(words, extra_bytes, filler_of(level[0]))
     batch = batches.Batch(scales, np.array([len(words)]))
     batch.fill(script)
-    check_agreement(script, words, batch.values.tolist(), 12 if is_wide else 8)
+    assert (batch.draws.dtype == object) == (level[1] > 49)
+    check_agreement(script, words, batch.draws.tolist(), 8 + extra_bytes)
 
 
-@pytest.mark.parametrize("gamma2", INT64_SCALES, ids=name_of)
+@pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=name_of)
 def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
-    check_words(gamma2, lambda level, extra_bits: hostile_words(gamma2, level, extra_bits, WORDS, Random(str(gamma2))))
+    count = WORDS if gamma2 <= 2**110 else WORDS // 4 if gamma2 < 2**200 else WORDS // 30
+    check_words(gamma2, lambda level, extra_bits: hostile_words(gamma2, level, extra_bits, count, Random(str(gamma2))))
 
 
 @pytest.mark.parametrize("chosen", [INT64_SCALES, INT64_SCALES[3:8]], ids=["long blocks among them", "short blocks"])
@@ -160,7 +163,7 @@ def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithme
     hostile = []
     for gamma2, table, m in zip(chosen, scales.tables.tolist(), scales.block_bits.tolist(), strict=True):
         hostile += hostile_words(gamma2, (table, m), 32 * is_wide, 60, random)
-    script = script_of(hostile, is_wide, 0)
+    script = script_of(hostile, 4 * is_wide, 0)
     batch = batches.Batch(scales, np.full(len(chosen), 60))
     left = batch._pass(batch._first_slots(), script)
     rejected = sorted(place for slots in left for place in np.arange(10**6)[slots.where].tolist())
@@ -168,24 +171,6 @@ def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithme
     kept = [place for place, (*_, value) in enumerate(hostile) if value is not None]
     assert batch.values[kept].tolist() == [hostile[place][3] for place in kept]
     assert script.later == []
-
-
-@pytest.mark.parametrize("gamma2", LARGE_SCALES, ids=name_of)
-def test_boundary_words_of_large_scales_are_decided_as_slow_arithmetic_decides_them(gamma2):
-    scale = batches.LargeScale(gamma2.numerator, gamma2.denominator)
-    table = int(Scales.of_fractions([gamma2]).tables[0])
-    extra_bits = -(-(scale.block_bits - 17) // 32) * 32
-    hostile = list(
-        hostile_words(
-            gamma2, (table, scale.block_bits), extra_bits, WORDS // (4 if scale.block_bits < 100 else 30), Random(3)
-        )
-    )
-    first = np.array([word for word, *_ in hostile], dtype="<u8").tobytes()
-    first += b"".join(extra.to_bytes(extra_bits // 8, "little") for _, extra, *_ in hostile)
-    script = Script(first, [bits for _, _, used, _ in hostile for bits, _ in used], filler_of(table), extra_bits // 8)
-    values = scale.draw(len(hostile), script)
-    assert {type(value) for value in values} == {int}
-    check_agreement(script, hostile, values.tolist(), 8 + extra_bits // 8)
 
 
 def test_trying_again_gives_nothing_even_where_u_is_zero():
@@ -231,13 +216,16 @@ def test_floats_may_not_decide_within_64_times_their_error():
     assert 2.0**26 * np.exp(-64) < attempts.SLACK * 2.0**-21
 
 
-@pytest.mark.parametrize("gamma2", [Fraction(1, 3), *INT64_SCALES[7:12]], ids=name_of)
-def test_the_same_bytes_in_a_batch_alone_or_as_python_integers_give_the_same_values(gamma2):
+@pytest.mark.parametrize("gamma2", [Fraction(1, 3), *INT64_SCALES[7:12], *LARGE_SCALES[:2]], ids=name_of)
+def test_the_same_bytes_give_the_same_values_alone_and_in_a_batch(gamma2):
     count = 8192
     alone = draw_flat(Scales.of_fractions([gamma2]), [count], InsecureTestBits(4))
     halves = draw_flat(Scales.of_fractions([gamma2] * 2), [count // 2] * 2, InsecureTestBits(4))
     np.testing.assert_array_equal(alone, halves)
-    if gamma2 > 32**2:
-        large = batches.LargeScale(gamma2.numerator, gamma2.denominator).draw(count, checked(4))
-        assert alone.dtype == np.int64
-        assert alone.tolist() == large.tolist()
+
+
+def test_large_scales_beside_others_follow_their_laws():
+    """How much is read for each depends on the longest blocks beside it."""
+    laws = [Fraction(10**40, 3), Fraction(9), Fraction(10**60, 7), Fraction(10**35)]
+    for law, values in zip(laws, drawn_by_the_system(laws, [20_000] * 4), strict=True):
+        assert_follows(law, values)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sampler_oracles import drawn
 
-from inner_parts import InsecureTestBits, NoiseError, Scales, draw_arrays, draw_flat, drawing
+from inner_parts import InsecureTestBits, NoiseError, Scales, draw_flat, drawing
 
 SCALES = {
     "one": Fraction(1),
@@ -28,7 +28,8 @@ GOLDEN = {
     "long fractions": "a5be53eef9d777b992366bd3de67997d",
     "the largest of int64": "3f91e32258717218320ef2377ee28a62",
     "many scales": "0bb1d0fe638cf690f4a46566f007ce78",
-    "python integers": "8e43428761276f349e8e0c0fcdf1c94c",
+    "python integers": "2815820de9b1868d2d3499ca0c69a08f",
+    "python integers beside others": "2ca703a30b125d4039a07b8ebb147ae4",
 }
 
 
@@ -46,8 +47,9 @@ def test_known_bytes_give_the_known_draws_of_many_scales_and_of_python_integers(
     sizes = [1000 * (number + 1) for number in range(len(SCALES))]
     values = draw_flat(Scales.of_fractions(list(SCALES.values())), sizes, InsecureTestBits(2025))
     assert digest(values) == GOLDEN["many scales"]
-    arrays = draw_arrays(Scales.of_fractions([Fraction(10**50, 7), Fraction(9)]), [1000, 1000], InsecureTestBits(2026))
-    assert digest([*arrays[0], *arrays[1]]) == GOLDEN["python integers"]
+    values = draw_flat(Scales.of_fractions([Fraction(10**50, 7), Fraction(9)]), [1000, 1000], InsecureTestBits(2026))
+    assert digest(values) == GOLDEN["python integers beside others"]
+    assert digest(drawn(Fraction(10**50, 7), 1000, 2024)) == GOLDEN["python integers"]
 
 
 @pytest.fixture

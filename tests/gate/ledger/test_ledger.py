@@ -228,7 +228,7 @@ def test_threads_take_turns_with_a_ledger_in_memory(monkeypatch):
         time.sleep(0.02)
         return replace(line, sha256="")
 
-    monkeypatch.setattr("residualplanner.gate.ledger.account.chain.chained", slowly)
+    monkeypatch.setattr("residualplanner.gate.ledger.lines.chained", slowly)
     threads = [threading.Thread(target=attempt, args=(ledger, Fraction(2, 3))) for _ in range(4)]
     for thread in threads:
         thread.start()

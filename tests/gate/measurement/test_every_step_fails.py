@@ -58,7 +58,7 @@ PATHS = {
     "rap, recounted": of_some(lambda data, ledger, _: rp.fits.rap.rap(ROUNDS, data, ledger=ledger, memory=4096)),
 }
 #: What the gate does with an error, and with the arguments, when a step has failed or all are done.
-ENDS = {"entered", "spend", "told", "_found", "shielded", "without_history", "has_raised", "location_of"}
+ENDS = {"entered", "spend", "told", "_found", "shielded", "without_history", "location_of"}
 
 
 def ends_handling(file, number):

@@ -32,9 +32,9 @@ def seeded(seed):
 
 
 def test_every_bit_of_the_seed_matters():
-    first = gaussian.generator_of_entropy(0).standard_normal(4)
+    first = gaussian.generator_of(0).standard_normal(4)
     for bit in range(256):
-        assert (gaussian.generator_of_entropy(1 << bit).standard_normal(4) != first).all()
+        assert (gaussian.generator_of(1 << bit).standard_normal(4) != first).all()
 
 
 def test_a_seeded_measurement_can_be_repeated_and_says_so():

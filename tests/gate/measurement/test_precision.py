@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from forms_of_records import Unread
-from inner_parts import costs, discrete, require_measurable
+from inner_parts import costs, require_measurable
 from inner_parts import precision as precision_part
 from residualplanner import Domain, Ledger, marginals, measure, pcost, select, zcdp
 
@@ -87,20 +87,25 @@ def test_several_records_of_a_person_cost_the_square_of_their_number():
     assert "up to 3 records" in measure(three, np.zeros((1, 3), dtype=int)).noise.guarantee
 
 
-def test_a_cost_above_the_budget_is_refused_before_records_are_looked_at(monkeypatch):
+@pytest.mark.parametrize(
+    ("precision", "cost", "told"),
+    [
+        (2.0**60, Fraction(1), None),
+        (1.0, 1 + Fraction(1, 10**30), "exact cost of the noise is more than the plan's budget"),
+        (math.nextafter(2.0**60, math.inf), Fraction(1), "below 1e-9"),
+    ],
+)
+def test_the_largest_cost_is_the_budget_and_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60(
+    precision, cost, told, monkeypatch
+):
+    monkeypatch.setattr(precision_part, "precision_of", lambda _noise: np.array([precision]))
+    monkeypatch.setattr(precision_part, "measured_cost", lambda _plan, _precision: cost)
     plan = select(TABLES, budget=pcost(1))
-    precision_part.require_affordable(plan, Fraction(1))
-    with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
-        precision_part.require_affordable(plan, 1 + Fraction(1, 10**30))
-    monkeypatch.setattr(discrete.exact, "precision_of", lambda noise: np.nextafter(1 / noise, 9) * 1.001)
-    with pytest.raises(rp.errors.BudgetError, match="exact cost of the noise is more than the plan's budget"):
-        measure(plan, Unread())
-
-
-def test_the_smallest_noise_that_is_drawn_is_two_to_the_minus_60():
-    precision_part.require_drawable(np.array([2.0**60]))
-    with pytest.raises(rp.errors.BudgetError, match="below 1e-9"):
-        precision_part.require_drawable(np.array([math.nextafter(2.0**60, math.inf)]))
+    if told is None:
+        assert precision_part.exact_price(plan)[1] == cost
+    else:
+        with pytest.raises(rp.errors.BudgetError, match=told):
+            measure(plan, Unread())
 
 
 REFUSAL = "for continuous noise does not hold for discrete noise; write "

@@ -89,12 +89,3 @@ def test_columns_of_another_type_and_without_the_weight_are_refused_before_the_c
     with pytest.raises(rp.errors.DataError, match="2 and the weights in a last one; it has 2"):
         rp.measure(plan_of(HOURS), np.zeros((3, 2), dtype=int), ledger=ledger)
     assert not ledger.entries
-
-
-def test_what_is_about_numbers_of_records_refuses_weights():
-    workload = rp.marginals(domain_of(HOURS), order=2)
-    with pytest.raises(rp.errors.DomainError, match="relaxed adaptive projection is for records that count once each"):
-        rp.fits.rap.RapPlan(workload, budget=rp.zcdp(1), neighbors="add-remove", rounds=1, choices=1)
-    frame = pd.DataFrame({"job": [0], "sex": [0], "hours": [1]})
-    with pytest.raises(rp.errors.DomainError, match="synthesize is for records that count once each"):
-        rp.synthesize(rp.reconstruct(rp.measure(plan_of(HOURS), frame)), 10)

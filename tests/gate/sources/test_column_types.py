@@ -89,6 +89,11 @@ TYPED = {name: form for name, form in FORMS.items() if "CSV" not in name and "ob
             ([1.0, 2.0**53], Attribute("a", labels=labels), r"holds floats, .* from 2\*\*53 on, .*64-bit integers")
             for labels in ([1, 2**53], ["F", f"-{2**60}"])
         ),
+        (
+            pa.array([0], pa.timestamp("us", tz="UTC")),
+            ATTRIBUTES["dates"],
+            "holds moments with a time zone, .*; convert the column to dates",
+        ),
     ],
 )
 def test_every_form_tells_of_types_before_it_is_counted(form, column, attribute, message, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from inner_parts import counting, multiplicities, partitions
+from inner_parts import counting, partitions
 
 reproducible = settings(derandomize=True, deadline=None)
 TYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64])
@@ -47,12 +47,8 @@ def codes_of(records, sizes, dtype):
     return np.array(records, dtype=dtype).reshape(len(records), len(sizes)).T
 
 
-def multiplicities_of(records, often):
-    return (
-        multiplicities.Multiplicities(len(records))
-        if often is None
-        else multiplicities.several(np.array(often, dtype=np.int64))
-    )
+def as_integers(often):
+    return None if often is None else np.array(often, dtype=np.int64)
 
 
 @given(problem=problems(), dtype=TYPES)
@@ -60,7 +56,7 @@ def multiplicities_of(records, often):
 def test_tables_hold_the_exact_sums(problem, dtype):
     sizes, records, rows, often = problem
     groups = groups_of_equal_shape(sizes, rows)
-    stacks = counting.count_groups(codes_of(records, sizes, dtype), sizes, groups, multiplicities_of(records, often))
+    stacks = counting.count_groups(codes_of(records, sizes, dtype), sizes, groups, as_integers(often))
     for same, stack in zip(groups, stacks, strict=True):
         assert stack.dtype == np.int64
         assert (stack == tables_by_hand(records, sizes, same.tolist(), often)).all()
@@ -71,7 +67,7 @@ def from_larger(records, sizes, rows, dtype=np.int64, often=None, **most):
     rows, codes = np.array(rows), codes_of(records, sizes, dtype)
     found = [np.zeros([sizes[i] for i in row], dtype=np.int64) for row in rows.tolist()]
     larger = counting.cover(sizes, rows, **most)
-    counted = counting.tables_from_larger(codes, sizes, rows, larger, multiplicities_of(records, often))
+    counted = counting.tables_from_larger(codes, sizes, rows, larger, as_integers(often))
     for number, table in counted:
         found[number] += table
     return found
@@ -165,7 +161,7 @@ def test_many_records_are_counted_in_parts_in_larger_tables_and_in_the_sets_own(
     assert counting.is_worth_it(larger, sizes, len(rows), records)
     assert attributes == 6 or not counting.is_worth_it(larger, sizes, len(rows), 2**10)
     groups = [rows[::2], np.array([[0], [1]]), rows[1::2], np.empty((1, 0), dtype=int)]
-    stacks = counting.count_groups(codes, sizes, groups, multiplicities.several(often) if weighted else None)
+    stacks = counting.count_groups(codes, sizes, groups, often if weighted else None)
     for group, stack in zip(groups, stacks, strict=True):
         for row, table in zip(group.tolist(), stack, strict=True):
             cells = np.ravel_multi_index(tuple(codes[row]), table.shape) if row else np.zeros(records, dtype=int)
@@ -175,24 +171,20 @@ def test_many_records_are_counted_in_parts_in_larger_tables_and_in_the_sets_own(
 
 
 @given(
-    left=st.lists(st.integers(0, multiplicities.MOST), max_size=5),
+    left=st.lists(st.integers(0, counting.MOST), max_size=5),
     right=st.lists(st.integers(0, 2**40), min_size=5, max_size=5),
 )
 @reproducible
 def test_products_are_exact_or_refused(left, right):
-    exact = [a * b for a, b in zip(left, right, strict=False)]
-    if sum(left) > multiplicities.MOST:
-        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
-            multiplicities.several(np.array(left, dtype=np.int64))
-        return
-    first, second = multiplicities.several(np.array(left, dtype=np.int64)), np.array(right[: len(left)], dtype=np.int64)
-    assert multiplicities.exact_total(first.entries) == first.total == sum(left)
-    if sum(exact) > multiplicities.MOST:
-        with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
-            first.times(second)
-    else:
-        assert first.times(second).entries.tolist() == exact
-    assert multiplicities.Multiplicities(len(left)).times(first.entries).entries.tolist() == left
+    first, second = np.array(left, dtype=np.int64), np.array(right[: len(left)], dtype=np.int64)
+    assert counting.exact_total(first) == sum(left)
+    of_both = [a * b for a, b in zip(left, right, strict=False)]
+    for often, factors, exact in ((None, first, left), (first, second, of_both)):
+        if sum(exact) > counting.MOST:
+            with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
+                counting.products(often, factors)
+        else:
+            assert counting.products(often, factors).tolist() == exact
 
 
 @pytest.mark.parametrize("counts", [([2**62, 0], [2**62, 0]), ([2**62, 0], [0, 2**62])])

@@ -5,14 +5,13 @@ from itertools import pairwise
 
 import duckdb
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from forms_of_records import counts, opened
+from forms_of_records import counts
 from residualplanner import Attribute, Bins, Domain
 
 #: Half-years, with a label for all other dates and one for none.
@@ -59,21 +58,6 @@ CONTAINERS = {
 @settings(max_examples=15)
 def test_every_container_counts_like_the_calendar(name, column):
     assert counts(CONTAINERS[name](column), DOMAIN) == expected_counts(column)
-
-
-ZONED = {
-    "arrow": pa.table({"when": pa.array([0], pa.timestamp("us", tz="UTC"))}),
-    "pandas": pd.DataFrame({"when": pd.to_datetime(["2020-01-01"]).tz_localize("Europe/Oslo")}),
-    "polars": pl.DataFrame({"when": [dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]}),
-    "duckdb": duckdb.sql("SELECT TIMESTAMPTZ '2020-01-01 00:00:00+00' AS when"),
-}
-
-
-@pytest.mark.parametrize("data", ZONED.values(), ids=ZONED)
-def test_moments_with_a_time_zone_are_refused_before_anything_is_counted(data):
-    message = r"column 'when' holds moments with a time zone, .*; convert the column to dates"
-    with pytest.raises(rp.errors.DataError, match=message):
-        opened(data, DOMAIN)
 
 
 @pytest.mark.parametrize("entry", ["2020-02-30", "2020-01-01T00:00Z", "1868-01-01", "canary"])
