@@ -18,22 +18,19 @@ from residualplanner.fits.microdata.fit import (
     least_squares_variance,
     nonnegative_least_squares,
     reweighted_fit,
+    sequential_fit,
 )
 from residualplanner.fits.microdata.groups import (
-    CellSums,
     GroupAnswers,
     Marginal,
     NoisyGroups,
-    QueryGroup,
     Residual,
     groups_of_release,
 )
 from residualplanner.fits.microdata.largest_errors import max_fit
 from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
-from residualplanner.fits.microdata.sequential import sequential_fit
 
 __all__ = [
-    "CellSums",
     "Errors",
     "Fit",
     "Gaussian",
@@ -42,7 +39,6 @@ __all__ = [
     "Marginal",
     "NoiseLaw",
     "NoisyGroups",
-    "QueryGroup",
     "Residual",
     "errors_of_clipping",
     "errors_of_sequential_fit",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from residualplanner.fits.microdata.sums import Sums
+from residualplanner.fits.microdata.groups import Sums, Term
 from residualplanner.fits.optimizers import Array, conjugate_gradients
 from residualplanner.ground.checks import IntArray
 
@@ -31,20 +31,6 @@ _AT_ONCE = 100_000
 _RIDGE = 1e-2
 #: How much cells are held at first, beside the sums, and each time; how often at most; the gap to reach.
 _FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Term:
-    """Sums that are near, or equal to, targets."""
-
-    sums: Sums  # of which cells
-    target: Array  # (b, k): a, in counts
-    spread: Array  # (b or 1, k): 1 / w, in counts squared; 0 where the sum is equal to its target
-
-    def take(self, rows: IntArray) -> "Term":
-        """That of some draws."""
-        spread = self.spread if len(self.spread) == 1 else self.spread[rows]
-        return Term(self.sums.take(rows), self.target[rows], spread)
 
 
 class Dual:
@@ -122,7 +108,7 @@ class MatrixDual(Dual):
 
     def __init__(self, shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array) -> None:
         super().__init__(shape, terms, center=center, weight=weight)
-        same, (draws, cells) = [term for term in terms if not term.sums.differs_by_draw], center.shape
+        same, (draws, cells) = [term for term in terms if term.sums.mask is None], center.shape
         self._same = np.vstack([np.empty((0, cells)), *(term.sums.matrix() for term in same)])
         own = terms[len(same) :]
         self._own = np.empty((draws, len(own), cells))  # those that are not the same in all draws

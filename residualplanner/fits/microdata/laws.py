@@ -1,6 +1,5 @@
 """The law of the noise of an answer: Laplace or Gaussian, with known scale.
 
-Protocol: a law has a variance, the logarithm of its distribution function, and the inverse of this.
 Source: eqs. (84), (85) and (98).
 """
 
@@ -61,14 +60,12 @@ class NoiseLaw(ABC):
         first, second = np.trapezoid(exceeds, edges), np.trapezoid(2 * edges * exceeds, edges)
         return self.noise_scale * float(first), self.noise_scale**2 * float(second)
 
-    @staticmethod
     @abstractmethod
-    def _log_cdf(values: Array) -> Array:
+    def _log_cdf(self, values: Array) -> Array:
         """Of noise of scale 1."""
 
-    @staticmethod
     @abstractmethod
-    def _quantile(tails: Array) -> Array:
+    def _quantile(self, tails: Array) -> Array:
         """What noise of scale 1 is at most with these probabilities, which are 1/2 or less."""
 
 
@@ -90,15 +87,11 @@ class Laplace(NoiseLaw):
         """Twice the square of the scale, in counts squared."""
         return 2 * self.noise_scale**2
 
-    @staticmethod
-    def _log_cdf(values: Array) -> Array:
-        far: Array = np.log1p(-np.exp(-np.abs(values)) / 2)
-        return np.where(values < 0, values - math.log(2), far)
+    def _log_cdf(self, values: Array) -> Array:
+        return np.where(values < 0, values - math.log(2), np.log1p(-np.exp(-np.abs(values)) / 2))
 
-    @staticmethod
-    def _quantile(tails: Array) -> Array:
-        found: Array = np.log(2 * tails)
-        return found
+    def _quantile(self, tails: Array) -> Array:
+        return np.asarray(np.log(2 * tails))
 
 
 class Gaussian(NoiseLaw):
@@ -119,19 +112,15 @@ class Gaussian(NoiseLaw):
         """The square of the scale, in counts squared."""
         return self.noise_scale**2
 
-    @staticmethod
-    def _log_cdf(values: Array) -> Array:
+    def _log_cdf(self, values: Array) -> Array:
         from scipy.special import log_ndtr  # takes a tenth of the time to import the package
 
-        found: Array = log_ndtr(values)
-        return found
+        return np.asarray(log_ndtr(values))
 
-    @staticmethod
-    def _quantile(tails: Array) -> Array:
+    def _quantile(self, tails: Array) -> Array:
         from scipy.special import ndtri  # as above
 
-        found: Array = ndtri(tails)
-        return found
+        return np.asarray(ndtri(tails))
 
 
 def noise_for(groups: int, *, epsilon: float | None = None, rho: float | None = None) -> NoiseLaw:

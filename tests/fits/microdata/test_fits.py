@@ -127,14 +127,6 @@ def test_many_draws_at_once_are_fitted_as_one_by_one(make):
         assert single.estimate == pytest.approx(whole.estimate[place], abs=1e-6)
 
 
-@pytest.mark.parametrize("make", FITS)
-def test_cell_sums_are_fitted_as_the_marginals_that_they_are(make):
-    noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=1)
-    values = [np.ravel(each.values) for each in noisy.answers]
-    answers = [m.GroupAnswers(m.CellSums(matrix), a, m.Laplace(4.0)) for matrix, a in zip(rows, values, strict=True)]
-    assert make(m.NoisyGroups(noisy.domain, answers)).table() == pytest.approx(make(noisy).table(), abs=1e-3)
-
-
 def test_the_published_weights_of_a_reweighted_fit():
     values, law = np.array([-5.0, 3, 10, 40, 200]), m.Laplace(8.0)
     answers = [m.GroupAnswers(m.Marginal(["a"]), values, law)]
@@ -286,10 +278,7 @@ def groups(group, values, *more):
         (lambda: groups(m.Marginal(), np.nan), "Data", "must be finite"),
         (lambda: groups(m.Marginal(["a"]), np.zeros((4, 2)), TOTAL), "Data", "same draws"),
         (lambda: groups(m.Marginal(["z"]), 5.0), "Domain", "unknown"),
-        (lambda: groups(m.CellSums(np.eye(6)[:2]), np.zeros(2)), "Workload", "no group has every cell"),
-        (lambda: groups(m.CellSums(np.eye(5)), np.zeros(5)), "Workload", "a column for each of 6 cells, got 5"),
-        (lambda: m.CellSums(np.full((1, 6), 2.0)), "Workload", "zeros and ones"),
-        (lambda: m.CellSums(np.ones((2, 6))), "Workload", "in two sums"),
+        (lambda: groups(m.Residual(["a"]), np.zeros(2)), "Workload", "no group has every cell"),
         (lambda: m.NoisyGroups(DOMAIN, [5]), "Argument", "NoisyGroups: "),
         (lambda: m.NoisyGroups({"a": 2}, [TOTAL]), "Argument", "NoisyGroups: "),
         (lambda: m.GroupAnswers(m.Marginal(), 5.0, 2.0), "Argument", "law must be a NoiseLaw"),
