@@ -90,8 +90,7 @@ class RapResult:
 
         Raises:
             DomainError: an attribute is not in the domain, or is named twice.
-            WorkloadError: a kind of query does not fit its attribute; a threshold stands beside other kinds, and the
-                relaxation is "clip".
+            WorkloadError: a kind of query does not fit its attribute.
         """
         domain = self.plan.workload.domain
         found = self.records.answers(written_query(domain, query), domain)
@@ -119,8 +118,7 @@ class RapResult:
             seed: it is no secret, as nothing private depends on it.
 
         Raises:
-            WorkloadError: the relaxed records are no distribution, as under the relaxation "clip"; ``records`` or
-                ``seed`` is no integer from 0.
+            WorkloadError: ``records`` or ``seed`` is no integer from 0.
             ResourceError: so many records take more memory than there is.
 
         Source: eq. (76).

@@ -213,7 +213,7 @@ class ProjectionSettings:
 
     Attributes:
         relaxed_records: how many there are; fewer are faster and coarser.
-        relaxation: "softmax", "sparsemax" (as published) or "clip".
+        relaxation: "softmax", or "sparsemax", as published.
         steps: of the optimizer in each fit, at most.
         learning_rate: of its first step; None for that of the relaxation.  Rates fall to a hundredth along a cosine.
         stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
@@ -269,7 +269,7 @@ def relaxed_projection(
     if not mentioned.any():  # the number of records alone, which fractions say nothing about
         values = kind.values(parameters, blocks)
         return parameters, (sum(each.add_slopes(values, np.zeros_like(values)) for each in targets),), 0
-    part = FittedRows.of(mentioned, blocks, merges=kind.merges)
+    part = FittedRows.of(mentioned, blocks, merges=kind.is_softmax)
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.rows] = part.index
     local = [each.moved(where) for each in targets]
@@ -309,7 +309,7 @@ class Answered:
         precision: float,
     ) -> None:
         """Add the answers of a round: of each measured table the numbers (c,) of cells, and noisy fractions (c,)."""
-        listed = [table for table, found in cells.items() if self._is_listed(thresholds[table], len(found))]
+        listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
         self.targets += self._listed(
             [(thresholds[table], cells[table], fractions[table], precision, self.importance[table]) for table in listed]
         )
@@ -322,12 +322,6 @@ class Answered:
             else:
                 self.large.append(whole)
                 self.active.append(np.empty(0, dtype=np.int64))
-
-    def _is_listed(self, threshold: ThresholdTable, measured: int) -> bool:
-        """Whether a table is fitted cell by cell: in part, or where eq. (58) does not hold and it is small enough."""
-        is_marginal = threshold.at_least == len(threshold.positions)
-        is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
-        return measured < threshold.cells or not is_mapped
 
     def fit(self, parameters: Relaxed) -> Projection:
         """Fit relaxed records (d', n'); large tables by the cells that surprise, which are looked for anew."""

@@ -1,7 +1,7 @@
 """The prespecified tables, r-of-k thresholds of which marginals are the case r = k, and their division into tiles.
 
 A tile is consecutive cells, so few that all that is computed of them has room.
-Source: docs/adaptive-projection.md eq. (h).
+Source: docs/adaptive-projection.md eq. (g).
 """
 
 import math
