@@ -96,8 +96,7 @@ class RapExperiment:
         model = first_model(self.plan)
         for _ in range(runs):
             run = Run(self.plan, counts, source, np.random.default_rng(START))
-            selection = run.selection()
-            yield [run.drawn(selection, lambda tile: model[tile.table], number) for number in range(self.plan.rounds)]
+            yield [run.drawn(lambda tile: model[tile.table], number) for number in range(self.plan.rounds)]
 
     def opened(self, is_after: bool) -> Source:
         """The records of one side, as a source."""

@@ -243,8 +243,8 @@ class Ensemble:
 
 def fit_ensemble(
     loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Progress = unreported
-) -> tuple[Mixture, tuple[MixtureFit, ...]]:
-    """The mean of several mixtures of small loss, fitted further as one, and each by itself.  Source: eq. (73).
+) -> Mixture:
+    """The mean of several mixtures of small loss, fitted further as one.  Source: eq. (73).
 
     What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures.
     """
@@ -252,14 +252,15 @@ def fit_ensemble(
     ends = [100 * number // (ensemble.members + 2) for number in range(ensemble.members + 3)]
     parts = [within(report, *each) for each in pairwise(ends)]
     seeds = np.random.default_rng(seed).spawn(ensemble.members)
-    fits = [
-        fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)
-        for generator, part in zip(seeds, parts, strict=False)
-    ]
-    mean = averaged([mixture for mixture, _, _ in fits])
+    mean = averaged(
+        [
+            fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)[0]
+            for generator, part in zip(seeds, parts, strict=False)
+        ]
+    )
     if ensemble.together.steps:
         mean, _, _ = fit(loss, start_at(mean), ensemble.together, report=parts[-2])
     if ensemble.descent.steps:
         mean = settled(loss, mean, parts[-1])
     report(100, 100)
-    return mean, tuple(fits)
+    return mean

@@ -3,11 +3,10 @@
 And between which numbers the true counts of a table then are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.ground.checks import FloatArray, frozen, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, answered_jointly
@@ -31,6 +29,7 @@ _LARGEST = 2**53
 _NO_NUMBERS = "USb"
 #: How many labels a message lists.
 _LISTED = 8
+Stated = TypeVar("Stated", "StatedTable", "StatedZeros")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,7 +92,6 @@ def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> Fl
 
 def require_agreement(plan: Plan, facts: Facts) -> None:
     """Raise WorkloadError, naming them, where facts contradict each other."""
-    _require_possible(facts)
     for one, other in combinations(facts.known, 2):
         common = [attribute for attribute in one.attributes if attribute in other.attributes]
         mine, theirs = (cell_counts(plan, common, fact.over(common)) for fact in (one, other))
@@ -101,8 +99,12 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
             names = tuple(plan.domain.names[attribute] for attribute in common)
             about = f"about {names!r}" if names else "about the total"
             raise WorkloadError(f"{one.words} and {other.words} contradict each other {about}; correct one of them")
-    for fact in facts.known:
-        for cells in facts.impossible:
+    for cells in facts.impossible:
+        if not cells.counts.any() and not facts.leave_no_records:
+            raise WorkloadError(
+                f"{cells.words}: no cell is left in which a record could be; correct this, or write known={{(): 0}}"
+            )
+        for fact in facts.known:
             if not set(cells.attributes) <= set(fact.attributes):
                 continue
             there = fact.over(cells.attributes)[cells.counts == 0]
@@ -110,35 +112,19 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
                 raise WorkloadError(f"{fact.words} and {cells.words} contradict each other; correct one of them")
 
 
-def _require_possible(facts: Facts) -> None:
-    """Raise WorkloadError where cells that cannot occur are all that there are, and it is not known that all are 0."""
-    if facts.leave_no_records:
-        return
-    for attributes in {fact.attributes for fact in facts.impossible}:
-        about = [fact for fact in facts.impossible if fact.attributes == attributes]
-        if not np.all([fact.counts for fact in about], axis=0).any():
-            words = ", ".join(fact.words for fact in about)
-            raise WorkloadError(
-                f"{words}: no cell is left in which a record could be; correct this, or write known={{(): 0}} if there "
-                "are no records"
-            )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StatedTable:
+class StatedTable(NamedTuple):
     """A table that is known, and what messages call it, such as where it stands in a file."""
 
     query: QueryLike  # which table
     counts: ArrayLike | Table  # in the shape of the query's table
-    words: str = ""  # what messages call it; ``known[query]`` if empty
+    words: str = ""  # ``known[query]`` if empty
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StatedZeros:
+class StatedZeros(NamedTuple):
     """Cells that cannot occur, and what messages call them."""
 
     cells: Mapping[str, Any]  # from attribute names to a label, or several
-    words: str = ""  # what messages call them; ``impossible[cells]`` if empty
+    words: str = ""  # ``impossible[cells]`` if empty
 
 
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
@@ -152,40 +138,33 @@ def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]
     """The facts as arrays by value."""
     if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
+    try:
+        tables = [StatedTable(*each) for each in (known.items() if isinstance(known, Mapping) else known or ())]
+    except TypeError:
+        raise WorkloadError(
+            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
+            "known total"
+        ) from None
+    zeros = (each if isinstance(each, StatedZeros) else StatedZeros(each) for each in impossible)
     facts = Facts(
-        tuple(_known(plan, stated) for stated in _stated_tables(known)),
-        tuple(_impossible(plan, one if isinstance(one, StatedZeros) else StatedZeros(one)) for one in impossible),
+        tuple(_read(_known, plan, each) for each in tables), tuple(_read(_impossible, plan, z) for z in zeros)
     )
     require_agreement(plan, facts)
     return facts
 
 
-def _stated_tables(known: Known | None) -> list[StatedTable]:
+def _read(read: Callable[[Plan, Stated], Fact], plan: Plan, stated: Stated) -> Fact:
+    """A fact; what messages call it comes before those about attributes and labels that are not in the domain."""
     try:
-        entries = list(known.items() if isinstance(known, Mapping) else known or ())
-        return [entry if isinstance(entry, StatedTable) else StatedTable(*entry) for entry in entries]
-    except (TypeError, ValueError):
-        raise WorkloadError(
-            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
-            "known total"
-        ) from None
-
-
-@contextmanager
-def _told_where(words: str) -> Iterator[None]:
-    """Put what messages call a fact before those about attributes and labels that are not in the domain."""
-    try:
-        yield
+        return read(plan, stated)
     except DomainError as error:
-        if not words:
-            raise
-        raise DomainError(f"{words}: {error}", attributes=error.attributes) from None
+        where = f"{stated.words}: " if stated.words else ""
+        raise DomainError(f"{where}{error}", attributes=error.attributes) from None
 
 
 def _known(plan: Plan, stated: StatedTable) -> Fact:
     domain = plan.domain
-    with _told_where(stated.words):
-        written = written_query(domain, stated.query)
+    written = written_query(domain, stated.query)
     words = stated.words or f"known[{query_of(domain, *written)!r}]"
     if written.universe.positions:
         raise WorkloadError(
@@ -219,11 +198,10 @@ def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> Fl
         counts = given.astype(np.float64)
     except (TypeError, ValueError):
         raise WorkloadError(f"{words} must be an array of counts of shape {shape}, got {value_text(table)}") from None
-    if counts.shape != shape:
-        raise WorkloadError(f"{words} must be finite counts of shape {shape}, got shape {counts.shape}")
-    if not (np.abs(counts) <= _LARGEST).all():
+    if counts.shape != shape or not (np.abs(counts) <= _LARGEST).all():
         raise WorkloadError(
-            f"{words} must be finite counts, of at most {_LARGEST:,}; leave out a table that is not known"
+            f"{words} must be finite counts of shape {shape}, got shape {counts.shape}, of at most {_LARGEST:,}; leave "
+            "out a table that is not known"
         )
     return counts
 
@@ -254,8 +232,10 @@ def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
             f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
             '{"age": [0, 1], "marital": "married"}'
         )
-    with _told_where(stated.words):
-        codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    codes = {
+        name: [domain[name].code_of_label(label) for label in (labels if _is_several(labels) else [labels])]
+        for name, labels in cells.items()
+    }
     empty = [name for name, found in codes.items() if not found]
     if empty:
         raise WorkloadError(f"{stated.words or 'impossible'}: no label of {empty[0]!r} is given; write one, or several")
@@ -281,9 +261,8 @@ def _listed(labels: Sequence[object]) -> str:
     return repr(labels) if len(labels) <= _LISTED else f"{repr(labels[:_LISTED])[:-1]}, ...]"
 
 
-def _codes(domain: Domain, name: str, labels: Any) -> list[int]:
-    several = [labels] if isinstance(labels, str | int) or not isinstance(labels, Iterable) else list(labels)
-    return [domain[name].code_of_label(label) for label in several]
+def _is_several(labels: object) -> bool:
+    return isinstance(labels, Iterable) and not isinstance(labels, str | int)
 
 
 def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:

@@ -10,19 +10,18 @@ Source: eqs. (49), (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. 
 Optim. 2 (1992).
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 
-from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
+from residualplanner.fits.nonnegative.components import ComponentLayout
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.optimizers import Array, conjugate_gradients
-from residualplanner.method.kron import AxisMap, ProductMap, keeping, matrix_map
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11
@@ -144,45 +143,17 @@ def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Arr
     return conjugate_gradients(curvature, residual, problem.steps, most=most, is_enough=is_enough)
 
 
-@dataclass(frozen=True, eq=False)
-class _Directions:
-    """Components in as few numbers as they have degrees of freedom: the sums of differences, which are 0, left out."""
+def _directions(layout: ComponentLayout) -> sparse.csc_array:
+    """The map (c, r) to components from as few numbers as they have degrees of freedom, with orthonormal columns.
 
-    layout: ComponentLayout  # of the components
-    turn: tuple[ProductMap, ...]  # for each group of sets, from these numbers to components
-    back: tuple[ProductMap, ...]  # the transposed maps
-
-    @classmethod
-    def of(cls, layout: ComponentLayout) -> "_Directions":
-        """Those of a layout: along each axis by orthonormal rows for what components may be."""
-        turn, back = [], []
-        for bases in layout.groups.bases:
-            rows = [helmert(each.size) if each.takes_differences else np.eye(each.answers) for each in bases]
-            turn.append(ProductMap([_axis(each.T) for each in rows]))
-            back.append(ProductMap([_axis(each) for each in rows]))
-        return cls(layout, tuple(turn), tuple(back))
-
-    @cached_property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Of the numbers of each group of sets."""
-        members = self.layout.groups.members
-        return [(len(own), *turn.columns) for own, turn in zip(members, self.turn, strict=True)]
-
-    def components(self, numbers: Array) -> Array:
-        """The components (c,) of these numbers (r,)."""
-        parts = np.split(numbers, np.cumsum([math.prod(shape) for shape in self.shapes])[:-1])
-        blocks = (part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True))
-        return np.concatenate([mapped(*each).ravel() for each in zip(self.turn, blocks, strict=True)])
-
-    def numbers(self, components: Array) -> Array:
-        """The numbers (r,) of components (c,)."""
-        blocks = self.layout.blocks(components)
-        return np.concatenate([mapped(*each).ravel() for each in zip(self.back, blocks, strict=True)])
-
-    def spread(self, of_sets: Array) -> Array:
-        """A number for each set (m,) as one for each of the numbers, (r,)."""
-        parts = zip(self.layout.groups.members, self.shapes, strict=True)
-        return np.concatenate([np.repeat(of_sets[own], math.prod(shape[1:])) for own, shape in parts])
+    The sums of differences, which are 0, are left out: along each axis by orthonormal rows for what components may be.
+    """
+    blocks = []
+    for bases, members in zip(layout.groups.bases, layout.groups.members, strict=True):
+        axes = (helmert(each.size).T if each.takes_differences else np.eye(each.answers) for each in bases)
+        own = reduce(partial(sparse.kron, format="csc"), map(sparse.csc_array, axes), sparse.eye_array(len(members)))
+        blocks.append(own)
+    return sparse.csc_array(sparse.block_diag(blocks))
 
 
 @dataclass(eq=False, slots=True)
@@ -216,7 +187,9 @@ class _Interior:
         ratio = np.full(len(self.cells), 1 / self.firm)
         np.divide(self.multipliers, self.cells, out=ratio, where=is_sign)
         rooted = self.matrix * np.sqrt(ratio)[:, None]
-        solve = _factored(rooted.T @ rooted + np.diag(self.stiffness))
+        system = rooted.T @ rooted
+        system[np.diag_indices_from(system)] += self.stiffness
+        solve = _factored(system)
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
         off = self.matrix @ self.numbers + self.fixed - self.cells
 
@@ -277,17 +250,16 @@ def interior(problem: DualProblem) -> DualPoint:
 
     Cost: two or three dozen factorizations of a matrix with a row for each degree of freedom: no more than cells.
     """
-    size, layout = problem.tables.size, problem.reference.own
-    directions, unit = _Directions.of(layout), problem.total or 1.0
-    freedom = directions.spread(problem.freedom[layout.firsts])
+    size, unit, directions = problem.tables.size, problem.total or 1.0, _directions(problem.reference.own)
+    freedom = problem.freedom[directions.indices[directions.indptr[:-1]]]  # that of the set of each number
     free = np.flatnonzero(freedom > 0)
     if not free.size:
         return candidate(problem, np.zeros(size))
     fixed = problem.cells(np.where(problem.freedom > 0, 0.0, problem.start), np.empty(size)) / unit
     matrix = np.empty((size, free.size))
-    for column, each in enumerate(units(free, freedom.size)):
-        matrix[:, column] = problem.cells(directions.components(each), np.empty(size))
-    start, is_sign = directions.numbers(problem.start) / unit, np.broadcast_to(problem.lowest, size) >= 0
+    for column, number in enumerate(free.tolist()):
+        matrix[:, column] = problem.cells(directions[:, [number]].toarray().ravel(), np.empty(size))
+    start, is_sign = directions.T @ problem.start / unit, np.broadcast_to(problem.lowest, size) >= 0
     lengths = np.linalg.norm(matrix, axis=0)
     lengths[lengths == 0] = 1.0
     matrix /= lengths
@@ -297,7 +269,7 @@ def interior(problem: DualProblem) -> DualPoint:
     multipliers = force * _solved(point, 1 / force)
     start[free] = point.numbers / lengths
     found = candidate(problem, np.maximum(multipliers / unit, problem.lowest))
-    components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
+    components = np.where(problem.freedom > 0, directions @ (start * unit), problem.start)
     # The multipliers cannot say these: where noise is large they cancel.
     cells = problem.cells(components, np.empty_like(found.cells))
     distance, violation = problem.distance(components), violation_of(problem, cells)
@@ -319,8 +291,3 @@ def _solved(point: _Interior, one: float) -> Array:
         if point.product <= _CLOSE * (one + max(bound, 0.0)):
             break
     return multipliers
-
-
-def _axis(rows: Array) -> AxisMap:
-    is_whole = rows.shape[0] == rows.shape[1]
-    return keeping(len(rows)) if is_whole else matrix_map(np.ascontiguousarray(rows))

@@ -5,7 +5,6 @@ not the noise of a release; and what a plan tells in advance: how much memory th
 `Adjustments` are all that is done to unbiased tables before they are published, as one choice.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,12 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative import problem as dual
 from residualplanner.fits.nonnegative.ascent import Ascent, PotentialAscent, Solution, facets_of_many, solve, solve_many
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
-from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
@@ -39,8 +36,6 @@ from residualplanner.release.release import Release
 _STEPS = 5000
 #: A gap above this is that of tables that nobody should use.
 _FAR = 1.0
-#: The methods: whether tables are those of a mixture.
-_IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _DRAW_GAP, _BELOW = 1e-4, 1e-3
 #: The gap of those of the interior point method, which lie a seventh of a standard error from the nearest ones at most.
@@ -58,12 +53,11 @@ _ROUGH = 0.5
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
-def nonnegative(  # noqa: PLR0913
+def nonnegative(
     release: Release,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: Literal["nearest", "mixture"] = "nearest",
     total: Literal["estimate", "free"] = "estimate",
     weights: dual.WeightsName = "protect-margins",
     gap: float = 1e-6,
@@ -81,9 +75,6 @@ def nonnegative(  # noqa: PLR0913
             and its table, as a query in other kinds is a mapping.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
             ``[{"age": range(12), "marital": "married"}]``.
-        method: "nearest": the nearest tables, with a proof; "mixture": those of a mixture of products that is fitted
-            to the noisy answers, as `synthesize` does it: nearer to the truth in sparse tables, without a proof.  It
-            does not use the arguments below, and known tables of several attributes hold only about.
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
@@ -117,7 +108,7 @@ def nonnegative(  # noqa: PLR0913
         factorizations of a matrix of them: a minute of one core and some 600 MB at most.  From two million cells on,
         minutes: some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up
         to 24 numbers a cell.
-    Source: eqs. (48) to (56), (62) to (65) and (99); for a mixture eqs. (66) to (78).
+    Source: eqs. (48) to (56), (62) to (65) and (99).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
@@ -134,11 +125,6 @@ def nonnegative(  # noqa: PLR0913
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
-    if entry_named("method", method, _IS_OF_MIXTURE):
-        fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
-        least, draws = 3 * ROUNDING * fitted.records, partial(mixture_draws, facts)
-        numbers = NonNegative(math.inf, fitted.steps, facts, fitted.residuals(), least, draws)
-        return Release(release.measurement, numbers)
     require_memory_for_nonnegative(release.plan)
     if progress is not None:
         progress(0, int(max_steps))

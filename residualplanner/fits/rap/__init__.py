@@ -6,8 +6,7 @@ Besides `measurement`, this is the only room that sees records.
 Source: docs/adaptive-projection.md eqs. (a) to (g).
 """
 
-from residualplanner.fits.rap.gate import rap
-from residualplanner.fits.rap.mechanism import RapResult, RapRound
+from residualplanner.fits.rap.mechanism import RapResult, RapRound, rap
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.rap.tiles import ThresholdTable, Tile
+from residualplanner.fits.rap.tiles import Tile
 from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError, exponential_choices
 from residualplanner.gate.sources.source import Source
 from residualplanner.ground.checks import IntArray
@@ -76,47 +76,6 @@ def _groups(tiles: Sequence[Tile]) -> list[IntArray]:
     return [np.array([each.threshold.positions], dtype=np.int64).reshape(1, -1) for each in tiles]
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What is chosen: cells, or tables, of which each has the number 0.
-
-    The score is how far a cell is from the exact count, or a table's farthest cell.  If every count changes by at most
-    1, so does every score.
-    """
-
-    name: str
-    is_table: bool
-
-    def candidates(self, thresholds: Sequence[ThresholdTable]) -> int:
-        """How many there are in some tables."""
-        return len(thresholds) if self.is_table else sum(each.cells for each in thresholds)
-
-    def together(self, tiles: Sequence[Tile]) -> list[Tiles]:
-        """Tiles of all tables, in their order; together are those whose candidates get their scores together."""
-        if self.is_table:
-            return [tuple(of_table) for _, of_table in groupby(tiles, key=lambda tile: tile.table)]
-        return [(tile,) for tile in tiles]
-
-    def numbers(self, tiles: Tiles) -> range:
-        """The numbers of the candidates of some tiles that get their scores together."""
-        return range(1) if self.is_table else tiles[0].numbers
-
-    def scores(self, errors: Iterable[IntArray]) -> IntArray:
-        """The scores (c,) of these, from the errors (cells,) of each tile, integers of at least 0."""
-        return np.array([max(int(each.max()) for each in errors)]) if self.is_table else next(iter(errors))
-
-    def largest(self, thresholds: Sequence[ThresholdTable], choices: int) -> list[int]:
-        """How many cells each of the largest candidates has."""
-        return sorted(each.cells for each in thresholds)[-choices:] if self.is_table else [1] * choices
-
-    def cells(self, number: int, threshold: ThresholdTable) -> IntArray:
-        """The cells (m,) that are measured where a candidate of this table was chosen."""
-        return np.arange(threshold.cells) if self.is_table else np.array([number])
-
-
-UNITS: dict[str, Unit] = {"cell": Unit("cell", is_table=False), "table": Unit("table", is_table=True)}
-
-
 class Candidate(NamedTuple):
     """One cell or table that was chosen."""
 
@@ -132,10 +91,14 @@ _Place = tuple[Tiles, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateSelection:
-    """What can be chosen, and what was chosen before."""
+    """What can be chosen, and what was chosen before: cells, or tables, of which each has the number 0.
+
+    The score is how far a cell is from the exact count, or a table's farthest cell.  If every count changes by at most
+    1, so does every score.
+    """
 
     counts: ExactCounts  # the exact answers
-    unit: Unit  # what is chosen
+    is_by_table: bool  # whether tables are chosen
     earlier: list[set[int]]  # of each table the candidates that were chosen before
 
     def choose(self, model: Model, rate: Fraction, draws: int, source: ByteSource) -> list[Candidate]:
@@ -147,9 +110,9 @@ class CandidateSelection:
         Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held for
         more than one tile.
         """
-        found = {
-            tiles: _score_counts(scores) for tiles, scores in self._scores(model, self.unit.together(self.counts.tiles))
-        }
+        by_table = groupby(self.counts.tiles, key=lambda tile: tile.table if self.is_by_table else tile)
+        together = [tuple(tiles) for _, tiles in by_table]
+        found = {tiles: _score_counts(scores) for tiles, scores in self._scores(model, together)}
         scores, places = np.unique(np.concatenate([each for each, _ in found.values()]), return_inverse=True)
         members = np.bincount(places, np.concatenate([each for _, each in found.values()])).astype(np.int64)
         drawn = exponential_choices(scores, members, rate, draws, source)
@@ -163,13 +126,17 @@ class CandidateSelection:
         answers = self.counts.answers([tile for tiles in together for tile in tiles])
         for tiles in together:
             errors = (np.abs(off := next(answers) - model(tile), out=off) for tile in tiles)
-            yield tiles, self._left(self.unit.scores(errors), tiles)
+            scores = np.array([max(int(each.max()) for each in errors)]) if self.is_by_table else next(errors)
+            yield tiles, self._left(scores, tiles)
 
     def _left(self, of_candidates: IntArray, tiles: Tiles) -> IntArray:
         """Of integers for all candidates of some tiles, those of candidates that were not chosen before."""
-        numbers = self.unit.numbers(tiles)
+        numbers = self._numbers(tiles)
         chosen = [number - numbers.start for number in self.earlier[tiles[0].table] if number in numbers]
         return np.delete(of_candidates, chosen) if chosen else of_candidates
+
+    def _numbers(self, tiles: Tiles) -> range:
+        return range(1) if self.is_by_table else tiles[0].numbers
 
     def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
         """Each drawn candidate, from where it is."""
@@ -178,7 +145,7 @@ class CandidateSelection:
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
             if not all(map(np.array_equal, _score_counts(scores), found[tiles])):
                 raise NoiseError("the same sums came out otherwise the second time; nothing may be released")
-            every = self.unit.numbers(tiles)
+            every = self._numbers(tiles)
             numbers = self._left(np.arange(every.start, every.stop), tiles)
             for place in places:
                 own, score, rank = place

@@ -4,7 +4,7 @@ Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +14,7 @@ from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture, product_sums
 from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
-from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.measured_tables import FitQuality, MeasuredTables, fit_quality, quality_of_records
 from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
@@ -134,6 +133,7 @@ class SyntheticRecords:
         weights (n,): how many records each stands for; 1 but for the method "weighted".
         method: how records were made of the mixture.
         seed: of the records; it is no secret, as the noise of the release does not depend on it.
+        mixture: the distribution of a record, by the positions of attributes in the domain.
     """
 
     release: Release
@@ -141,8 +141,9 @@ class SyntheticRecords:
     weights: FloatArray
     method: RoundingName
     seed: int
-    _facts: Facts = field(repr=False)
-    _fitted: FittedMixture = field(repr=False)
+    mixture: Mixture
+    _facts: Facts
+    _measured: MeasuredTables
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -184,20 +185,15 @@ class SyntheticRecords:
         """Their attributes."""
         return self.release.plan.domain
 
-    @property
-    def mixture(self) -> Mixture:
-        """The distribution of a record, by the positions of attributes in the domain."""
-        return self._fitted.mixture
-
     @cached_property
     def quality(self) -> FitQuality:
         """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
-        return fit_quality(self._fitted.measured, self._fitted.components())
+        return fit_quality(self._measured, self._measured.components_of(self.mixture))
 
     @cached_property
     def quality_of_records(self) -> FitQuality:
         """The same of the tables of the records."""
-        return quality_of_records(self._fitted.measured, self.codes, self.weights)
+        return quality_of_records(self._measured, self.codes, self.weights)
 
     def expected(self, query: QueryLike) -> FloatArray:
         """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
@@ -211,9 +207,9 @@ class SyntheticRecords:
             DomainError: an attribute is not in the domain, or is named twice.
             WorkloadError: a kind of query does not fit its attribute.
         """
-        written, mixture = written_query(self.domain, query), self._fitted.mixture
+        written, mixture = written_query(self.domain, query), self.mixture
         rows = [kind.apply(mixture.of_attribute(position), 0) for position, kind in zip(*written, strict=True)]
-        answers = product_sums(rows, self._fitted.records * mixture.weights)
+        answers = product_sums(rows, self._measured.records * mixture.weights)
         return frozen(np.asarray(written.put_together(self.domain, answers.astype(np.float64, copy=False))))
 
     def redrawn(
@@ -234,7 +230,8 @@ class SyntheticRecords:
         """
         require_count(records, "redrawn(1000)")
         report = progress or unreported
-        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed, report=report)
+        model = self.mixture, self._measured
+        return drawn(self.release, model, self._facts, records, method=method, seed=seed, report=report)
 
     def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
         """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
@@ -300,7 +297,7 @@ class SyntheticRecords:
 
 def drawn(
     release: Release,
-    fitted: FittedMixture,
+    model: tuple[Mixture, MeasuredTables],
     facts: Facts,
     records: int,
     *,
@@ -308,18 +305,19 @@ def drawn(
     seed: int,
     report: Progress,
 ) -> SyntheticRecords:
-    """Records from a mixture that was fitted to a release and keeps to facts."""
+    """Records from a mixture that was fitted to what was measured, and keeps to facts."""
     require_seed(seed)
+    mixture, measured = model
     rounding, order = rounding_named(method), max(map(len, release.plan.closure))
     rounding.require_room(records, len(release.plan.domain))
-    if records and not fitted.records:
+    if records and not measured.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
     generator = np.random.default_rng([int(seed), 1])
-    codes, weights = rounding.draw(fitted.mixture, int(records), generator, order=order, report=report)
+    codes, weights = rounding.draw(mixture, int(records), generator, order=order, report=report)
     if rounding.is_weighted and records:
-        scale = records / fitted.records
+        scale = records / measured.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale
-    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), facts, fitted)
+    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), mixture, facts, measured)
 
 
 def require_count(records: object, example: str) -> None:

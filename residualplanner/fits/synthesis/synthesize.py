@@ -7,8 +7,8 @@ from itertools import combinations
 from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.fits.mixtures.records import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
-from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
 from residualplanner.fits.synthesis import records as synthetic
+from residualplanner.fits.synthesis.fitted_mixture import fit_mixture
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import is_integer, require_positive, require_type, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
@@ -179,8 +179,8 @@ def synthesize(
     facts = read_facts(release.plan, known, impossible)
     count = count_to_make(release, facts, records, method)
     report = progress or unreported
-    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
-    return synthetic.drawn(release, fitted, facts, count, method=method, seed=seed, report=within(report, 50, 100))
+    model = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
+    return synthetic.drawn(release, model, facts, count, method=method, seed=seed, report=within(report, 50, 100))
 
 
 def count_to_make(release: Release, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:

@@ -103,12 +103,15 @@ def test_facts_hold_where_bases_vary_by_set(seed):
             r"no non-negative tables that agree with all of these .*known\[\('age',\)\], impossible\[.*'F'.*'M'\}\]",
         ),
         ({"known": {"sex": [-1, 4]}}, r"known\[\('sex',\)\] has a negative count"),
-        ({"known": {"sex": [1, 2, 3]}}, r"known\[\('sex',\)\] must be finite counts of shape \(2,\), got shape \(3,\)"),
+        (
+            {"known": {"sex": [1, 2, 3]}},
+            r"known\[\('sex',\)\] must be finite counts of shape \(2,\), got shape \(3,\)",
+        ),
         (
             {"known": {"sex": [1, np.nan]}},
-            r"must be finite counts, of at most 9,007,199,254,740,992; leave out a table",
+            r"must be finite counts of .*, of at most 9,007,199,254,740,992; leave out a table",
         ),
-        ({"known": {(): math.inf}}, r"must be finite counts, of at most"),
+        ({"known": {(): math.inf}}, r"must be finite counts of shape \(\), got shape \(\), of at most"),
         ({"known": {(): "40"}}, r"must be an array of counts of shape \(\), got '40'"),
         ({"impossible": [{"age": []}]}, r"impossible: no label of 'age' is given; write one, or several"),
         (
@@ -116,10 +119,7 @@ def test_facts_hold_where_bases_vary_by_set(seed):
             r"\['F', 'M'\]\}\]: no cell is left in which a record could be; correct",
         ),
         ({"impossible": [{"one": 0}]}, r"no cell is left in which a record could be; correct this, or write known="),
-        (
-            {"known": {(): 40}, "impossible": [{"sex": "F"}, {"sex": "M"}]},
-            r"impossible\[\{'sex': 'F'\}\], impossible\[\{'sex': 'M'\}\]: no cell is left",
-        ),
+        ({"known": {(): 40}, "impossible": [{"sex": "F"}, {"sex": "M"}]}, "no non-negative tables that agree with all"),
         (
             {"known": {("age", "marital", "sex"): np.ones((4, 3, 2))}},
             r"no table of the release has the attributes \('age', 'marital', 'sex'\) together; leave it out",

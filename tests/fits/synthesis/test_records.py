@@ -287,47 +287,6 @@ def test_tables_that_are_far_away_are_said_to_be(release):
     assert row["distance"] == pytest.approx((off**2).sum() / variance, rel=1e-6)
 
 
-# Tables of a mixture.
-
-
-@pytest.fixture(scope="module")
-def noisier():
-    return release_of(rho=0.05)
-
-
-@pytest.fixture(scope="module")
-def tables(noisier):
-    return rp.nonnegative(noisier, method="mixture", known={"c": [210, 190]}, impossible=[{"a": 0, "b": 2}])
-
-
-def test_tables_agree_and_facts_hold_and_nothing_is_proved(tables):
-    pair, other = tables["a", "b"].estimate, tables["b", "c"].estimate
-    assert (pair >= 0).all()
-    np.testing.assert_allclose(pair.sum(axis=0), other.sum(axis=1), rtol=1e-9)
-    np.testing.assert_allclose(tables["b"].estimate, other.sum(axis=1), rtol=1e-9)
-    np.testing.assert_allclose(tables["c"].estimate, [210, 190], rtol=1e-9)
-    assert pair[0, 2] == 0
-    assert tables.product.facts == ("the table of c", "that there is no record in which a is 0 and b is 2")
-    assert tables.product.is_nonnegative
-    assert tables.numbers.gap == np.inf
-    assert repr(tables) == "<Release of 3 tables: non-negative, of a mixture; no guarantee: seeded, not private>"
-
-
-def test_tables_are_those_that_synthesize_expects_and_nearer_to_sparse_ones_than_unbiased_ones(noisier):
-    table, made = rp.nonnegative(noisier, method="mixture")["a", "b"].estimate, rp.synthesize(noisier, 0)
-    np.testing.assert_allclose(table, made.expected(["a", "b"]), rtol=1e-9, atol=1e-9)
-    truth = table_of(people()[:, :2], (4, 3))
-    assert np.abs(table - truth).sum() < np.abs(noisier["a", "b"].estimate - truth).sum()
-
-
-@pytest.mark.slow
-def test_tables_of_a_mixture_can_be_rounded_and_their_errors_are_simulated(tables):
-    whole = rp.rounded(tables)["a", "b"].estimate
-    assert (whole == np.rint(whole)).all()
-    errors = rp.fits.published_errors(tables, simulations=10).to_frame()
-    assert errors["rmse"].between(0.01, 60).all()
-
-
 # Labels and files.
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import residualplanner as rp
-from residualplanner.fits import nonnegative
+from residualplanner.fits import synthesis
 from shell.specs import told
 
 FACTS = """
@@ -20,7 +20,7 @@ impossible = [{ sex = "F", grade = [3, 4] }]
 def small_model(monkeypatch):
     """A model that is fitted in no time."""
     small = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=60), rp.fits.Descent(steps=30, rate=0.1))
-    monkeypatch.setattr(nonnegative.fitted_mixture, "ensemble_for", lambda _doublings: small)
+    monkeypatch.setattr(synthesis.fitted_mixture, "ensemble_for", lambda _doublings: small)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ Source: docs/mathematics.md section 13; eq. (74).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,12 @@ from residualplanner.fits.mixtures import fitting
 from residualplanner.fits.mixtures.loss import loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked
 from residualplanner.fits.mixtures.records import unreported, within
-from residualplanner.fits.nonnegative.components import ComponentLayout, answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.nonnegative.measured_tables import MeasuredTables, fit_quality, measured_tables
-from residualplanner.fits.nonnegative.newton import ROUNDING
-from residualplanner.gate.measurement.answers import Residuals
+from residualplanner.fits.synthesis.measured_tables import MeasuredTables, fit_quality, measured_tables
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.method.strategy.basis_groups import basis_groups
-from residualplanner.release.numbers import Estimates
-from residualplanner.release.release import Release
 
 #: How often tables are looked at, and what is done in between.
 _POLISHINGS, _DESCENT = 2, fitting.Descent(steps=40, rate=0.07)
@@ -68,34 +62,6 @@ def polished(measured: MeasuredTables, mixture: Mixture, report: Progress = unre
     return mixture
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class FittedMixture:
-    """A mixture whose tables are near those of a release."""
-
-    mixture: Mixture  # the distribution of one record
-    measured: MeasuredTables  # what it was fitted to
-    steps: int  # of all members of the ensemble together
-
-    @property
-    def records(self) -> float:
-        """How many records it stands for."""
-        return self.measured.records
-
-    def components(self) -> list[FloatArray]:
-        """The components of every set but the empty one, in the order of the closure, in counts."""
-        return self.measured.components_of(self.mixture)
-
-    def residuals(self) -> Residuals:
-        """The residual answers that its tables have."""
-        layout = self.measured.layout
-        found = np.empty(layout.count)
-        found[0] = self.records
-        numbers = [number for number, members in enumerate(self.measured.plan.closure) if members]
-        for number, values in zip(numbers, self.components(), strict=True):
-            layout.put(found, number, values)
-        return answers_of(layout, found)
-
-
 def fit_mixture(
     measurement: NoisyAnswers,
     facts: Facts,
@@ -103,15 +69,15 @@ def fit_mixture(
     *,
     seed: int = 0,
     progress: Progress = unreported,
-) -> FittedMixture:
-    """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts.
+) -> tuple[Mixture, MeasuredTables]:
+    """A mixture whose tables are as near to the noisy answers as noise explains, and that keeps to facts; and these.
 
     Cells that cannot occur have probability 0; known totals and tables of single attributes hold exactly, and known
     tables of several attributes about.  The ensemble is chosen by how far attributes are from independence unless
     given.  WorkloadError where no record was found that is possible.
     """
     measured = measured_tables(measurement, facts)
-    loss = measured.loss()
+    loss = loss_of(measured.blocks, measured.views, measured.tables, measured.records)
     # How far the loss is from what noise explains if attributes were independent of one another, at least 1.
     logits = np.log(np.concatenate(measured.near))[:, None].astype(loss.dtype)
     alone, *_ = loss.evaluate(loss.blocks.softmax(logits), np.ones(1, dtype=loss.dtype))
@@ -134,12 +100,12 @@ def fit_mixture(
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return np.where(may, near[0], -np.inf), near[1]
 
-    mean, members = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
+    mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
     single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
     fitted = polished(measured, mean, within(progress, 90, 100))
     progress(100, 100)
-    return FittedMixture(raked(fitted, sums) if sums else fitted, measured, sum(steps for _, _, steps in members))
+    return raked(fitted, sums) if sums else fitted, measured
 
 
 def ensemble_for(doublings: float) -> fitting.Ensemble:
@@ -149,22 +115,6 @@ def ensemble_for(doublings: float) -> fitting.Ensemble:
     together = min(round(_TOGETHER * doublings), _MOST_TOGETHER)
     both = fitting.Descent(steps=steps), fitting.Descent(steps=together, rate=_FAR_RATE if is_far else _RATE)
     return fitting.Ensemble(_MEMBERS, _MORE_CLASSES if is_far else _CLASSES, *both)
-
-
-def mixture_draws(
-    facts: Facts, measurement: NoisyAnswers, adjusted: NoisyAnswers
-) -> Callable[[np.random.Generator], tuple[Estimates, float]]:
-    """For each draw of the noise around ``adjusted``: tables of a mixture, and how far zeros are off by rounding."""
-    plan = measurement.plan
-    layout = ComponentLayout(basis_groups(plan.strategy))
-    center = measured_components(layout, adjusted)
-
-    def draw(generator: np.random.Generator) -> tuple[Estimates, float]:
-        noisy = answers_of(layout, center + noise_like(layout, plan.noise_variances, generator))
-        fitted = fit_mixture(measurement.with_residuals(noisy), facts, seed=int(generator.integers(2**31)))
-        return Release(adjusted.with_residuals(fitted.residuals())).estimates, 3 * ROUNDING * fitted.records
-
-    return draw
 
 
 def supports(

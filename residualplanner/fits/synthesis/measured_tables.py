@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.fitting import denoised
-from residualplanner.fits.mixtures.loss import Measured, MixtureLoss, View, features_of, loss_of
+from residualplanner.fits.mixtures.loss import Measured, View, features_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.nonnegative.components import ComponentLayout, components_of_counts, measured_components
 from residualplanner.fits.nonnegative.facts import Fact, Facts
@@ -48,10 +48,6 @@ class MeasuredTables:
     records: float  # how many there are: known, or estimated and at least 1
     near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
     possible: tuple[Fact, ...]  # which cells can occur: those whose counts are above 0
-
-    def loss(self) -> MixtureLoss:
-        """How far a mixture is from them."""
-        return loss_of(self.blocks, self.views, self.tables, self.records)
 
     def components_of(self, mixture: Mixture) -> list[FloatArray]:
         """The components of all tables of a mixture of as many records, in counts."""
