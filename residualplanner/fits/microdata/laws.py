@@ -1,7 +1,4 @@
-"""The law of the noise of an answer: Laplace or Gaussian, with known scale.
-
-Source: eqs. (84), (85) and (98).
-"""
+"""The law of the noise of an answer: Laplace or Gaussian, with known scale.  Source: eqs. (84), (85) and (98)."""
 
 import math
 from abc import ABC, abstractmethod

@@ -174,11 +174,8 @@ def _known(plan: Plan, stated: StatedTable) -> Fact:
     shape = written.shape(domain)
     counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
     positions, kinds = written.in_domain_order
-    if any(kind.at_least for kind in kinds):
-        raise WorkloadError(f"{words}: give the marginal of these attributes, from which the threshold follows")
-    for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
-        if not kind.is_identity:
-            counts = _by_value(plan, words, position, kind, counts, axis)
+    if any(kind.at_least or not kind.is_identity for kind in kinds):
+        raise WorkloadError(f"{words}: give the marginal of these attributes, from which other answers follow")
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)
     counts = counts.reshape([domain.sizes[position] for position in several])
@@ -204,24 +201,6 @@ def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> Fl
             "out a table that is not known"
         )
     return counts
-
-
-def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatArray, axis: int) -> FloatArray:
-    """Answers in a kind of query, along one axis, as counts by value that have these answers."""
-    basis = plan.strategy.of_attributes[position]
-    W = kind.matrix(basis.size)
-    back = np.linalg.pinv(W)
-    measured = basis.after_noise.matrix @ basis.before_noise.matrix
-    if not np.allclose(measured @ back @ W, measured, atol=1e-8 * np.abs(measured).max()):
-        raise WorkloadError(
-            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of "
-            "it; give the table by value"
-        )
-    found: FloatArray = np.moveaxis(np.tensordot(back, counts, axes=(1, axis)), 0, axis)
-    again = np.moveaxis(np.tensordot(W, found, axes=(1, axis)), 0, axis)
-    if not np.allclose(again, counts, atol=EQUAL * np.abs(counts).max(initial=1)):
-        raise WorkloadError(f"{words} contradicts itself: no counts have these {kind.name} answers")
-    return found
 
 
 def _impossible(plan: Plan, stated: StatedZeros) -> Fact:

@@ -71,8 +71,8 @@ def nonnegative(
 
     Args:
         release: unbiased tables; or the folder of a release, as `load_tables` opens it, whose measurement is used.
-        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
-            and its table, as a query in other kinds is a mapping.
+        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of
+            names and their table.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
             ``[{"age": range(12), "marital": "married"}]``.
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the

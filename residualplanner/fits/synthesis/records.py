@@ -15,7 +15,7 @@ from residualplanner.fits.mixtures.mixture import Mixture, product_sums
 from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.measured_tables import FitQuality, MeasuredTables, fit_quality, quality_of_records
-from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
+from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
@@ -233,23 +233,19 @@ class SyntheticRecords:
         model = self.mixture, self._measured
         return drawn(self.release, model, self._facts, records, method=method, seed=seed, report=report)
 
-    def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
-        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
-
-        Args:
-            bins: "labels"; or "middles", the middle of each bin of numbers or dates.
-        """
+    def to_frame(self) -> "pd.DataFrame":
+        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights."""
         import pandas as pd
 
         columns = {
-            attribute.name: column_of(attribute, self.codes[:, place], bins)
+            attribute.name: column_of(attribute, self.codes[:, place])
             for place, attribute in enumerate(self.domain.attributes)
         }
         if self.weight_column is not None:
             columns[self.weight_column] = self.weights
         return pd.DataFrame(columns)
 
-    def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
+    def save(self, file: PathLike) -> None:
         """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
 
         The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
@@ -257,13 +253,12 @@ class SyntheticRecords:
 
         Args:
             file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
-            bins: as of `to_frame`.
 
         Raises:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        save_frame(file, self._described, self.release.noise.guarantee, lambda: self.to_frame(bins=bins))
+        save_frame(file, self._described, self.release.noise.guarantee, self.to_frame)
 
     def _described(self, file: str, sha256: str) -> dict[str, Any]:
         plan, noise, quality = self.release.plan, self.release.noise, self.quality_of_records

@@ -1,7 +1,6 @@
 """Records have the tables of their mixture, keep to facts, carry labels, and say what they are."""
 
 import csv
-import datetime as dt
 import hashlib
 import json
 from itertools import combinations, product
@@ -308,18 +307,12 @@ def labeled():
     return rp.synthesize(release, 200, method="weighted", ensemble=SMALL)
 
 
-def test_frames_have_the_labels_of_the_domain_or_the_middles_of_bins(labeled):
+def test_frames_have_the_labels_of_the_domain(labeled):
     frame = labeled.to_frame()
     assert frame.columns.tolist() == ["sex", "income", "day", "weight", "record_weight"]
     for place, attribute in enumerate(LABELED.attributes):
         wanted = [attribute.value_labels[code] for code in labeled.codes[:, place].tolist()]
         assert frame[attribute.name].tolist() == wanted
-    frame = labeled.to_frame(bins="middles")
-    assert set(frame["income"].dropna()) <= {5.0, 20.0, 30.0}
-    assert frame["income"].isna().any()
-    assert set(frame["day"]) <= {dt.date(2020, 1, 16), dt.date(2020, 2, 15), dt.date(2020, 3, 16)}
-    with pytest.raises(rp.errors.ArgumentError, match='bins must be "labels" or "middles"'):
-        labeled.to_frame(bins="edges")
 
 
 @pytest.mark.parametrize(("name", "read"), [("people.csv", pd.read_csv), ("people.parquet", pd.read_parquet)])
