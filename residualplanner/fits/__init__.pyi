@@ -5,4 +5,4 @@ from .mixtures.fitting import Ensemble as Ensemble
 from .nonnegative.published_errors_simulation import published_errors as published_errors
 from .synthesis import SyntheticRecords as SyntheticRecords
 from .synthesis import synthesis_plan as synthesis_plan
-from .synthesis.measured_tables import FitQuality as FitQuality
+from .synthesis.fitted_mixture import FitQuality as FitQuality

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.fits.microdata.bounds import NoiseLaw
 from residualplanner.fits.microdata.dual import CellFit, solve, solve_without_cells
 from residualplanner.fits.microdata.groups import NoisyGroups, Sums, Term
-from residualplanner.fits.microdata.laws import NoiseLaw
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
 from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError, memory_for

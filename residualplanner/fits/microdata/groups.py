@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.fits.microdata.laws import Gaussian, NoiseLaw
+from residualplanner.fits.microdata.bounds import Gaussian, NoiseLaw
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import IntArray, require_numbers, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError

@@ -11,9 +11,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot
-from residualplanner.fits.mixtures.records import (
+from residualplanner.fits.mixtures.mixture import (
     BELOW_ONE,
+    Mixture,
+    OneHot,
     correct_margins,
     even_records_by_class,
     independent_points,
@@ -98,15 +99,11 @@ def controlled_records(
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
-    Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
-    random.  After the exchanges, points of a sequence would be no nearer, and they take a second to import.
-
-    First as few values as it takes are changed, so that every value is there as often as expected, to less than one
-    record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
-    attribute with all others nearer (with ``order`` 3 also those of three attributes, as far as they are not too
-    large), which does not change how often a value is in a class.
-
-    Cost: some ten times the number of records times the square of the number of attributes, or its cube.
+    Within a class they are a Latin hypercube sample: after the exchanges, points of a sequence would be no nearer, and
+    they take a second to import.  First as few values as it takes are changed, so that every value is there as often as
+    expected, to less than one record.  Then two records of one class exchange their values of an attribute where that
+    brings the tables of this attribute with all others nearer (with ``order`` 3 also those of three attributes, as far
+    as they are not too large), which does not change how often a value is in a class.
     """
     # Tables with all others are not too large; with a single attribute there are none.
     most, sizes = _MOST_CELLS // mixture.blocks.count, mixture.blocks.sizes

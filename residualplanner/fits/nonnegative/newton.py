@@ -10,7 +10,7 @@ Source: eqs. (49), (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. 
 Optim. 2 (1992).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
@@ -25,8 +25,6 @@ from residualplanner.fits.optimizers import Array, conjugate_gradients
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11
-#: Up to this many cells the system of equations is written down and solved; singular values below this are 0.
-_FEW_CELLS, _SINGULAR = 1_000, 1e-13
 #: At most so many steps of Newton's method follow one another, and parts of a step that are tried.
 _ROUNDS, _PARTS = 20, 0.5 ** np.arange(8)
 #: Up to this many cells the interior point method may take: 4,000 need a minute of one core, and some 600 MB.
@@ -103,35 +101,7 @@ def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
     sought = np.where(active, found.multipliers, 0.0)
     cells = problem.cells(problem.components(sought), np.empty_like(sought))
     residual = np.where(active, -cells, 0.0)
-    if len(sought) <= _FEW_CELLS:
-        change = _by_factors(problem, active, residual)
-    else:
-        change = _by_gradients(problem, active, residual, gradients)
-    return np.maximum(sought + change, problem.lowest)
-
-
-def _by_factors(problem: DualProblem, active: NDArray[np.bool_], residual: Array) -> Array:
-    """The least change of multipliers that moves the active cells by ``residual``, from singular values."""
-    numbers, roots = np.flatnonzero(active), np.sqrt(problem.steps[active])
-    matrix = np.empty((len(numbers), len(numbers)))
-    for row, unit in enumerate(units(numbers, len(active))):
-        matrix[row] = problem.curvature(unit, np.empty(len(active)))[active] * roots * roots[row]
-    change = np.zeros(len(active))
-    change[active] = roots * np.linalg.lstsq(matrix, roots * residual[active], rcond=_SINGULAR)[0]
-    return change
-
-
-def units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
-    """The unit vectors of these numbers, one after the other."""
-    for number in numbers.tolist():
-        unit = np.zeros(size)
-        unit[number] = 1.0
-        yield unit
-
-
-def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Array, most: int) -> Array:
-    """The same by at most so many steps of conjugate gradients, scaled by the steps."""
-    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(residual)
+    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(sought)
 
     def curvature(direction: Array) -> Array:
         problem.curvature(direction, image)
@@ -140,7 +110,8 @@ def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Arr
     def is_enough(left: Array, _: float) -> bool:
         return bool(np.abs(left).max(initial=0.0) <= goal)
 
-    return conjugate_gradients(curvature, residual, problem.steps, most=most, is_enough=is_enough)
+    change = conjugate_gradients(curvature, residual, problem.steps, most=gradients, is_enough=is_enough)
+    return np.maximum(sought + change, problem.lowest)
 
 
 def _directions(layout: ComponentLayout) -> sparse.csc_array:

@@ -223,9 +223,7 @@ def nonnegative_bytes(plan: Plan) -> float:
 def require_solvable(plan: Plan) -> None:
     """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
 
-    So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
-    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.  Source:
-    docs/mathematics.md section 11.
+    Up to `MOST_CELLS` there is one.  Source: docs/mathematics.md section 11.
     """
     if _cells(plan) <= MOST_CELLS:
         return
@@ -274,16 +272,12 @@ class Adjustments:
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None
 
-    def require_for(self, plan: Plan) -> None:
-        """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""
-        self.require_fit(plan)
-        if self.is_nonnegative:
-            require_memory_for_nonnegative(plan)
-
-    def require_fit(self, plan: Plan) -> None:
-        """The same but for memory, which another machine may have."""
+    def require_fit(self, plan: Plan, *, is_here: bool = False) -> None:
+        """Check all that can be told from a plan in no time; memory only where tables are made on this machine."""
         if self.is_nonnegative:
             require_solvable(plan)
+            if is_here:
+                require_memory_for_nonnegative(plan)
         if self.base is not None:
             require_base(self.base)
             require_roundable(plan)

@@ -94,11 +94,11 @@ class Facets:
         return unbiased
 
 
-def facets_of(problem: DualProblem, *, at_once: int = _CELLS) -> Facets | None:
+def facets_of(problem: DualProblem) -> Facets | None:
     """The facets of a problem, or None where its tables are not described by them.
 
     They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
-    than the tables' own: w of eq. (62) is positive.  About ``at_once`` cells are worked on at a time.
+    than the tables' own: w of eq. (62) is positive.
     """
     tables = problem.tables
     has_margins = all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
@@ -113,10 +113,10 @@ def facets_of(problem: DualProblem, *, at_once: int = _CELLS) -> Facets | None:
     stiffness = 1 - freedoms * shared
     if stiffness.min() < _LEAST_STIFFNESS:
         return None
-    return _joined(problem, freedoms, freedoms / stiffness, at_once)
+    return _joined(problem, freedoms, freedoms / stiffness)
 
 
-def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, at_once: int) -> Facets:
+def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
     """The facets, with what is shared by tables at this looseness (m,)."""
     tables = problem.tables
     # The numbers of the sets without one attribute each, (b, k).
@@ -137,7 +137,7 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, a
     cell, freedom, start = [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
         own = freedoms[stack.sets]
-        blocks += _blocks(stack, own, start, at_once)
+        blocks += _blocks(stack, own, start)
         for axis, size in enumerate(stack.shape[1:]):
             cells = math.prod(stack.shape[1:]) // size
             cell.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
@@ -153,10 +153,10 @@ def _sizes(stack: TableStack) -> Array:
     return np.array([stack.shape[1:]], dtype=np.float64).reshape(1, -1)
 
 
-def _blocks(stack: TableStack, freedom: Array, start: int, at_once: int) -> Iterator[TableBlock]:
+def _blocks(stack: TableStack, freedom: Array, start: int) -> Iterator[TableBlock]:
     """The tables of a stack, some at a time, whose margins begin at ``start``: all over the first axis come first."""
     shape, size = stack.shape[1:], math.prod(stack.shape[1:])
-    rows = max(at_once // size, 1)
+    rows = max(_CELLS // size, 1)
     for first in range(0, len(freedom), rows):
         last, begin = min(first + rows, len(freedom)), start
         margins = []

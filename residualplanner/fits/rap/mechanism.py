@@ -153,8 +153,7 @@ class RapResult:
                 raise WorkloadError(f"{name} must be an integer from 0, got {value_text(value)}")
         even, mixture = rounding_named("sobol"), self.records.mixture
         even.require_room(count, len(self.plan.workload.domain))
-        codes, _ = even.draw(mixture, int(count), np.random.default_rng(int(seed)))
-        return codes
+        return even.codes(mixture, int(count), np.random.default_rng(int(seed)))
 
 
 @dataclass(slots=True, eq=False)

@@ -105,10 +105,7 @@ class CandidateSelection:
         """Draw some candidates without replacement, each at a cost of ``rate**2``, and remember them.
 
         Guarantees: each draw has exactly the law of the exponential mechanism over all that were not chosen before,
-        however tables are divided into tiles.
-
-        Cost: one pass over all tables, and another over the tiles that candidates come from.  Scores are never held for
-        more than one tile.
+        however tables are divided into tiles.  Scores are never held for more than one tile.
         """
         by_table = groupby(self.counts.tiles, key=lambda tile: tile.table if self.is_by_table else tile)
         together = [tuple(tiles) for _, tiles in by_table]

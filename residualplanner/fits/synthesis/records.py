@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import Mixture, product_sums
-from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.synthesis.measured_tables import FitQuality, MeasuredTables, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.fitted_mixture import FitQuality, MeasuredTables, fit_quality, quality_of_records
 from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
@@ -74,12 +73,6 @@ class Rounding:
     codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
     entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
     copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
-    has_order: bool = False  # whether tables of three attributes can be controlled besides pairs
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether records have weights other than 1."""
-        return self.copies > 1
 
     def require_room(self, records: int, attributes: int) -> None:
         """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
@@ -89,22 +82,9 @@ class Rounding:
             "ask for fewer, or use a machine with more memory",
         )
 
-    def draw(
-        self,
-        mixture: Mixture,
-        records: int,
-        generator: np.random.Generator,
-        *,
-        order: int = 2,
-        report: Progress = unreported,
-    ) -> tuple[IntArray, FloatArray]:
-        """Codes (n, d) and weights (n,) that add up to ``records``, where tables had ``order`` attributes at most."""
-        count, options = self.copies * records, {"order": min(max(order, 2), 3)} if self.has_order else {}
-        return self.codes(mixture, count, generator, report=report, **options), np.full(count, 1 / self.copies)
-
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Rounding(controlled_records, 30, has_order=True),
+    "controlled": Rounding(controlled_records, 30),
     "sobol": Rounding(even_records, 18),
     "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),
@@ -178,7 +158,7 @@ class SyntheticRecords:
     @property
     def weight_column(self) -> str | None:
         """The name of the column of weights by the method "weighted"; None by others, whose records all count as 1."""
-        return weight_column(self.domain) if rounding_named(self.method).is_weighted else None
+        return weight_column(self.domain) if rounding_named(self.method).copies > 1 else None
 
     @property
     def domain(self) -> Domain:
@@ -308,8 +288,10 @@ def drawn(
     if records and not measured.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
     generator = np.random.default_rng([int(seed), 1])
-    codes, weights = rounding.draw(mixture, int(records), generator, order=order, report=report)
-    if rounding.is_weighted and records:
+    controlled = {"order": min(max(order, 2), 3)} if method == "controlled" else {}
+    codes = rounding.codes(mixture, rounding.copies * int(records), generator, report=report, **controlled)
+    weights = np.full(len(codes), 1 / rounding.copies)
+    if rounding.copies > 1 and records:
         scale = records / measured.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale
     return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), mixture, facts, measured)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.fits.mixtures.records import unreported, within
+from residualplanner.fits.mixtures.mixture import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.synthesis import records as synthetic
 from residualplanner.fits.synthesis.fitted_mixture import fit_mixture

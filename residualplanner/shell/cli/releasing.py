@@ -61,7 +61,7 @@ class WriteTables:
         workload, table = self.plan.workload, self.wanted.table
         require_tables(workload, table)
         with self.wanted.naming():
-            self.adjustments.require_for(self.plan)
+            self.adjustments.require_fit(self.plan, is_here=True)
             if self.adjustments:
                 with self.output.progress("checking what is known anyway") as progress:
                     self.adjustments.require_possible(self.plan, progress)

@@ -159,7 +159,7 @@ def test_facts_that_are_not_about_the_tables_are_refused(made, facts, error, mes
 def test_facts_about_tables_that_are_not_made_non_negative_are_refused():
     for facts in ({"known": (StatedTable("age", [1, 2, 3, 4]),)}, {"impossible": (StatedZeros({"age": 0}),)}):
         with pytest.raises(rp.errors.WorkloadError, match="what is known anyway is for non-negative tables only"):
-            Adjustments(base=1, **facts).require_for(PLAN)
+            Adjustments(base=1, **facts).require_fit(PLAN)
 
 
 def test_what_no_solver_copes_with_is_refused_from_the_plan():
