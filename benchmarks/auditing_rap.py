@@ -25,8 +25,7 @@ from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.mechanism import RapRound, Run
 from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.selection import ExactCounts
-from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.fits.rap.tiles import ExactCounts, tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.opening import open_source

@@ -11,15 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import (
-    BELOW_ONE,
-    Mixture,
-    OneHot,
-    correct_margins,
-    even_records_by_class,
-    independent_points,
-    unreported,
-)
+from residualplanner.fits.mixtures import mixture as mixtures
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
 
@@ -60,7 +52,7 @@ class Beside:
         return found
 
 
-def tables_beside(mixture: Mixture, records: int) -> dict[int, Beside]:
+def tables_beside(mixture: mixtures.Mixture, records: int) -> dict[int, Beside]:
     """The expected tables of three attributes that are not too large, by each of their attributes."""
     blocks, sizes = mixture.blocks, mixture.blocks.sizes
     parts: dict[int, list[tuple[tuple[int, int], Floats]]] = {}
@@ -86,7 +78,7 @@ def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield members
 
 
-def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> Beside:
+def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: mixtures.OneHot) -> Beside:
     pairs = np.array([pair for pair, _ in parts], dtype=np.int64)
     sizes = np.array(blocks.sizes)[pairs[:, 1]]
     starts = np.cumsum([0, *(table.shape[1] for _, table in parts[:-1])])
@@ -95,7 +87,12 @@ def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> 
 
 
 def controlled_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2, report: Progress = unreported
+    mixture: mixtures.Mixture,
+    records: int,
+    generator: np.random.Generator,
+    *,
+    order: int = 2,
+    report: Progress = mixtures.unreported,
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
@@ -111,14 +108,14 @@ def controlled_records(
     rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
     begun = 2 * len(sizes)  # what is drawn and corrected before, counted by attributes, too
     total = begun + rounds * len(attributes)
-    codes, classes = even_records_by_class(
+    codes, classes = mixtures.even_records_by_class(
         mixture,
         records,
         generator,
-        points=independent_points,
+        points=mixtures.independent_points,
         report=lambda done, of: report(done * len(sizes) // of, total),
     )
-    correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
+    mixtures.correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
     rows = codes + mixture.blocks.offsets[:-1]
     fractions = np.full(codes.shape[1], _FRACTION)
     beside = tables_beside(mixture, records) if order > 2 else {}
@@ -137,7 +134,7 @@ def controlled_records(
 
 def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Disjoint random pairs of records of one class, as two arrays (p,) of their positions."""
-    order = np.argsort(classes + np.minimum(generator.random(len(classes)), BELOW_ONE))
+    order = np.argsort(classes + np.minimum(generator.random(len(classes)), mixtures.BELOW_ONE))
     one, other = order[: len(order) - 1 : 2], order[1::2]
     is_within = classes[one] == classes[other]
     return one[is_within], other[is_within]
@@ -199,7 +196,7 @@ class _PairTables:
         return found
 
 
-def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
+def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int) -> _PairTables:
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)

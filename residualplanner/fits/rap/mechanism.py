@@ -14,20 +14,13 @@ from functools import partial
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
+from residualplanner.fits.rap import tiles as tiling
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.selection import Candidate, CandidateSelection, ExactCounts, Model, count_records
-from residualplanner.fits.rap.tiles import ROOM, tiles_of
 from residualplanner.fits.synthesis import rounding_named
+from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
-from residualplanner.gate.discrete_gaussian import (
-    ByteSource,
-    InsecureTestBits,
-    OperatingSystemBits,
-    Scales,
-    draw_arrays,
-)
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import NoiseRecord
@@ -64,7 +57,7 @@ class RapRound:
         steps: how many steps the fits made.
     """
 
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[tiling.Candidate, ...]
     cells: dict[int, IntArray]
     answers: dict[int, IntArray]
     noise_variance: Fraction
@@ -161,16 +154,18 @@ class Run:
     """One run of a plan: what has been drawn so far."""
 
     plan: RapPlan  # what to do
-    counts: ExactCounts  # the exact answers of the plan's tables, which never leave
-    source: ByteSource  # of random bytes
+    counts: tiling.ExactCounts  # the exact answers of the plan's tables, which never leave
+    source: discrete.ByteSource  # of random bytes
     generator: np.random.Generator  # of the first relaxed records, which need no secrecy
-    room: int = ROOM  # the most bytes for what is computed of one tile
+    room: int = tiling.ROOM  # the most bytes for what is computed of one tile
     account: Account = field(init=False)  # what the draws have cost
-    selection: CandidateSelection = field(init=False)  # what can still be chosen
+    selection: tiling.CandidateSelection = field(init=False)  # what can still be chosen
 
     def __post_init__(self) -> None:
         self.account = Account(self.plan.cost)
-        self.selection = CandidateSelection(self.counts, self.plan.is_by_table, [set() for _ in self.plan.thresholds])
+        self.selection = tiling.CandidateSelection(
+            self.counts, self.plan.is_by_table, [set() for _ in self.plan.thresholds]
+        )
 
     def result(self, records: int) -> RapResult:
         """Make all draws.
@@ -194,7 +189,7 @@ class Run:
         noise = NoiseRecord("discrete", None, self.source.mark, plan.cost, plan.protected.words)
         return RapResult(plan, fitted, total, tuple(rounds), tuple(self.account.entries), noise)
 
-    def drawn(self, model: Model, number: int) -> RapRound:
+    def drawn(self, model: tiling.Model, number: int) -> RapRound:
         """Make the draws of a round, counted from 0; whatever follows from them, as its fit, is post-processing.
 
         Guarantees: costs at most the plan's `round_cost`, whatever the model and the earlier rounds are.
@@ -214,7 +209,7 @@ class Run:
         self.account.charge("the number of records", precision * plan.protected.cost_factor)
         return max(1, records + int(self._noise(1 / precision, [1])[0][0]))
 
-    def _choose(self, model: Model, number: int) -> list[Candidate]:
+    def _choose(self, model: tiling.Model, number: int) -> list[tiling.Candidate]:
         """What to measure in a round; nothing is chosen where everything is measured."""
         plan = self.plan
         if plan.choices is None:
@@ -224,7 +219,7 @@ class Run:
         self.account.charge(f"choices of round {number + 1}", plan.choices * factor * rate**2)
         return self.selection.choose(model, rate, plan.choices, self.source)
 
-    def _cells(self, chosen: Sequence[Candidate]) -> dict[int, IntArray]:
+    def _cells(self, chosen: Sequence[tiling.Candidate]) -> dict[int, IntArray]:
         """The numbers (c,) of the cells that are measured, of each table."""
         plan, cells = self.plan, dict[int, list[int]]()
         if plan.choices is None or plan.is_by_table:
@@ -253,7 +248,9 @@ class Run:
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
         ratio = variance.numerator, variance.denominator
-        return draw_arrays(Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source)
+        return discrete.draw_arrays(
+            discrete.Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source
+        )
 
 
 @spending.entrance
@@ -317,11 +314,11 @@ def rap(
     spending.require_charge_time(charge)
     if seed is not None and not is_integer(seed):
         raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
-    bits = OperatingSystemBits() if seed is None else InsecureTestBits(int(seed))
+    bits = discrete.OperatingSystemBits() if seed is None else discrete.InsecureTestBits(int(seed))
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else int(seed))
     require_public_number(data, plan.protected)
     keeps, half = _require_room(plan, data, memory)
-    tiles = tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
+    tiles = tiling.tiles_of(plan.thresholds, relaxed_records=plan.projection.relaxed_records, room=half)
     what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
     bill = spending.Bill(plan.cost, plan.sha256, what, plan.budget, plan.protected, again)
     if ledger is not None:
@@ -335,13 +332,13 @@ def rap(
         require_ready_engine(data)
         return source
 
-    def counted(source: Source) -> tuple[ExactCounts, int]:
-        records = count_records(source, tiles)
+    def counted(source: Source) -> tuple[tiling.ExactCounts, int]:
+        records = tiling.count_records(source, tiles)
         if records < 1 and plan.total is None and plan.protected.has_public_total:
             raise DataError("there are no records")  # to make fractions of
-        return ExactCounts(source, tiles, None if keeps else half // _COUNT_BYTES), records
+        return tiling.ExactCounts(source, tiles, None if keeps else half // _COUNT_BYTES), records
 
-    def drawn(found: tuple[ExactCounts, int]) -> RapResult:
+    def drawn(found: tuple[tiling.ExactCounts, int]) -> RapResult:
         result = Run(plan, found[0], bits, generator, half).result(found[1])
         noise = result.noise.of_run(ledger, data, plan.protected)
         return replace(result, noise=noise.told(plan.workload.domain))
