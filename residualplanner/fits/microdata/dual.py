@@ -9,7 +9,7 @@ Source: eqs. (81) to (83) and (88); Qi and Sun, Math. Programming 58 (1993); Roc
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -197,8 +197,7 @@ def _solutions(matrices: Array, right: Array) -> Array:
         return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CellFit:
+class CellFit(NamedTuple):
     """The cells of all draws, and what is proved of them."""
 
     cells: Array  # (b, n): at least 0
@@ -240,8 +239,7 @@ def _solved(dual: Dual, start: Array | None) -> CellFit:
 
 def together(parts: Sequence[CellFit]) -> CellFit:
     """The solutions of some draws, and of others after them, as one."""
-    names = ("cells", "multipliers", "objective", "gap", "violation")
-    return CellFit(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return CellFit(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
@@ -335,7 +333,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
         objective = found.objective - weight * (moved**2).sum(axis=1) / 2
         most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
         above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
-        made = replace(found, objective=objective, gap=above / (1 + objective))
+        made = found._replace(objective=objective, gap=above / (1 + objective))
         is_nearer = made.gap * (1 + made.objective) < best.gap * (1 + best.objective)
         for name in ("cells", "objective", "gap", "violation"):
             getattr(best, name)[is_nearer] = getattr(made, name)[is_nearer]
@@ -343,7 +341,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
             break
         # The next problem holds cells to these, and less: it ends at the best cells nearest to the last ones.
         center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
-    return replace(best, multipliers=found.multipliers)
+    return best._replace(multipliers=found.multipliers)
 
 
 def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:

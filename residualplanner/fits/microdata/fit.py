@@ -352,7 +352,7 @@ def _by_tables(noisy: NoisyGroups, axes: Sequence[tuple[int, ...]]) -> list[Cell
         kept.append((own, stages[-1].cells))
     if not noisy.groups[-1].is_all_cells:
         whole = solved(noisy.domain.sizes, _agreeing(tuple(range(len(sizes))), kept, sizes), None)
-        stages.append(replace(whole, objective=stages[-1].objective, gap=stages[-1].gap))
+        stages.append(whole._replace(objective=stages[-1].objective, gap=stages[-1].gap))
     return stages
 
 

@@ -18,7 +18,7 @@ from residualplanner.fits.rap import tiles as tiling
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.synthesis import rounding_named
+from residualplanner.fits.synthesis.records import rounding_named
 from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
 from residualplanner.gate.ledger import Ledger

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Exit, Option, echo
 
-from residualplanner.fits.synthesis import RoundingName
+from residualplanner.fits.synthesis.records import RoundingName
 from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.version import __version__

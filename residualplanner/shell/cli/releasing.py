@@ -12,7 +12,8 @@ from typing import Any
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
-from residualplanner.fits.synthesis import count_to_make, sidecar_path, synthesize
+from residualplanner.fits.synthesis.saving import sidecar_path
+from residualplanner.fits.synthesis.synthesize import count_to_make, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
