@@ -14,8 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from residualplanner.fits.optimizers import Array
-from residualplanner.ground.checks import entry_named, float_of, is_integer, require_positive, value_text
-from residualplanner.ground.errors import BudgetError, WorkloadError
+from residualplanner.ground.checks import (
+    entry_named,
+    float_of,
+    is_integer,
+    require_integer,
+    require_positive,
+    value_text,
+)
+from residualplanner.ground.errors import BudgetError
 
 #: Up to where, in units of the scale, and at how many points probabilities are added up.
 _FAR, _POINTS = 40.0, 100_001
@@ -273,7 +280,7 @@ def least_cell_error(
 
 def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[float], Array], float]:
     """The least total error for a cell error and each threshold k (t,), and the largest of these."""
-    (noise_scale, least_weight, published), count = notion, _require_cells(cells, least=2)
+    (noise_scale, least_weight, published), count = notion, require_integer("cells", cells, least=2)
     thresholds = _THRESHOLDS * noise_scale
 
     def tight(cell_error: float, thresholds: Array, cells: int) -> Array:  # eqs. (92) to (94)
@@ -292,12 +299,6 @@ def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[fl
         return np.where(2 * cell_error + thresholds >= least, found, -np.inf)
 
     return total, float(thresholds[-1])
-
-
-def _require_cells(cells: object, *, least: int) -> int:
-    if not is_integer(cells, least=least):
-        raise WorkloadError(f"cells must be an integer of at least {least}, got {value_text(cells)}")
-    return int(cells)
 
 
 def _require_error(name: str, value: float) -> float:
@@ -338,7 +339,7 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
         Errors(cell=1.0, total=100.0)
     """
     scale = math.sqrt(noise_for(1, epsilon=epsilon, rho=rho).variance)
-    return Errors(scale, _require_cells(cells, least=1) * scale)
+    return Errors(scale, require_integer("cells", cells) * scale)
 
 
 def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: float | None = None) -> Errors:
@@ -354,5 +355,5 @@ def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: f
         (54770, 800)
     """
     law = noise_for(2, epsilon=epsilon, rho=rho)
-    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(_require_cells(cells, least=1))
+    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(require_integer("cells", cells))
     return Errors(math.sqrt(4 * largest_square + 4 * largest * one + square), math.sqrt(square))

@@ -5,7 +5,7 @@ Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -62,8 +62,16 @@ def tables_beside(mixture: mixtures.Mixture, records: int) -> dict[int, Beside]:
             one, other = (each for each in members if each != attribute)
             own = np.moveaxis(table, axis, 0).reshape(sizes[attribute], -1)
             parts.setdefault(attribute, []).append(((one, other), own))
-    few = {attribute: own for attribute, own in parts.items() if records * len(own) <= _LOOKED_UP}
-    return {attribute: _beside(own, blocks) for attribute, own in few.items()}
+    found = {}
+    for attribute, of_attribute in parts.items():
+        if records * len(of_attribute) <= _LOOKED_UP:
+            pairs = np.array([pair for pair, _ in of_attribute], dtype=np.int64)
+            seconds = np.array(sizes)[pairs[:, 1]]
+            starts = np.cumsum([0, *(table.shape[1] for _, table in of_attribute[:-1])])
+            starts -= blocks.offsets[pairs[:, 0]] * seconds + blocks.offsets[pairs[:, 1]]
+            tables = np.concatenate([table for _, table in of_attribute], axis=1)
+            found[attribute] = Beside(pairs, seconds, starts, tables)
+    return found
 
 
 def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -76,14 +84,6 @@ def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         if cells[members] > _CELLS or together > _ALL_CELLS:
             return
         yield members
-
-
-def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: mixtures.OneHot) -> Beside:
-    pairs = np.array([pair for pair, _ in parts], dtype=np.int64)
-    sizes = np.array(blocks.sizes)[pairs[:, 1]]
-    starts = np.cumsum([0, *(table.shape[1] for _, table in parts[:-1])])
-    starts -= blocks.offsets[pairs[:, 0]] * sizes + blocks.offsets[pairs[:, 1]]
-    return Beside(pairs, sizes, starts, np.concatenate([table for _, table in parts], axis=1))
 
 
 def controlled_records(
@@ -123,10 +123,10 @@ def controlled_records(
         pairs = _pairs_within(classes, generator)
         for number, attribute in enumerate(attributes, start=begun + turn * len(attributes)):
             report(number, total)
-            tables, seen = _tables_of(mixture, attribute, records), rows
-            if attribute in beside:
-                tables, seen = _with_pairs(tables, beside[attribute], rows)
-            _exchange(tables, seen, pairs, fractions, generator)
+            own, seen = beside.get(attribute), rows
+            if own is not None:
+                seen = np.concatenate([rows.astype(np.int32), own.columns(rows) + mixture.blocks.count], axis=1)
+            _exchange(_tables_of(mixture, attribute, records, own), seen, pairs, fractions, generator)
             rows[:, attribute] = seen[:, attribute]
     report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
@@ -196,28 +196,16 @@ class _PairTables:
         return found
 
 
-def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int) -> _PairTables:
+def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int, beside: Beside | None = None) -> _PairTables:
+    """The tables of an attribute with each other one, and with two others where these are given."""
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
-    weights = _weights(expected)
+    if beside is not None:
+        expected = np.concatenate([expected, beside.expected], axis=1)
+    weights = 1 / np.sqrt(expected + np.float32(_HALF))
     weights[:, own] = 0
     return _PairTables(attribute, own.start, expected, weights)
-
-
-def _weights(expected: Floats) -> Floats:
-    found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
-    return found
-
-
-def _with_pairs(tables: _PairTables, beside: Beside, rows: IntArray) -> tuple[_PairTables, IntArray]:
-    """The tables of an attribute with each other one and with two others, and the rows that records have in these."""
-    expected = np.concatenate([tables.expected, beside.expected], axis=1)
-    weights = np.concatenate([tables.weights, _weights(beside.expected)], axis=1)
-    columns = beside.columns(rows)
-    columns += tables.expected.shape[1]
-    found = np.concatenate([rows.astype(np.int32), columns], axis=1)
-    return replace(tables, expected=expected, weights=weights), found
 
 
 def _exchange(

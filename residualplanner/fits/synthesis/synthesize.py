@@ -85,20 +85,15 @@ def synthesis_plan(
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
     weight = _WEIGHT_ALONE / math.sqrt(budget.pcost)
     alone = [(position,) for position in several if weight > 1 or not any(position in pair for pair in pairs)]
-    larger = _smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)
+    if triples is not None and not is_integer(triples):
+        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
+    by_budget = round(_TRIPLES_TO_A_PAIR * len(pairs)) if budget.pcost >= _PCOST_OF_TRIPLES else 0
+    larger = _smallest_triples(domain, several, by_budget if triples is None else int(triples), triples is None)
     chosen = [*alone, *pairs, *larger]
     workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
     weights = [weight if len(members) == 1 else 1.0 for members in chosen]
     loss = SumOfVariances(weights=weights if weight > 1 else "equal")
     return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
-
-
-def _count(budget: Budget, triples: int | None, pairs: int) -> int:
-    if triples is None:
-        return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
-    if not is_integer(triples):
-        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
-    return int(triples)
 
 
 def _smallest_triples(domain: Domain, several: list[int], count: int, is_limited: bool) -> Iterator[tuple[int, ...]]:
