@@ -6,6 +6,7 @@ From these microdata are fitted.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,8 +104,7 @@ def centered(table: Array, axes: Sequence[int]) -> Array:
     return table
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Term:
+class Term(NamedTuple):
     """Sums that are near, or equal to, targets."""
 
     sums: Sums  # of which cells

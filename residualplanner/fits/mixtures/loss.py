@@ -61,8 +61,7 @@ class Features:
         return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """A table of features that was measured."""
 
     views: tuple[int, ...]  # the numbers of the views whose product it is; none is the total

@@ -10,8 +10,9 @@ Nocedal, Math. Comp. 35 (1980).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,8 +54,7 @@ _LEAST = 1e-7
 Report = Callable[[int, float], None]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Solution:
+class Solution(NamedTuple):
     """Components whose tables are non-negative, and what is proved of them."""
 
     components: FloatArray  # (c,): of the plan's own bases

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,7 @@ def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
     return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CellAxis:
+class CellAxis(NamedTuple):
     """How the cells of one attribute follow from its total and its components.  Source: eqs. (25) and (48)."""
 
     # the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components are what

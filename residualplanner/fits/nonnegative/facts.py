@@ -3,6 +3,7 @@
 And between which numbers the true counts of a table then are.
 """
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,8 +28,6 @@ EQUAL = 1e-9
 _LARGEST = 2**53
 #: The kinds of arrays that are no counts, though they can be made numbers: texts, and what is true or false.
 _NO_NUMBERS = "USb"
-#: How many labels a message lists.
-_LISTED = 8
 Stated = TypeVar("Stated", "StatedTable", "StatedZeros")
 
 
@@ -211,37 +210,25 @@ def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
             f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
             '{"age": [0, 1], "marital": "married"}'
         )
-    codes = {
-        name: [domain[name].code_of_label(label) for label in (labels if _is_several(labels) else [labels])]
-        for name, labels in cells.items()
+    several = {
+        name: given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        for name, given in cells.items()
     }
+    codes = {name: [domain[name].code_of_label(label) for label in labels] for name, labels in several.items()}
     empty = [name for name, found in codes.items() if not found]
     if empty:
         raise WorkloadError(f"{stated.words or 'impossible'}: no label of {empty[0]!r} is given; write one, or several")
     shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
-    words = (
-        stated.words
-        or "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
-    )
+    written = {name: labels if len(labels) > 1 else labels[0] for name, labels in shown.items()}
+    words = stated.words or f"impossible[{reprlib.repr(written)}]"
     positions = domain.positions(tuple(codes))
-    several = tuple(position for position in positions if domain.sizes[position] > 1)
-    _require_measured(plan, words, several)
+    members = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, members)
     possible = np.ones([domain.sizes[position] for position in positions])
     possible[np.ix_(*(codes[domain.names[position]] for position in positions))] = 0
     labels = (f"{name} is {' or '.join(map(str, found))}" for name, found in shown.items())
     statement = f"that there is no record in which {' and '.join(labels)}"
-    return Fact(words, statement, several, frozen(possible.reshape([domain.sizes[position] for position in several])))
-
-
-def _listed(labels: Sequence[object]) -> str:
-    """Labels of the domain in a message: one by itself, and only the first of many."""
-    if len(labels) == 1:
-        return repr(labels[0])
-    return repr(labels) if len(labels) <= _LISTED else f"{repr(labels[:_LISTED])[:-1]}, ...]"
-
-
-def _is_several(labels: object) -> bool:
-    return isinstance(labels, Iterable) and not isinstance(labels, str | int)
+    return Fact(words, statement, members, frozen(possible.reshape([domain.sizes[position] for position in members])))
 
 
 def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:

@@ -144,15 +144,12 @@ def _solution(
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
 
-    def report(done: int, _: float) -> None:
-        if progress is not None:
-            progress(done, steps)
-
+    report = None if progress is None else lambda done, _: progress(done, steps)
     facets = facets_of_many(problem)
-    center = None if facets is not None or facts.are_about_tables else dual.center_of(problem)
     if facets is not None:
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:
+        center = None if facts.are_about_tables else dual.center_of(problem)
         found = solve(problem, center, gap=gap, steps=steps, report=report)
     if found.gap > _FAR and steps >= _STEPS:  # tables that are far, unless fewer steps than usual were asked for
         raise SolverError(
@@ -191,13 +188,8 @@ def nonnegative_draws(
     return draw
 
 
-def nearly_nearest(
-    problem: dual.DualProblem, below: float, *, gap: float = _DRAW_GAP, most: int = _DRAW_STEPS
-) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
-
-    SolverError where so many steps at most do not suffice.
-    """
+def nearly_nearest(problem: dual.DualProblem, below: float) -> DualPoint:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
@@ -206,13 +198,13 @@ def nearly_nearest(
         ascent, looks = Ascent(problem, first_multipliers(problem, below)), _LOOKS
     else:
         ascent, looks, below = PotentialAscent(problem, facets), _LOOKS_OF_MANY, _COARSER * below
-    for steps in range(0, most, looks):
+    for steps in range(0, _DRAW_STEPS, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
-        if found.gap <= (_INSIDE_GAP if is_inside else gap) and found.violation <= below:
+        if found.gap <= (_INSIDE_GAP if is_inside else _DRAW_GAP) and found.violation <= below:
             return found
         ascent.advance(looks)
-    raise SolverError(f"no tables were found for a simulation in {most:,} steps", status="step limit")
+    raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")
 
 
 def nonnegative_bytes(plan: Plan) -> float:
@@ -227,18 +219,16 @@ def require_solvable(plan: Plan) -> None:
     """
     if _cells(plan) <= MOST_CELLS:
         return
-    for attribute, kind in zip(plan.domain.attributes, cell_kinds(plan), strict=True):
-        bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
-        if bins > 1 and kind.rows(attribute.size) > attribute.size - bins:  # it tells apart the two ends of bins
-            raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
-    units = reference_map(plan).own.squared_units
-    if (dual.unlimited(plan.noise_variances, units) > 1).any():
+    bins = [0 if attribute.numeric is None else len(attribute.numeric) // 2 for attribute in plan.domain.attributes]
+    parts = zip(plan.domain.sizes, bins, cell_kinds(plan), strict=True)
+    if any(own > 1 and kind.rows(size) > size - own for size, own, kind in parts):  # it tells apart the ends of bins
+        what, remedy = "sums or means of amounts in several bins", "smaller tables or amounts in one bin"
+    elif (dual.unlimited(plan.noise_variances, reference_map(plan).own.squared_units) > 1).any():
         what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
-        raise _unsolvable(plan, what, "smaller tables, or beside the thresholds the table of all their attributes")
-
-
-def _unsolvable(plan: Plan, what: str, remedy: str) -> WorkloadError:
-    return WorkloadError(
+        remedy = "smaller tables, or beside the thresholds the table of all their attributes"
+    else:
+        return
+    raise WorkloadError(
         f"non-negative tables of {what} are found for up to {MOST_CELLS:,} cells, and these have "
         f"{int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan {remedy}"
     )

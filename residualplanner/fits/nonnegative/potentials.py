@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,8 +169,7 @@ def _blocks(stack: TableStack, freedom: Array, start: int) -> Iterator[TableBloc
         yield TableBlock(cells, (last - first, *shape), tuple(margins), of_tables)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class FollowedCells:
+class FollowedCells(NamedTuple):
     """Cells that may be positive."""
 
     unbiased: Array  # (f,): their estimates
@@ -212,8 +211,7 @@ def _margins_of(block: TableBlock, cells: NDArray[np.intp]) -> NDArray[np.int32]
     return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class AgreementPoint:
+class AgreementPoint(NamedTuple):
     """Potentials, and what follows from them."""
 
     potentials: Array  # (p,): of the margins of all tables

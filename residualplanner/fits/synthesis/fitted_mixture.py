@@ -7,7 +7,7 @@ Source: docs/mathematics.md section 13; eqs. (48), (68), (74) and (77).
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,7 @@ _SPREAD, _MORE_SPREAD, _MOST_SPREAD = 0.3, 0.2, 1.0
 _MOST_GIVEN = 10_000
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class MeasuredTables:
+class MeasuredTables(NamedTuple):
     """Everything that a mixture is fitted to."""
 
     plan: Plan  # what was measured
@@ -247,7 +246,7 @@ def polished(measured: MeasuredTables, mixture: Mixture, report: Progress = unre
         ratios = np.maximum(quality.distances / np.maximum(quality.freedoms, 1), 1.0)
         weights = np.minimum(np.where(quality.is_worse, weights * ratios, weights), _MOST_WEIGHT)
         pairs = zip(measured.tables, weights.tolist(), strict=True)
-        tables = [replace(table, precision=table.precision * weight) for table, weight in pairs]
+        tables = [table._replace(precision=table.precision * weight) for table, weight in pairs]
         loss = loss_of(measured.blocks, measured.views, tables, measured.records)
         nearer, *_ = fitting.fit(loss, fitting.start_at(mixture), _DESCENT, enough=0.0)
         mixture = fitting.settled(
