@@ -147,10 +147,7 @@ class MatrixDual(Dual):
         return found
 
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of the equations, exact up to rounding: the largest group, with a diagonal block, is eliminated.
-
-        Source: eq. (83).
-        """
+        """The exact solution: the largest group, with a diagonal block, is eliminated.  Source: eq. (83)."""
         largest = self._largest
         kept = np.concatenate([self._rest, np.arange(len(self._same), diagonal.shape[1])])
         block = part @ self._same[largest].T + diagonal[:, largest]
@@ -313,10 +310,7 @@ def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
 
 
 def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
-    """The cells whose sums are best, where no group has single cells: of all solutions one that is near 0.
-
-    Source: eq. (88).
-    """
+    """The cells whose sums are best, where no group has single cells: of all one near 0.  Source: eq. (88)."""
     draws, count = max(len(term.target) for term in terms), math.prod(shape)
     spreads = np.concatenate([term.spread.ravel() for term in terms])
     center, one = np.zeros((draws, count)), np.ones((1, 1))

@@ -221,10 +221,7 @@ class MixtureLoss:
 
     @property
     def enough(self) -> float:
-        """Two standard deviations below the expected loss of the truth: what is nearer fits the noise.
-
-        Source: eq. (70).
-        """
+        """Two standard deviations below the expected loss of the truth: nearer is noise.  Source: eq. (70)."""
         return self.freedom - 2 * math.sqrt(2 * self.freedom)
 
     def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
@@ -235,10 +232,7 @@ class MixtureLoss:
         return loss, self.features.pull(slope[0]), slope[1] * self.dtype(self.records)
 
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
-        """The variances of slopes in the probabilities that the noise of the answers causes, (d', c).
-
-        Source: eq. (72).
-        """
+        """The variances of slopes in the probabilities that the noise causes, (d', c).  Source: eq. (72)."""
         point = self.features.apply(probabilities), weights * self.dtype(self.records)
         variances = np.zeros((len(self.features.views), len(weights)), dtype=self.dtype)
         for term in self.terms:
@@ -252,10 +246,7 @@ class MixtureLoss:
 
 
 def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:
-    """The loss of a mixture beside measured tables of so many records; no table has two views of one attribute.
-
-    A table of no view is left out, as the number of records is given.
-    """
+    """The loss of a mixture beside measured tables of so many records, which is given: one of no view is left out."""
     features = Features(blocks, views)
     about = [table for table in tables if table.views]
     noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)

@@ -243,8 +243,7 @@ def even_records(
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d): every one has its distribution, but they are not independent.
 
-    Every class gets its expected number, and in it every value of an attribute its expected number, both to less than
-    one record.  Combinations of values follow the points of a Sobol sequence.  Source: eq. (76).
+    Every class has its expected number, and so has in it every value, to less than one record.  Source: eq. (76).
     """
     codes, _ = even_records_by_class(mixture, records, generator, report=report)
     return generator.permutation(codes)
@@ -260,7 +259,7 @@ def even_records_by_class(
 ) -> tuple[IntArray, IntArray]:
     """Records as `even_records` makes them, class by class: codes (n, d), and the class of each (n,), ascending.
 
-    Combinations of values follow ``points``, those of a Sobol sequence unless given.  Source: eq. (76).
+    Combinations follow ``points``, those of a Sobol sequence unless given.  Source: eq. (76).
     """
     made = points or sobol_points
     classes = _even_classes(mixture.weights, records, generator)

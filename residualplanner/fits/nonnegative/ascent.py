@@ -1,8 +1,7 @@
 """The dual problem solved, where there are few cells and where there are very many.
 
 Of few, an accelerated ascent finds the cells that are 0, and Newton's method makes them exactly 0.  Of very many, an
-ascent in the potentials of margins, in single precision, follows the cells alone that may be positive, as few of them
-are.
+ascent in the potentials of margins, in single precision, follows the few cells that may be positive.
 Source: eqs. (50) to (56), (63) and (65), and what follows these on the page; Nesterov, Soviet Math. Dokl. 27 (1983);
 O'Donoghue and Candes, Found. Comput. Math. 15 (2015); the formula of Broyden, Fletcher, Goldfarb and Shanno as in
 Nocedal, Math. Comp. 35 (1980).

@@ -1,9 +1,9 @@
 """The smallest counts that a plan determines, and the components that noise acts on.
 
-What has to be non-negative are the counts of all values, where these follow from what was measured; else of the
-smallest groups of values that do; and where even these do not, all answers to queries without negative entries.
-The component of a set is what independent noise of one variance would have been: where its attributes have the
-subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
+Non-negative have to be the counts of all values, where these follow from what was measured; else of the smallest groups
+of values that do; and where even these do not, all answers to queries without negative entries.  The component of a set
+is what independent noise of one variance would have been: where its attributes have the subtraction basis a table whose
+sum along every axis is 0, else the residual answers themselves.
 Source: eqs. (25) and (48).
 """
 
@@ -217,10 +217,7 @@ def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> F
 
 
 def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """The components of noise of these variances (m,), (c,), drawn in floating point: for simulations only.
-
-    Source: eqs. (6) and (48).
-    """
+    """The components (c,) of noise of these variances (m,), in floating point, for simulations.  Source: eq. (48)."""
     drawn = generator.standard_normal(layout.count) * np.sqrt(layout.spread(variances))
     for group, bases in enumerate(layout.groups.bases):
         block = layout.block(drawn, group)

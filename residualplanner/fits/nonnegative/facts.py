@@ -240,8 +240,7 @@ def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None
 def origin_of(table: Table, facts: Facts) -> Origin:
     """What is known of the true counts of a table: unbiased estimates, and the least and the most that is possible.
 
-    Counts are non-negative; those of a table whose attributes are all in a known one are known; a part of a known count
-    is at most that; cells that cannot occur are 0.
+    A table whose attributes are all in a known one is known; a part of a known count is at most that.
     """
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))

@@ -1,11 +1,9 @@
 """Newton's method for the dual problem, and an interior point method for few cells and noise of very different sizes.
 
 Newton's method makes all cells that should be 0 so at once.  Where some residuals have noise a thousand times that of
-others, as bins have where means are asked for, first-order ascent hardly moves.  A residual that no query of the plan
-depends on may have noise without a limit, as some of thresholds have: in the matrix of the dual problem it hides all
-others, to the last digit.  So the steps of the interior point method are those of the components themselves, where much
-noise is a small entry of the matrix, and does not harm.
-
+others, as bins have where means are asked for, first-order ascent hardly moves.  Noise without a limit, as a residual
+has that no query depends on, hides all others in the matrix of the dual problem.  So the steps of the interior point
+method are those of the components themselves, where much noise is a small entry of the matrix.
 Source: eqs. (49), (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002); Mehrotra, SIAM J.
 Optim. 2 (1992).
 """
@@ -92,10 +90,7 @@ def newton(problem: DualProblem, found: DualPoint, gradients: int) -> DualPoint:
 
 
 def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
-    """Multipliers for which the cells that a step of the ascent leaves a multiplier are 0; then none below the least.
-
-    Source: eq. (56).
-    """
+    """Multipliers for which the cells that the ascent leaves a multiplier are 0.  Source: eq. (56)."""
     active = (found.multipliers - problem.steps * found.cells > 0) | (problem.lowest < 0)
     # Of the active cells M w = 0, of the others the multiplier is 0: linear equations in the multipliers.
     sought = np.where(active, found.multipliers, 0.0)
@@ -217,10 +212,7 @@ def _factored(matrix: Array) -> Callable[[Array], Array]:
 
 
 def interior(problem: DualProblem) -> DualPoint:
-    """A candidate with components and multipliers near the best ones, of a problem of at most `MOST_CELLS` cells.
-
-    Cost: two or three dozen factorizations of a matrix with a row for each degree of freedom: no more than cells.
-    """
+    """A candidate with components and multipliers near the best ones, of a problem of at most `MOST_CELLS` cells."""
     size, unit, directions = problem.tables.size, problem.total or 1.0, _directions(problem.reference.own)
     freedom = problem.freedom[directions.indices[directions.indptr[:-1]]]  # that of the set of each number
     free = np.flatnonzero(freedom > 0)
@@ -248,10 +240,9 @@ def interior(problem: DualProblem) -> DualPoint:
 
 
 def _solved(point: _Interior, one: float) -> Array:
-    """The multipliers with the best bound, of those before a point that is moved to the solution.
+    """The multipliers with the best bound, of those before a point that is moved to the solution, in units of ``one``.
 
     They are not the last: where cells come very near to 0, rounding moves multipliers, and there the bound falls.
-    The distance is in units of which ``one`` is 1.
     """
     bound, multipliers = point.bound, point.multipliers
     for _ in range(_STEPS):

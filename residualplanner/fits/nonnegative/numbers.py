@@ -268,10 +268,7 @@ def require_base(base: object) -> None:
 
 
 def require_roundable(plan: Plan) -> None:
-    """Raise WorkloadError where what is measured of an attribute determines no counts.
-
-    DomainError where the values of an attribute are amounts, which would be rounded to the ends of their bins.
-    """
+    """Raise WorkloadError where what is measured of an attribute determines no counts, DomainError where of amounts."""
     plan.domain.require_no_amounts("rounded tables are of integers")
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
     # With the total, q answers determine q + 1 cells, which are counts of groups if each value is in just one of them.

@@ -80,10 +80,7 @@ class Facets:
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
     def multipliers(self, unbiased: Array, potentials: Array) -> Array:
-        """Of all cells, (y,): what was cut of them, over the freedom of its table; overwrites the unbiased ones.
-
-        Source: eq. (65).
-        """
+        """What was cut of all cells over the freedom of its table, in place of the unbiased ones.  Source: eq. (65)."""
         raised_by = potentials * self.freedom
         for block in self.blocks:
             cells = block.raised(unbiased, raised_by)
@@ -257,10 +254,7 @@ def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -
 
 
 def first_potentials(facets: Facets, unbiased: NDArray[Number]) -> Array:
-    """Potentials for which every table has its total: one number is subtracted from all of its cells.
-
-    Source: eq. (99).
-    """
+    """Potentials for which every table has its total: one number is subtracted from all cells.  Source: eq. (99)."""
     found = np.zeros(len(facets.cell))
     for block in facets.blocks:
         cells = block.of(unbiased).reshape(len(block.freedom), -1)

@@ -168,11 +168,7 @@ class Run:
         )
 
     def result(self, records: int) -> RapResult:
-        """Make all draws.
-
-        ``records`` is their exact number, confidential unless the plan's neighbors make it public.  NoiseError where
-        the random bytes or the machine's arithmetic failed a check.
-        """
+        """Make all draws; the exact number of records is confidential unless the plan's neighbors make it public."""
         plan, kind = self.plan, self.plan.projection.kind
         blocks = OneHot(plan.workload.domain.sizes)
         parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)

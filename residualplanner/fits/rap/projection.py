@@ -252,9 +252,7 @@ def relaxed_projection(
 ) -> Projection:
     """Fit relaxed records (d', n') until the last step, or until answers fit as well as their noise allows.
 
-    Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
-    three times as many as for the table itself.  Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba
-    2015.
+    Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
     """
     kind = settings.kind
     mentioned = np.zeros(len(parameters), dtype=np.bool_)

@@ -126,10 +126,7 @@ class Tile:
 
 
 def tiles_of(thresholds: Sequence[ThresholdTable], *, relaxed_records: int, room: int = ROOM) -> tuple[Tile, ...]:
-    """Divide tables into tiles, each as large as has room, in the order of the tables and of their cells.
-
-    ResourceError where a tile of one cell needs more, or there are more than `MOST_TILES`.
-    """
+    """Divide tables into tiles, each as large as has room, in their order; ResourceError where these are too many."""
     tiles = (
         Tile(table, threshold, values)
         for table, threshold in enumerate(thresholds)

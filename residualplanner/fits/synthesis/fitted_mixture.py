@@ -112,10 +112,8 @@ def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int,
 
 
 def _views(plan: Plan, layout: ComponentLayout) -> tuple[dict[tuple[int, tuple[int, bytes]], int], tuple[View, ...]]:
-    """What the components of all sets are of values, small ones first, and the number of each by attribute and basis.
-
-    Small sets are measured with all that are small, so the rows of their views then stand side by side.
-    """
+    """What the components of all sets are of values, and the number of each by attribute and basis."""
+    # Small ones first: small sets are measured with all that are small, so the rows of their views stand side by side.
     found = {
         (attribute, basis.key): View(attribute)
         if basis.takes_differences

@@ -44,10 +44,7 @@ MOST_RECORDS = 10**9
 
 
 def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
-    """The weights (n,) nearest to given ones in relative entropy with which records (n, d) have known tables of counts.
-
-    A cell that no record is in stays empty.
-    """
+    """The weights (n,) nearest in relative entropy with which records (n, d) have known tables, where records are."""
     cells, found = [], weights.copy()  # which cell of each known table each record is in
     for fact in known:
         own = np.zeros(len(codes), dtype=np.int64)
