@@ -131,10 +131,7 @@ def require_counts(call: str, noisy: NoisyGroups) -> None:
 
 
 def solved(shape: tuple[int, ...], terms: Sequence[Term], cell_group: int | None) -> CellFit:
-    """The best cells for some terms, of which that of number ``cell_group``, if there is one, is about single cells.
-
-    Terms that are not the same in all draws come last.
-    """
+    """The best cells for some terms, of which that of number ``cell_group``, if there is one, is about single cells."""
     if cell_group is None:
         return solve_without_cells(shape, terms)
     own, others = terms[cell_group], [term for number, term in enumerate(terms) if number != cell_group]
@@ -328,10 +325,8 @@ def sequential_fit(noisy: NoisyGroups) -> Fit:
 
 
 def _is_decomposable(axes: Sequence[tuple[int, ...]]) -> bool:
-    """Whether each marginal shares with those before it what one of them has, or has all that they have.
-
-    Then any tables that agree on what they share are the marginals of some non-negative cells.
-    """
+    """Whether each marginal shares with those before it what one of them has, or has all that they have."""
+    # Then any tables that agree on what they share are the marginals of some non-negative cells.
     seen: set[int] = set()
     for number, own in enumerate(axes):
         shared = seen & set(own)

@@ -61,7 +61,7 @@ def equal_weights(values: Relaxed) -> Relaxed:
 
 
 def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
-    """The nearest points of the simplex in every block (rows, records).  Source: docs/adaptive-projection.md eq. (f)."""
+    """The nearest points of the simplex in every block.  Source: docs/adaptive-projection.md eq. (f)."""
     shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))
     sizes = np.array(blocks.sizes, dtype=np.float32)[:, None]
     threshold = np.maximum((blocks.sums(shifted) - 1) / sizes, np.float32(-1))
