@@ -13,7 +13,6 @@ import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release
 from nearest_tables import EXACT, nearest
 from random_plans import noise_of, plan_by_set, query_rows, sample_workload
-from residualplanner import Prefix
 from residualplanner.fits.nonnegative.nonnegative import Adjustments, StatedTable, StatedZeros
 
 DOMAIN = rp.Domain({"age": 4, "marital": ["single", "married", "widowed"], "sex": ["F", "M"], "one": 1})
@@ -37,13 +36,6 @@ def test_a_known_total_or_table_is_itself_and_every_other_agrees_with_it():
     known = rp.nonnegative(release(1))["marital", "age"]  # a table, in any order
     made = rp.nonnegative(release(), known={("marital", "age"): known})
     assert made["age", "marital"].estimate == pytest.approx(known.estimate.T, abs=1e-7)
-
-
-def test_known_counts_hold_in_prefix_sums():
-    domain = rp.Domain({"a": 4, "b": 2})
-    plan = rp.select(rp.Workload(domain, [{"a": Prefix(), "b": rp.Identity()}]), budget=rp.zcdp(1))
-    tables = rp.nonnegative(any_release(plan), known={"a": [1, 0, 3, 2]})
-    assert tables["a"].estimate == pytest.approx([1, 0, 3, 2], abs=1e-9)
 
 
 def test_cells_that_cannot_occur_are_0_in_every_table():

@@ -21,19 +21,6 @@ def release():
     return release_of(PAIR, rp.Among(PAIR, where=EMPLOYED), rp.Among(("age",), where={"employed": "no", "sex": 2}))
 
 
-def test_non_negative_tables_of_the_employed_and_of_others_are_everybody(release):
-    tables = rp.nonnegative(release)
-    parts = [tables[rp.Among(PAIR, where=where)].estimate for where in (EMPLOYED, OTHERS)]
-    assert min(part.min() for part in parts) >= 0
-    np.testing.assert_allclose(sum(parts), tables[PAIR].estimate, atol=1e-6)
-    assert (tables[rp.Among(("age",), where={"employed": "no", "sex": 2})].estimate >= 0).all()
-    women = rp.Among(("sex",), where=EMPLOYED)
-    alone = rp.nonnegative(release_of(rp.Among(PAIR, where=EMPLOYED), women))  # of some records, and no table of all
-    table = alone[rp.Among(PAIR, where=EMPLOYED)].estimate
-    assert table.min() >= 0
-    np.testing.assert_allclose(table.sum(axis=0), alone[women].estimate, atol=1e-6)
-
-
 def test_known_tables_of_everybody_bound_those_of_some():
     data = np.zeros(DOMAIN.sizes)
     np.add.at(data, tuple(RECORDS.T), 1)

@@ -197,9 +197,6 @@ def test_a_folder_gives_the_records_of_its_measurement_whatever_its_tables_are(t
     assert other.release.noise.guarantee == release.noise.guarantee
 
 
-# Facts.
-
-
 def test_known_numbers_of_records_and_tables_hold():
     truth = table_of(people()[:, :2], (4, 3))
     known = {(): 400, "b": truth.sum(axis=0)}
@@ -259,9 +256,6 @@ def test_where_no_record_is_none_is_made(release, known, method):
     assert made.to_frame().columns.tolist() == ["a", "b", "c"] + ["weight"] * (method == "weighted")
     with pytest.raises(rp.errors.WorkloadError, match="there are no records by known"):
         made.redrawn(3)
-
-
-# How well it fits.
 
 
 def test_the_quality_of_the_truth_is_what_noise_explains():
@@ -365,9 +359,6 @@ def test_every_label_of_a_saved_record_is_read_back(name, labels):
             assert pd.read_parquet(path).to_numpy().tolist() == given
         again = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))[("a", "b")]
     assert again.estimate == pytest.approx(table_of(made.codes, again.estimate.shape), abs=0.1)
-
-
-# What is refused, and what is told.
 
 
 @pytest.mark.parametrize(
