@@ -243,10 +243,7 @@ class Run:
 
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
         """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
-        ratio = variance.numerator, variance.denominator
-        return discrete.draw_arrays(
-            discrete.Scales.of_ratios([ratio[0]] * len(sizes), [ratio[1]] * len(sizes)), sizes, self.source
-        )
+        return discrete.draw_arrays(discrete.Scales.of_fractions([variance] * len(sizes)), sizes, self.source)
 
 
 @spending.entrance
