@@ -129,7 +129,7 @@ class StatedZeros(NamedTuple):
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
 Impossible = Mapping[str, Any] | StatedZeros
 
-#: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
+#: Known tables, as users write them: by query, or as pairs of a query and a table.
 Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table] | StatedTable]
 
 
