@@ -10,7 +10,6 @@ Optim. 2 (1992).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +115,10 @@ def _directions(layout: ComponentLayout) -> sparse.csc_array:
     """
     blocks = []
     for bases, members in zip(layout.groups.bases, layout.groups.members, strict=True):
-        axes = (helmert(each.size).T if each.takes_differences else np.eye(each.answers) for each in bases)
-        own = reduce(partial(sparse.kron, format="csc"), map(sparse.csc_array, axes), sparse.eye_array(len(members)))
+        own = sparse.csc_array(sparse.eye_array(len(members)))
+        for each in bases:
+            axis = helmert(each.size).T if each.takes_differences else np.eye(each.answers)
+            own = sparse.csc_array(sparse.kron(own, axis, format="csc"))
         blocks.append(own)
     return sparse.csc_array(sparse.block_diag(blocks))
 
