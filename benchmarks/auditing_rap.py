@@ -25,8 +25,7 @@ from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.mechanism import RapRound, Run
 from residualplanner.fits.rap.plan import root_down
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
-from residualplanner.fits.rap.selection import ExactCounts
-from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.fits.rap.tiles import ExactCounts, tiles_of
 from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.sources.counting import count_groups
 from residualplanner.gate.sources.opening import open_source
@@ -96,8 +95,7 @@ class RapExperiment:
         model = first_model(self.plan)
         for _ in range(runs):
             run = Run(self.plan, counts, source, np.random.default_rng(START))
-            selection = run.selection()
-            yield [run.drawn(selection, lambda tile: model[tile.table], number) for number in range(self.plan.rounds)]
+            yield [run.drawn(lambda tile: model[tile.table], number) for number in range(self.plan.rounds)]
 
     def opened(self, is_after: bool) -> Source:
         """The records of one side, as a source."""

@@ -3,7 +3,7 @@ from . import publish as publish
 from . import scale as scale
 from .fits.nonnegative.nonnegative import nonnegative
 from .fits.nonnegative.numbers import rounded
-from .fits.synthesis import synthesize
+from .fits.synthesis.synthesize import synthesize
 from .gate.checking import check
 from .gate.ledger import Ledger
 from .gate.measurement.measure import measure

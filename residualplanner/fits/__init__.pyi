@@ -2,7 +2,7 @@ from . import microdata as microdata
 from . import rap as rap
 from .mixtures.fitting import Descent as Descent
 from .mixtures.fitting import Ensemble as Ensemble
-from .nonnegative.measured_tables import FitQuality as FitQuality
 from .nonnegative.published_errors_simulation import published_errors as published_errors
-from .synthesis import SyntheticRecords as SyntheticRecords
-from .synthesis import synthesis_plan as synthesis_plan
+from .synthesis.fitted_mixture import FitQuality as FitQuality
+from .synthesis.records import SyntheticRecords as SyntheticRecords
+from .synthesis.synthesize import synthesis_plan as synthesis_plan

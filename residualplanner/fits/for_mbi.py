@@ -1,12 +1,9 @@
 """Noisy answers as measurements of the package mbi, whose graphical models (Private-PGM) then fit them.
 
-Costs no privacy budget.
+mbi minimizes a sum of squares, each over the variance of its noise.  With a measurement for each residual this is the
+likelihood of all that was measured; with one for each table it would not be, as tables share residuals.
 Source: eqs. (6), (7) and (48); McKenna, Sheldon and Miklau, Graphical-model based estimation and inference for
 differential privacy, ICML 2019.
-
-mbi minimizes a sum of squares, each over the variance of its noise.  With a measurement for each residual this is the
-likelihood of all that was measured, since the noise of different sets is independent; with a measurement for each
-table it would not be, as tables share residuals.
 """
 
 import math

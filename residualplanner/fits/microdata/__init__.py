@@ -5,55 +5,6 @@ Source: Abowd, Ashmead, Cumings-Menon, Garfinkel, Kifer, Leclerc, Sexton, Simpso
 Principle is a Price of Privacy-Preserving Microdata (NeurIPS 2021); docs/mathematics.md section 14.
 """
 
-from residualplanner.fits.microdata.bounds import (
-    Errors,
-    errors_of_clipping,
-    errors_of_sequential_fit,
-    least_cell_error,
-    least_total_error,
-)
-from residualplanner.fits.microdata.fit import (
-    Fit,
-    least_squares,
-    least_squares_variance,
-    nonnegative_least_squares,
-    reweighted_fit,
-)
-from residualplanner.fits.microdata.groups import (
-    CellSums,
-    GroupAnswers,
-    Marginal,
-    NoisyGroups,
-    QueryGroup,
-    Residual,
-    groups_of_release,
-)
-from residualplanner.fits.microdata.largest_errors import max_fit
-from residualplanner.fits.microdata.laws import Gaussian, Laplace, NoiseLaw, noise_for
-from residualplanner.fits.microdata.sequential import sequential_fit
+import lazy_loader
 
-__all__ = [
-    "CellSums",
-    "Errors",
-    "Fit",
-    "Gaussian",
-    "GroupAnswers",
-    "Laplace",
-    "Marginal",
-    "NoiseLaw",
-    "NoisyGroups",
-    "QueryGroup",
-    "Residual",
-    "errors_of_clipping",
-    "errors_of_sequential_fit",
-    "groups_of_release",
-    "least_cell_error",
-    "least_squares",
-    "least_squares_variance",
-    "least_total_error",
-    "max_fit",
-    "noise_for",
-    "nonnegative_least_squares",
-    "reweighted_fit",
-    "sequential_fit",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,11 +9,11 @@ Source: eqs. (81) to (83) and (88); Qi and Sun, Math. Programming 58 (1993); Roc
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.fits.microdata.sums import Sums
+from residualplanner.fits.microdata.groups import Sums, Term
 from residualplanner.fits.optimizers import Array, conjugate_gradients
 from residualplanner.ground.checks import IntArray
 
@@ -31,20 +31,6 @@ _AT_ONCE = 100_000
 _RIDGE = 1e-2
 #: How much cells are held at first, beside the sums, and each time; how often at most; the gap to reach.
 _FIRST, _LESS, _TIMES, _PROXIMAL_GAP = 1e-2, 0.1, 12, 1e-9
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Term:
-    """Sums that are near, or equal to, targets."""
-
-    sums: Sums  # of which cells
-    target: Array  # (b, k): a, in counts
-    spread: Array  # (b or 1, k): 1 / w, in counts squared; 0 where the sum is equal to its target
-
-    def take(self, rows: IntArray) -> "Term":
-        """That of some draws."""
-        spread = self.spread if len(self.spread) == 1 else self.spread[rows]
-        return Term(self.sums.take(rows), self.target[rows], spread)
 
 
 class Dual:
@@ -122,7 +108,7 @@ class MatrixDual(Dual):
 
     def __init__(self, shape: tuple[int, ...], terms: Sequence[Term], *, center: Array, weight: Array) -> None:
         super().__init__(shape, terms, center=center, weight=weight)
-        same, (draws, cells) = [term for term in terms if not term.sums.differs_by_draw], center.shape
+        same, (draws, cells) = [term for term in terms if term.sums.mask is None], center.shape
         self._same = np.vstack([np.empty((0, cells)), *(term.sums.matrix() for term in same)])
         own = terms[len(same) :]
         self._own = np.empty((draws, len(own), cells))  # those that are not the same in all draws
@@ -161,10 +147,7 @@ class MatrixDual(Dual):
         return found
 
     def newton_step(self, part: Array, diagonal: Array, residual: Array) -> Array:
-        """The solution of the equations, exact up to rounding: the largest group, with a diagonal block, is eliminated.
-
-        Source: eq. (83).
-        """
+        """The exact solution: the largest group, with a diagonal block, is eliminated.  Source: eq. (83)."""
         largest = self._largest
         kept = np.concatenate([self._rest, np.arange(len(self._same), diagonal.shape[1])])
         block = part @ self._same[largest].T + diagonal[:, largest]
@@ -211,8 +194,7 @@ def _solutions(matrices: Array, right: Array) -> Array:
         return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CellFit:
+class CellFit(NamedTuple):
     """The cells of all draws, and what is proved of them."""
 
     cells: Array  # (b, n): at least 0
@@ -254,8 +236,7 @@ def _solved(dual: Dual, start: Array | None) -> CellFit:
 
 def together(parts: Sequence[CellFit]) -> CellFit:
     """The solutions of some draws, and of others after them, as one."""
-    names = ("cells", "multipliers", "objective", "gap", "violation")
-    return CellFit(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return CellFit(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _descend(dual: Dual, multipliers: Array, cells: Array) -> None:
@@ -329,10 +310,7 @@ def _diagonal(dual: Dual, part: Array, residual: Array) -> Array:
 
 
 def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFit:
-    """The cells whose sums are best, where no group has single cells: of all solutions one that is near 0.
-
-    Source: eq. (88).
-    """
+    """The cells whose sums are best, where no group has single cells: of all one near 0.  Source: eq. (88)."""
     draws, count = max(len(term.target) for term in terms), math.prod(shape)
     spreads = np.concatenate([term.spread.ravel() for term in terms])
     center, one = np.zeros((draws, count)), np.ones((1, 1))
@@ -349,7 +327,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
         objective = found.objective - weight * (moved**2).sum(axis=1) / 2
         most = found.cells.sum(axis=1) + _most_in_total(terms, objective)
         above = found.gap * (1 + found.objective) + weight * np.abs(moved).max(axis=1) * most
-        made = replace(found, objective=objective, gap=above / (1 + objective))
+        made = found._replace(objective=objective, gap=above / (1 + objective))
         is_nearer = made.gap * (1 + made.objective) < best.gap * (1 + best.objective)
         for name in ("cells", "objective", "gap", "violation"):
             getattr(best, name)[is_nearer] = getattr(made, name)[is_nearer]
@@ -357,7 +335,7 @@ def solve_without_cells(shape: tuple[int, ...], terms: Sequence[Term]) -> CellFi
             break
         # The next problem holds cells to these, and less: it ends at the best cells nearest to the last ones.
         center, multipliers, weight = found.cells, found.multipliers, weight * _LESS
-    return replace(best, multipliers=found.multipliers)
+    return best._replace(multipliers=found.multipliers)
 
 
 def _most_in_total(terms: Sequence[Term], objective: Array) -> Array:

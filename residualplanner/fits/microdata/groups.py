@@ -1,18 +1,19 @@
-"""Groups of queries on one table of all attributes, and their noisy answers, from which microdata are fitted."""
+"""Groups of queries on one table of all attributes, which sums of cells they are, and their noisy answers.
+
+From these microdata are fitted.
+"""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.fits.microdata.dual import Term
-from residualplanner.fits.microdata.laws import Gaussian, NoiseLaw
-from residualplanner.fits.microdata.sums import MarginalSums, MatrixSums, Sums, centered
+from residualplanner.fits.microdata.bounds import Gaussian, NoiseLaw
 from residualplanner.fits.optimizers import Array
-from residualplanner.ground.checks import FloatArray, frozen, require_numbers, require_type, value_text
+from residualplanner.ground.checks import IntArray, require_numbers, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
 from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.domain import Domain
@@ -25,64 +26,118 @@ _CELLS = 50_000_000
 _NEXT_TO_NOTHING = 1e-12
 
 
-@hides("arranged", "sums")
-class QueryGroup(ABC):
-    """Queries on one data set that are measured together."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Sums:
+    """Sums (b, k) of cells (b, n_1, .., n_d) in b draws of the noise: the cells of the marginal of some axes.
 
-    @abstractmethod
-    def sums(self, domain: Domain) -> Sums:
-        """Which sums of cells the queries are.
+    Centered, less its means along each axis, it is their component, of which only the total is a sum of whole cells.
+    With a mask there is one sum, of different cells in each draw: of those of the marginal where it is 1.
+    """
 
-        Raises:
-            DomainError: an attribute is not in the domain.
-            WorkloadError: the group is not about cells of this domain.
-        """
+    shape: tuple[int, ...]  # (d,): of the cells
+    axes: tuple[int, ...]  # of the marginal, ascending
+    is_centered: bool = False
+    mask: Array | None = None  # (b, k)
 
-    @abstractmethod
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """The shape in which answers are written."""
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no cell is in two of the sums."""
+        return not (self.is_centered and self.axes)
 
-    def arranged(self, domain: Domain, values: Array) -> Array:
-        """Answers (..., shape) in the order of `sums`, (..., k)."""
-        return values.reshape(*values.shape[: values.ndim - len(self.shape(domain))], -1)
+    @property
+    def covers(self) -> bool:
+        """Whether every cell is in exactly one of the sums, with weight 1."""
+        return self.is_disjoint and self.mask is None
+
+    @property
+    def is_all_cells(self) -> bool:
+        """Whether the sums are all single cells, in their order."""
+        return self.covers and not self.is_centered and len(self.axes) == len(self.shape)
+
+    @property
+    def count(self) -> int:
+        """How many sums there are."""
+        return 1 if self.mask is not None else math.prod(self.shape[axis] for axis in self.axes)
+
+    def answer(self, cells: Array) -> Array:
+        """The sums (b, k) of cells (b, n_1, .., n_d), in C order."""
+        return self._centered(self.squares(cells))
+
+    def squares(self, part: Array) -> Array:
+        """About the sums of cells with squared coefficients: marginals, which are larger than components."""
+        others = tuple(1 + axis for axis in range(len(self.shape)) if axis not in self.axes)
+        summed = (part.sum(axis=others) if others else part).reshape(len(part), -1)
+        found: Array = summed if self.mask is None else (self.mask * summed).sum(axis=1, keepdims=True)
+        return found
+
+    def spread(self, values: Array) -> Array:
+        """The transposed map of values (b, k): an array that broadcasts to the shape of cells."""
+        shape = (n if axis in self.axes else 1 for axis, n in enumerate(self.shape))
+        return self._centered(values if self.mask is None else self.mask * values).reshape(-1, *shape)
+
+    def precision(self, subset: Sequence[int]) -> float:
+        """How many cells a sum has, for components of axes that the sums have; else 0.  Source: eq. (80)."""
+        others = [n for axis, n in enumerate(self.shape) if axis not in self.axes]
+        has = set(subset) == set(self.axes) if self.is_centered else set(subset) <= set(self.axes)
+        return float(math.prod(others)) if has else 0.0
+
+    def take(self, rows: IntArray) -> "Sums":
+        """The same for some draws of the noise."""
+        return self if self.mask is None else replace(self, mask=self.mask[rows])
+
+    def matrix(self) -> Array:
+        """A row (k, n_1 ... n_d) for each sum."""
+        rows = np.broadcast_to(self.spread(np.eye(self.count)), (self.count, *self.shape))
+        return np.ascontiguousarray(rows).reshape(self.count, -1)
+
+    def _centered(self, values: Array) -> Array:
+        if not self.is_centered:
+            return values
+        tables = values.reshape(-1, *(self.shape[axis] for axis in self.axes))
+        return centered(tables, range(1, tables.ndim)).reshape(len(values), -1)
 
 
+def centered(table: Array, axes: Sequence[int]) -> Array:
+    """A table less its means along each of some axes."""
+    for axis in axes:
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+class Term(NamedTuple):
+    """Sums that are near, or equal to, targets."""
+
+    sums: Sums  # of which cells
+    target: Array  # (b, k): a, in counts
+    spread: Array  # (b or 1, k): 1 / w, in counts squared; 0 where the sum is equal to its target
+
+    def take(self, rows: IntArray) -> "Term":
+        """That of some draws."""
+        spread = self.spread if len(self.spread) == 1 else self.spread[rows]
+        return Term(self.sums.take(rows), self.target[rows], spread)
+
+
+@hides("sums")
 @dataclass(frozen=True, slots=True, init=False)
-class Marginal(QueryGroup):
-    """All cells of the marginal of some attributes: the total if there are none, single cells if all are named.
+class Marginal:
+    """A group of queries that are measured together: all cells of the marginal of some attributes.
+
+    It is the total if there are none, and single cells if all are named.
 
     Args:
         names: of the attributes, in the order of the axes of the answers.
-
-    Example:
-        >>> Marginal(["age", "sex"]).shape(Domain({"sex": 2, "race": 5, "age": 9}))
-        (9, 2)
     """
 
     names: tuple[str, ...]
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         if isinstance(names, Mapping):
-            raise WorkloadError(
-                f"a group of a marginal or residual is written by names alone, got {value_text(names)}; write "
-                "CellSums(rows) for sums of other cells, and a group for each"
-            )
+            raise WorkloadError(f"a group of a marginal or residual is written by names alone, got {value_text(names)}")
         object.__setattr__(self, "names", (names,) if isinstance(names, str) else tuple(names))
 
     def sums(self, domain: Domain) -> Sums:
-        """The cells of the marginal, in the order of the domain."""
-        return MarginalSums(domain.sizes, domain.positions(self.names))
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:
-        """The sizes of the attributes, in the order of the names."""
-        return tuple(domain.sizes[position] for position in domain.positions_as_written(self.names))
-
-    def arranged(self, domain: Domain, values: Array) -> Array:
-        """Answers with their axes in the order of the domain, flat."""
-        written = domain.positions_as_written(self.names)
-        draws = values.ndim - len(written)
-        order = [*range(draws), *(draws + written.index(position) for position in sorted(written))]
-        return values.transpose(order).reshape(*values.shape[:draws], -1)
+        """Which sums of cells the queries are, in the order of the domain."""
+        return Sums(domain.sizes, domain.positions(self.names), is_centered=isinstance(self, Residual))
 
 
 class Residual(Marginal):
@@ -93,45 +148,6 @@ class Residual(Marginal):
     """
 
     __slots__ = ()
-
-    def sums(self, domain: Domain) -> Sums:
-        """The component, in the order of the domain."""
-        return MarginalSums(domain.sizes, domain.positions(self.names), is_centered=True)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CellSums(QueryGroup):
-    """Sums of any cells, none of which is in two of them.
-
-    Attributes:
-        rows (k, n_1 ... n_d): a row for each sum, 1 for the cells that are in it, else 0; cells in C order.
-
-    Raises:
-        WorkloadError: the entries are not 0 and 1, or a cell is in two sums.
-    """
-
-    rows: FloatArray
-
-    def __init__(self, rows: ArrayLike) -> None:
-        array = require_numbers("rows must be a matrix of zeros and ones", rows)
-        if array.ndim != 2 or not np.isin(array, (0.0, 1.0)).all():
-            raise WorkloadError(
-                "rows must be a matrix of zeros and ones, a row for each sum and a column for each cell"
-            )
-        if not (array.sum(axis=0) <= 1).all():
-            raise WorkloadError("rows must have no cell in two sums; write two groups")
-        object.__setattr__(self, "rows", frozen(array.copy()))
-
-    def sums(self, domain: Domain) -> Sums:
-        """The rows, as they are."""
-        cells = domain.cells(domain.names)
-        if self.rows.shape[1] != cells:
-            raise WorkloadError(f"rows must have a column for each of {cells:,} cells, got {self.rows.shape[1]:,}")
-        return MatrixSums(domain.sizes, self.rows)
-
-    def shape(self, domain: Domain) -> tuple[int, ...]:  # noqa: ARG002 - of any domain
-        """One answer for each row."""
-        return (len(self.rows),)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -144,13 +160,13 @@ class GroupAnswers:
         law: of the noise of each answer; noise is independent.
     """
 
-    group: QueryGroup
+    group: Marginal
     values: ArrayLike
     law: NoiseLaw
 
     def __post_init__(self) -> None:
         call = "GroupAnswers"
-        require_type(call, "group", self.group, QueryGroup, 'write GroupAnswers(Marginal(["age"]), values, Laplace(2))')
+        require_type(call, "group", self.group, Marginal, 'write GroupAnswers(Marginal(["age"]), values, Laplace(2))')
         require_type(call, "law", self.law, NoiseLaw, "write GroupAnswers(group, values, Laplace(2)), or Gaussian(2)")
 
 
@@ -219,15 +235,19 @@ class NoisyGroups:
 
 
 def _read(domain: Domain, answers: GroupAnswers) -> Array:
-    shape = answers.group.shape(domain)
+    """The answers of a group (..., k), their axes in the order of the domain."""
+    written = domain.positions_as_written(answers.group.names)
+    shape = tuple(domain.sizes[position] for position in written)
     values = require_numbers("answers must be numbers", answers.values)
-    if values.shape[max(values.ndim - len(shape), 0) :] != shape:
+    draws = max(values.ndim - len(shape), 0)
+    if values.shape[draws:] != shape:
         raise DataError(f"answers of {answers.group!r} need the shape {shape}, got {values.shape}")
     if not values.size:
         raise DataError(f"answers of {answers.group!r}: there are no draws of the noise; give at least one")
     if not np.isfinite(values).all():
         raise DataError(f"answers of {answers.group!r} must be finite")
-    return answers.group.arranged(domain, values)
+    order = [*range(draws), *(draws + written.index(position) for position in sorted(written))]
+    return values.transpose(order).reshape(*values.shape[:draws], -1)
 
 
 def groups_of_release(release: Release) -> NoisyGroups:

@@ -5,8 +5,7 @@ measured from a fit, so that they and the answers are small however large the co
 Source: eqs. (86) and (87); Abowd et al., section 4.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -69,14 +68,19 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
     table = near.reshape(-1, *noisy.domain.sizes)
     answered = zip(noisy.groups, noisy.values, std_err, strict=True)
     values = np.hstack([(own - sums.answer(table)) / scale for sums, own, scale in answered])
-    found = []
-    for own, cells_near in zip(values, near, strict=True):
-        answers = _Answers(rows, own, -cells_near / unit, raises)
-        least, gap_of_bound = answers.least_largest(programs[0])
-        moved, objective, gap = answers.least_squares(programs[1], least + slack)
-        found.append((moved, objective, max(gap / (1 + objective), gap_of_bound / (1 + least + slack))))
+    answers = (_Answers(rows, own, -cells_near / unit, raises) for own, cells_near in zip(values, near, strict=True))
+    found = [_fitted(programs, each, slack) for each in answers]
     cells_of, objectives, gaps = (np.array(each) for each in zip(*found, strict=True))
     return fit_of(noisy, np.maximum(near + cells_of * unit, 0), objectives, gap=gaps)
+
+
+class _Answers(NamedTuple):
+    """The answers of one draw."""
+
+    rows: sparse.csc_array  # (m, n): A, over the standard errors
+    values: Array  # (m,): a
+    floor: Array  # (n,): f, of the cells, at most 0
+    raises: Array  # (m,): multipliers of answers that together push every cell by 1 or more
 
 
 class _ErrorProgram:
@@ -116,55 +120,48 @@ def _programs(rows: sparse.csc_array) -> tuple[_ErrorProgram, _ErrorProgram]:
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Answers:
-    """The answers of one draw."""
+def _fitted(
+    programs: tuple[_ErrorProgram, _ErrorProgram], answers: _Answers, slack: float
+) -> tuple[Array, float, float]:
+    """The cells (n,) with the least squares of those whose errors are nearly the least; half the squares; the gap.
 
-    rows: sparse.csc_array  # (m, n): A, over the standard errors
-    values: Array  # (m,): a
-    floor: Array  # (n,): f, of the cells, at most 0
-    raises: Array  # (m,): multipliers of answers that together push every cell by 1 or more
+    The gap is of both steps, and infinite where errors are not within their bound.
+    """
+    rows, values, floor, _ = answers
+    count = len(values)
+    found, forces = programs[0].solved(np.concatenate([values, -values, -floor]))
+    cells = np.maximum(found[:-1], floor)
+    least = float(np.abs(rows @ cells - values).max())
+    bound, gap_of_bound = least + slack, _gap(answers, cells, least, forces, is_of_bound=True)
+    found, forces = programs[1].solved(np.concatenate([values, np.full(2 * count, bound), -floor]))
+    cells = np.maximum(found[:-count], floor)
+    off = rows @ cells - values
+    objective, gap = float(off @ off) / 2, np.inf
+    if np.abs(off).max() <= bound + _OUTSIDE:
+        gap = _gap(answers, cells, bound, forces[count:], is_of_bound=False)
+    return cells, objective, max(gap / (1 + objective), gap_of_bound / (1 + bound))
 
-    def least_largest(self, program: _ErrorProgram) -> tuple[float, float]:
-        """The largest error of the cells whose largest is the least, and its gap."""
-        count = len(self.values)
-        found, multipliers = program.solved(np.concatenate([self.values, -self.values, -self.floor]))
-        cells, parts = np.maximum(found[:-1], self.floor), np.split(multipliers, [count, 2 * count])
-        bound = float(np.abs(self.rows @ cells - self.values).max())
-        return bound, self._gap(cells, bound, *parts, is_of_bound=True)
 
-    def least_squares(self, program: _ErrorProgram, bound: float) -> tuple[Array, float, float]:
-        """The cells (n,) with the least squares among those whose errors are within a bound; half the squares; the gap.
+def _gap(answers: _Answers, cells: Array, bound: float, multipliers: Array, *, is_of_bound: bool) -> float:
+    """By how much what these cells have is above the least, at most.  Source: eq. (87)."""
+    rows, values, floor, raises = answers
+    above, below, of_cells = np.split(multipliers, [len(values), 2 * len(values)])
+    off = rows @ cells - values
+    slope = np.zeros_like(off) if is_of_bound else off
 
-        The gap is infinite where errors are not within the bound.
-        """
-        count = len(self.values)
-        found, multipliers = program.solved(np.concatenate([self.values, np.full(2 * count, bound), -self.floor]))
-        cells, parts = np.maximum(found[:-count], self.floor), np.split(multipliers[count:], [count, 2 * count])
-        off = self.rows @ cells - self.values
-        gap = self._gap(cells, bound, *parts, is_of_bound=False)
-        return cells, float(off @ off) / 2, gap if np.abs(off).max() <= bound + _OUTSIDE else np.inf
+    def proved(above: Array, below: Array) -> float:
+        lacking = max(0.0, -float((rows.T @ (slope + above - below)).min()))
+        raised = above + lacking * raises
+        forces = np.maximum(rows.T @ (slope + raised - below), 0)
+        gap = float(raised @ (bound - off) + below @ (bound + off) + forces @ (cells - floor))
+        return gap + abs(1 - float((raised + below).sum())) * bound if is_of_bound else gap
 
-    def _gap(
-        self, cells: Array, bound: float, above: Array, below: Array, of_cells: Array, *, is_of_bound: bool
-    ) -> float:
-        """By how much what these cells have is above the least, at most.  Source: eq. (87)."""
-        off = self.rows @ cells - self.values
-        slope = np.zeros_like(off) if is_of_bound else off
-
-        def proved(above: Array, below: Array) -> float:
-            lacking = max(0.0, -float((self.rows.T @ (slope + above - below)).min()))
-            raised = above + lacking * self.raises
-            forces = np.maximum(self.rows.T @ (slope + raised - below), 0)
-            gap = float(raised @ (bound - off) + below @ (bound + off) + forces @ (cells - self.floor))
-            return gap + abs(1 - float((raised + below).sum())) * bound if is_of_bound else gap
-
-        first = proved(above, below)
-        if first <= _ROUGH * (1 + bound):
-            return first
-        # What is left on a cell counts as often as the cell may fall, which is millions of times for large counts: of
-        # cells that are above their floor the forces are made 0, up to rounding.
-        forces = self.rows.T @ (slope + above - below)
-        is_free = (cells - self.floor > of_cells) | (forces < 0)
-        change = np.linalg.lstsq(self.rows.toarray()[:, is_free].T, -forces[is_free])[0]
-        return min(first, proved(above + np.maximum(change, 0), below + np.maximum(-change, 0)))
+    first = proved(above, below)
+    if first <= _ROUGH * (1 + bound):
+        return first
+    # What is left on a cell counts as often as the cell may fall, which is millions of times for large counts: of
+    # cells that are above their floor the forces are made 0, up to rounding.
+    forces = rows.T @ (slope + above - below)
+    is_free = (cells - floor > of_cells) | (forces < 0)
+    change = np.linalg.lstsq(rows.toarray()[:, is_free].T, -forces[is_free])[0]
+    return min(first, proved(above + np.maximum(change, 0), below + np.maximum(-change, 0)))

@@ -5,20 +5,13 @@ Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot
-from residualplanner.fits.mixtures.records import (
-    BELOW_ONE,
-    correct_margins,
-    even_records_by_class,
-    independent_points,
-    unreported,
-)
+from residualplanner.fits.mixtures import mixture as mixtures
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
 
@@ -59,7 +52,7 @@ class Beside:
         return found
 
 
-def tables_beside(mixture: Mixture, records: int) -> dict[int, Beside]:
+def tables_beside(mixture: mixtures.Mixture, records: int) -> dict[int, Beside]:
     """The expected tables of three attributes that are not too large, by each of their attributes."""
     blocks, sizes = mixture.blocks, mixture.blocks.sizes
     parts: dict[int, list[tuple[tuple[int, int], Floats]]] = {}
@@ -69,8 +62,16 @@ def tables_beside(mixture: Mixture, records: int) -> dict[int, Beside]:
             one, other = (each for each in members if each != attribute)
             own = np.moveaxis(table, axis, 0).reshape(sizes[attribute], -1)
             parts.setdefault(attribute, []).append(((one, other), own))
-    few = {attribute: own for attribute, own in parts.items() if records * len(own) <= _LOOKED_UP}
-    return {attribute: _beside(own, blocks) for attribute, own in few.items()}
+    found = {}
+    for attribute, of_attribute in parts.items():
+        if records * len(of_attribute) <= _LOOKED_UP:
+            pairs = np.array([pair for pair, _ in of_attribute], dtype=np.int64)
+            seconds = np.array(sizes)[pairs[:, 1]]
+            starts = np.cumsum([0, *(table.shape[1] for _, table in of_attribute[:-1])])
+            starts -= blocks.offsets[pairs[:, 0]] * seconds + blocks.offsets[pairs[:, 1]]
+            tables = np.concatenate([table for _, table in of_attribute], axis=1)
+            found[attribute] = Beside(pairs, seconds, starts, tables)
+    return found
 
 
 def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -85,28 +86,21 @@ def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield members
 
 
-def _beside(parts: Sequence[tuple[tuple[int, int], Floats]], blocks: OneHot) -> Beside:
-    pairs = np.array([pair for pair, _ in parts], dtype=np.int64)
-    sizes = np.array(blocks.sizes)[pairs[:, 1]]
-    starts = np.cumsum([0, *(table.shape[1] for _, table in parts[:-1])])
-    starts -= blocks.offsets[pairs[:, 0]] * sizes + blocks.offsets[pairs[:, 1]]
-    return Beside(pairs, sizes, starts, np.concatenate([table for _, table in parts], axis=1))
-
-
 def controlled_records(
-    mixture: Mixture, records: int, generator: np.random.Generator, *, order: int = 2, report: Progress = unreported
+    mixture: mixtures.Mixture,
+    records: int,
+    generator: np.random.Generator,
+    *,
+    order: int = 2,
+    report: Progress = mixtures.unreported,
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
 
-    Within a class they are a Latin hypercube sample: every value is there as often as expected, and combinations are
-    random.  After the exchanges, points of a sequence would be no nearer, and they take a second to import.
-
-    First as few values as it takes are changed, so that every value is there as often as expected, to less than one
-    record.  Then two records of one class exchange their values of an attribute where that brings the tables of this
-    attribute with all others nearer (with ``order`` 3 also those of three attributes, as far as they are not too
-    large), which does not change how often a value is in a class.
-
-    Cost: some ten times the number of records times the square of the number of attributes, or its cube.
+    Within a class they are a Latin hypercube sample: after the exchanges, points of a sequence would be no nearer, and
+    they take a second to import.  First as few values as it takes are changed, so that every value is there as often as
+    expected, to less than one record.  Then two records of one class exchange their values of an attribute where that
+    brings the tables of this attribute with all others nearer (with ``order`` 3 also those of three attributes, as far
+    as they are not too large), which does not change how often a value is in a class.
     """
     # Tables with all others are not too large; with a single attribute there are none.
     most, sizes = _MOST_CELLS // mixture.blocks.count, mixture.blocks.sizes
@@ -114,14 +108,14 @@ def controlled_records(
     rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
     begun = 2 * len(sizes)  # what is drawn and corrected before, counted by attributes, too
     total = begun + rounds * len(attributes)
-    codes, classes = even_records_by_class(
+    codes, classes = mixtures.even_records_by_class(
         mixture,
         records,
         generator,
-        points=independent_points,
+        points=mixtures.independent_points,
         report=lambda done, of: report(done * len(sizes) // of, total),
     )
-    correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
+    mixtures.correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
     rows = codes + mixture.blocks.offsets[:-1]
     fractions = np.full(codes.shape[1], _FRACTION)
     beside = tables_beside(mixture, records) if order > 2 else {}
@@ -129,10 +123,10 @@ def controlled_records(
         pairs = _pairs_within(classes, generator)
         for number, attribute in enumerate(attributes, start=begun + turn * len(attributes)):
             report(number, total)
-            tables, seen = _tables_of(mixture, attribute, records), rows
-            if attribute in beside:
-                tables, seen = _with_pairs(tables, beside[attribute], rows)
-            _exchange(tables, seen, pairs, fractions, generator)
+            own, seen = beside.get(attribute), rows
+            if own is not None:
+                seen = np.concatenate([rows.astype(np.int32), own.columns(rows) + mixture.blocks.count], axis=1)
+            _exchange(_tables_of(mixture, attribute, records, own), seen, pairs, fractions, generator)
             rows[:, attribute] = seen[:, attribute]
     report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
@@ -140,7 +134,7 @@ def controlled_records(
 
 def _pairs_within(classes: IntArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Disjoint random pairs of records of one class, as two arrays (p,) of their positions."""
-    order = np.argsort(classes + np.minimum(generator.random(len(classes)), BELOW_ONE))
+    order = np.argsort(classes + np.minimum(generator.random(len(classes)), mixtures.BELOW_ONE))
     one, other = order[: len(order) - 1 : 2], order[1::2]
     is_within = classes[one] == classes[other]
     return one[is_within], other[is_within]
@@ -202,28 +196,16 @@ class _PairTables:
         return found
 
 
-def _tables_of(mixture: Mixture, attribute: int, records: int) -> _PairTables:
+def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int, beside: Beside | None = None) -> _PairTables:
+    """The tables of an attribute with each other one, and with two others where these are given."""
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
-    weights = _weights(expected)
+    if beside is not None:
+        expected = np.concatenate([expected, beside.expected], axis=1)
+    weights = 1 / np.sqrt(expected + np.float32(_HALF))
     weights[:, own] = 0
     return _PairTables(attribute, own.start, expected, weights)
-
-
-def _weights(expected: Floats) -> Floats:
-    found: Floats = 1 / np.sqrt(expected + np.float32(_HALF))
-    return found
-
-
-def _with_pairs(tables: _PairTables, beside: Beside, rows: IntArray) -> tuple[_PairTables, IntArray]:
-    """The tables of an attribute with each other one and with two others, and the rows that records have in these."""
-    expected = np.concatenate([tables.expected, beside.expected], axis=1)
-    weights = np.concatenate([tables.weights, _weights(beside.expected)], axis=1)
-    columns = beside.columns(rows)
-    columns += tables.expected.shape[1]
-    found = np.concatenate([rows.astype(np.int32), columns], axis=1)
-    return replace(tables, expected=expected, weights=weights), found
 
 
 def _exchange(

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
-from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of
-from residualplanner.fits.mixtures.records import unreported, within
+from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of, unreported, within
 from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
@@ -71,10 +70,7 @@ def fit(
     enough: float | None = None,
     report: Progress = unreported,
 ) -> MixtureFit:
-    """A mixture of small loss: that of the last step, or the first of at most ``enough``, the loss's own unless given.
-
-    Cost: for each step a few matrix products of all features with all classes.
-    """
+    """A mixture of small loss: of the last step, or the first of at most ``enough``, the loss's own unless given."""
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits, class_weights = (each.astype(loss.dtype) for each in start)
     of_logits, of_weights = Adam(logits, _TINY), Adam(class_weights, _TINY)
@@ -101,10 +97,7 @@ def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) 
     """A fitted mixture of very many records, brought as near to the answers as their noise is.
 
     The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
-    would not do, that is far more than the noise, and quasi-Newton steps from there on are exact; any other mixture,
-    and one that fits, is given back as it is.
-
-    Source: the formula of Broyden, Fletcher, Goldfarb and Shanno as in Nocedal, Math. Comp. 35 (1980).
+    would not do, that is far more than the noise; any other mixture, and one that fits, is given back as it is.
     """
     value, *_ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
     if loss.dtype != np.float64 or value <= loss.enough:
@@ -166,8 +159,7 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
     """Probabilities of an attribute's values, (n,), from noisy counts and their standard error; none is 0.
 
     They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
-    parameter 1.2: what noise makes of empty values is divided among them, and none is taken for impossible.  Source:
-    docs/mathematics.md section 13.
+    parameter 1.2: what noise makes of empty values is divided among them.  Source: docs/mathematics.md section 13.
     """
     total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
     low = float(table.min()) - total - table.size * noise_scale
@@ -243,8 +235,8 @@ class Ensemble:
 
 def fit_ensemble(
     loss: MixtureLoss, start: StartMaker, ensemble: Ensemble, *, seed: int = 0, report: Progress = unreported
-) -> tuple[Mixture, tuple[MixtureFit, ...]]:
-    """The mean of several mixtures of small loss, fitted further as one, and each by itself.  Source: eq. (73).
+) -> Mixture:
+    """The mean of several mixtures of small loss, fitted further as one.  Source: eq. (73).
 
     What only one of them has learned of the noise counts less in it.  The same seed gives the same mixtures.
     """
@@ -252,14 +244,15 @@ def fit_ensemble(
     ends = [100 * number // (ensemble.members + 2) for number in range(ensemble.members + 3)]
     parts = [within(report, *each) for each in pairwise(ends)]
     seeds = np.random.default_rng(seed).spawn(ensemble.members)
-    fits = [
-        fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)
-        for generator, part in zip(seeds, parts, strict=False)
-    ]
-    mean = averaged([mixture for mixture, _, _ in fits])
+    mean = averaged(
+        [
+            fit(loss, start(ensemble.classes, generator), ensemble.descent, report=part)[0]
+            for generator, part in zip(seeds, parts, strict=False)
+        ]
+    )
     if ensemble.together.steps:
         mean, _, _ = fit(loss, start_at(mean), ensemble.together, report=parts[-2])
     if ensemble.descent.steps:
         mean = settled(loss, mean, parts[-1])
     report(100, 100)
-    return mean, tuple(fits)
+    return mean

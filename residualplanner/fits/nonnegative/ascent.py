@@ -1,8 +1,7 @@
 """The dual problem solved, where there are few cells and where there are very many.
 
 Of few, an accelerated ascent finds the cells that are 0, and Newton's method makes them exactly 0.  Of very many, an
-ascent in the potentials of margins, in single precision, follows the cells alone that may be positive, as few of them
-are.
+ascent in the potentials of margins, in single precision, follows the few cells that may be positive.
 Source: eqs. (50) to (56), (63) and (65), and what follows these on the page; Nesterov, Soviet Math. Dokl. 27 (1983);
 O'Donoghue and Candes, Found. Comput. Math. 15 (2015); the formula of Broyden, Fletcher, Goldfarb and Shanno as in
 Nocedal, Math. Comp. 35 (1980).
@@ -10,8 +9,9 @@ Nocedal, Math. Comp. 35 (1980).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,7 @@ _LEAST = 1e-7
 Report = Callable[[int, float], None]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Solution:
+class Solution(NamedTuple):
     """Components whose tables are non-negative, and what is proved of them."""
 
     components: FloatArray  # (c,): of the plan's own bases

@@ -1,9 +1,9 @@
 """The smallest counts that a plan determines, and the components that noise acts on.
 
-What has to be non-negative are the counts of all values, where these follow from what was measured; else of the
-smallest groups of values that do; and where even these do not, all answers to queries without negative entries.
-The component of a set is what independent noise of one variance would have been: where its attributes have the
-subtraction basis a table whose sum along every axis is 0, else the residual answers themselves.
+Non-negative have to be the counts of all values, where these follow from what was measured; else of the smallest groups
+of values that do; and where even these do not, all answers to queries without negative entries.  The component of a set
+is what independent noise of one variance would have been: where its attributes have the subtraction basis a table whose
+sum along every axis is 0, else the residual answers themselves.
 Source: eqs. (25) and (48).
 """
 
@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,7 @@ def _cell_kind(basis: Basis, kinds: Sequence[Kind]) -> Kind:
     return Custom(np.unique(rows[(rows >= 0).all(axis=1)], axis=0))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CellAxis:
+class CellAxis(NamedTuple):
     """How the cells of one attribute follow from its total and its components.  Source: eqs. (25) and (48)."""
 
     # the map ``C [u | G N]``: C gives the cells, and N turns noise into noise of answers, so that components are what
@@ -217,10 +217,7 @@ def measured_components(layout: ComponentLayout, measurement: NoisyAnswers) -> F
 
 
 def noise_like(layout: ComponentLayout, variances: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """The components of noise of these variances (m,), (c,), drawn in floating point: for simulations only.
-
-    Source: eqs. (6) and (48).
-    """
+    """The components (c,) of noise of these variances (m,), in floating point, for simulations.  Source: eq. (48)."""
     drawn = generator.standard_normal(layout.count) * np.sqrt(layout.spread(variances))
     for group, bases in enumerate(layout.groups.bases):
         block = layout.block(drawn, group)

@@ -3,11 +3,11 @@
 And between which numbers the true counts of a table then are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from residualplanner.fits.nonnegative.components import cell_kinds
 from residualplanner.ground.checks import FloatArray, frozen, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind, answered_jointly
@@ -29,8 +28,7 @@ EQUAL = 1e-9
 _LARGEST = 2**53
 #: The kinds of arrays that are no counts, though they can be made numbers: texts, and what is true or false.
 _NO_NUMBERS = "USb"
-#: How many labels a message lists.
-_LISTED = 8
+Stated = TypeVar("Stated", "StatedTable", "StatedZeros")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,7 +91,6 @@ def cell_counts(plan: Plan, attributes: Sequence[int], counts: FloatArray) -> Fl
 
 def require_agreement(plan: Plan, facts: Facts) -> None:
     """Raise WorkloadError, naming them, where facts contradict each other."""
-    _require_possible(facts)
     for one, other in combinations(facts.known, 2):
         common = [attribute for attribute in one.attributes if attribute in other.attributes]
         mine, theirs = (cell_counts(plan, common, fact.over(common)) for fact in (one, other))
@@ -101,8 +98,12 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
             names = tuple(plan.domain.names[attribute] for attribute in common)
             about = f"about {names!r}" if names else "about the total"
             raise WorkloadError(f"{one.words} and {other.words} contradict each other {about}; correct one of them")
-    for fact in facts.known:
-        for cells in facts.impossible:
+    for cells in facts.impossible:
+        if not cells.counts.any() and not facts.leave_no_records:
+            raise WorkloadError(
+                f"{cells.words}: no cell is left in which a record could be; correct this, or write known={{(): 0}}"
+            )
+        for fact in facts.known:
             if not set(cells.attributes) <= set(fact.attributes):
                 continue
             there = fact.over(cells.attributes)[cells.counts == 0]
@@ -110,41 +111,25 @@ def require_agreement(plan: Plan, facts: Facts) -> None:
                 raise WorkloadError(f"{fact.words} and {cells.words} contradict each other; correct one of them")
 
 
-def _require_possible(facts: Facts) -> None:
-    """Raise WorkloadError where cells that cannot occur are all that there are, and it is not known that all are 0."""
-    if facts.leave_no_records:
-        return
-    for attributes in {fact.attributes for fact in facts.impossible}:
-        about = [fact for fact in facts.impossible if fact.attributes == attributes]
-        if not np.all([fact.counts for fact in about], axis=0).any():
-            words = ", ".join(fact.words for fact in about)
-            raise WorkloadError(
-                f"{words}: no cell is left in which a record could be; correct this, or write known={{(): 0}} if there "
-                "are no records"
-            )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class StatedTable:
+class StatedTable(NamedTuple):
     """A table that is known, and what messages call it, such as where it stands in a file."""
 
     query: QueryLike  # which table
     counts: ArrayLike | Table  # in the shape of the query's table
-    words: str = ""  # what messages call it; ``known[query]`` if empty
+    words: str = ""  # ``known[query]`` if empty
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class StatedZeros:
+class StatedZeros(NamedTuple):
     """Cells that cannot occur, and what messages call them."""
 
     cells: Mapping[str, Any]  # from attribute names to a label, or several
-    words: str = ""  # what messages call them; ``impossible[cells]`` if empty
+    words: str = ""  # ``impossible[cells]`` if empty
 
 
 #: Cells that cannot occur, as users write them: from attribute names to a label, or several.
 Impossible = Mapping[str, Any] | StatedZeros
 
-#: Known tables, as users write them: by query, or, for queries in other kinds, as pairs of a query and a table.
+#: Known tables, as users write them: by query, or as pairs of a query and a table.
 Known = Mapping[QueryLike, ArrayLike | Table] | Iterable[tuple[QueryLike, ArrayLike | Table] | StatedTable]
 
 
@@ -152,40 +137,33 @@ def read_facts(plan: Plan, known: Known | None, impossible: Iterable[Impossible]
     """The facts as arrays by value."""
     if isinstance(impossible, Mapping | str) or not isinstance(impossible, Iterable):
         raise WorkloadError('impossible must be a list of mappings; write [{"age": [0, 1], "marital": "married"}]')
+    try:
+        tables = [StatedTable(*each) for each in (known.items() if isinstance(known, Mapping) else known or ())]
+    except TypeError:
+        raise WorkloadError(
+            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
+            "known total"
+        ) from None
+    zeros = (each if isinstance(each, StatedZeros) else StatedZeros(each) for each in impossible)
     facts = Facts(
-        tuple(_known(plan, stated) for stated in _stated_tables(known)),
-        tuple(_impossible(plan, one if isinstance(one, StatedZeros) else StatedZeros(one)) for one in impossible),
+        tuple(_read(_known, plan, each) for each in tables), tuple(_read(_impossible, plan, z) for z in zeros)
     )
     require_agreement(plan, facts)
     return facts
 
 
-def _stated_tables(known: Known | None) -> list[StatedTable]:
+def _read(read: Callable[[Plan, Stated], Fact], plan: Plan, stated: Stated) -> Fact:
+    """A fact; what messages call it comes before those about attributes and labels that are not in the domain."""
     try:
-        entries = list(known.items() if isinstance(known, Mapping) else known or ())
-        return [entry if isinstance(entry, StatedTable) else StatedTable(*entry) for entry in entries]
-    except (TypeError, ValueError):
-        raise WorkloadError(
-            "known must be a mapping from queries to tables, or a list of pairs of these; write {(): 40_000} for a "
-            "known total"
-        ) from None
-
-
-@contextmanager
-def _told_where(words: str) -> Iterator[None]:
-    """Put what messages call a fact before those about attributes and labels that are not in the domain."""
-    try:
-        yield
+        return read(plan, stated)
     except DomainError as error:
-        if not words:
-            raise
-        raise DomainError(f"{words}: {error}", attributes=error.attributes) from None
+        where = f"{stated.words}: " if stated.words else ""
+        raise DomainError(f"{where}{error}", attributes=error.attributes) from None
 
 
 def _known(plan: Plan, stated: StatedTable) -> Fact:
     domain = plan.domain
-    with _told_where(stated.words):
-        written = written_query(domain, stated.query)
+    written = written_query(domain, stated.query)
     words = stated.words or f"known[{query_of(domain, *written)!r}]"
     if written.universe.positions:
         raise WorkloadError(
@@ -195,11 +173,8 @@ def _known(plan: Plan, stated: StatedTable) -> Fact:
     shape = written.shape(domain)
     counts = _numbers(words, stated.counts, shape).transpose(np.argsort(written.positions, kind="stable").tolist())
     positions, kinds = written.in_domain_order
-    if any(kind.at_least for kind in kinds):
-        raise WorkloadError(f"{words}: give the marginal of these attributes, from which the threshold follows")
-    for axis, (position, kind) in enumerate(zip(positions, kinds, strict=True)):
-        if not kind.is_identity:
-            counts = _by_value(plan, words, position, kind, counts, axis)
+    if any(kind.at_least or not kind.is_identity for kind in kinds):
+        raise WorkloadError(f"{words}: give the marginal of these attributes, from which other answers follow")
     several = tuple(position for position in positions if domain.sizes[position] > 1)
     _require_measured(plan, words, several)
     counts = counts.reshape([domain.sizes[position] for position in several])
@@ -219,31 +194,12 @@ def _numbers(words: str, table: ArrayLike | Table, shape: tuple[int, ...]) -> Fl
         counts = given.astype(np.float64)
     except (TypeError, ValueError):
         raise WorkloadError(f"{words} must be an array of counts of shape {shape}, got {value_text(table)}") from None
-    if counts.shape != shape:
-        raise WorkloadError(f"{words} must be finite counts of shape {shape}, got shape {counts.shape}")
-    if not (np.abs(counts) <= _LARGEST).all():
+    if counts.shape != shape or not (np.abs(counts) <= _LARGEST).all():
         raise WorkloadError(
-            f"{words} must be finite counts, of at most {_LARGEST:,}; leave out a table that is not known"
+            f"{words} must be finite counts of shape {shape}, got shape {counts.shape}, of at most {_LARGEST:,}; leave "
+            "out a table that is not known"
         )
     return counts
-
-
-def _by_value(plan: Plan, words: str, position: int, kind: Kind, counts: FloatArray, axis: int) -> FloatArray:
-    """Answers in a kind of query, along one axis, as counts by value that have these answers."""
-    basis = plan.strategy.of_attributes[position]
-    W = kind.matrix(basis.size)
-    back = np.linalg.pinv(W)
-    measured = basis.after_noise.matrix @ basis.before_noise.matrix
-    if not np.allclose(measured @ back @ W, measured, atol=1e-8 * np.abs(measured).max()):
-        raise WorkloadError(
-            f"{words}: {kind.name} answers on {plan.domain.names[position]!r} do not determine what was measured of "
-            "it; give the table by value"
-        )
-    found: FloatArray = np.moveaxis(np.tensordot(back, counts, axes=(1, axis)), 0, axis)
-    again = np.moveaxis(np.tensordot(W, found, axes=(1, axis)), 0, axis)
-    if not np.allclose(again, counts, atol=EQUAL * np.abs(counts).max(initial=1)):
-        raise WorkloadError(f"{words} contradicts itself: no counts have these {kind.name} answers")
-    return found
 
 
 def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
@@ -254,36 +210,25 @@ def _impossible(plan: Plan, stated: StatedZeros) -> Fact:
             f"cells that cannot occur must be a mapping from attributes to labels, got {value_text(cells)}; write "
             '{"age": [0, 1], "marital": "married"}'
         )
-    with _told_where(stated.words):
-        codes = {name: _codes(domain, name, labels) for name, labels in cells.items()}
+    several = {
+        name: given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        for name, given in cells.items()
+    }
+    codes = {name: [domain[name].code_of_label(label) for label in labels] for name, labels in several.items()}
     empty = [name for name, found in codes.items() if not found]
     if empty:
         raise WorkloadError(f"{stated.words or 'impossible'}: no label of {empty[0]!r} is given; write one, or several")
     shown = {name: [domain[name].value_labels[code] for code in found] for name, found in codes.items()}
-    words = (
-        stated.words
-        or "impossible[{" + ", ".join(f"{name!r}: {_listed(labels)}" for name, labels in shown.items()) + "}]"
-    )
+    written = {name: labels if len(labels) > 1 else labels[0] for name, labels in shown.items()}
+    words = stated.words or f"impossible[{reprlib.repr(written)}]"
     positions = domain.positions(tuple(codes))
-    several = tuple(position for position in positions if domain.sizes[position] > 1)
-    _require_measured(plan, words, several)
+    members = tuple(position for position in positions if domain.sizes[position] > 1)
+    _require_measured(plan, words, members)
     possible = np.ones([domain.sizes[position] for position in positions])
     possible[np.ix_(*(codes[domain.names[position]] for position in positions))] = 0
     labels = (f"{name} is {' or '.join(map(str, found))}" for name, found in shown.items())
     statement = f"that there is no record in which {' and '.join(labels)}"
-    return Fact(words, statement, several, frozen(possible.reshape([domain.sizes[position] for position in several])))
-
-
-def _listed(labels: Sequence[object]) -> str:
-    """Labels of the domain in a message: one by itself, and only the first of many."""
-    if len(labels) == 1:
-        return repr(labels[0])
-    return repr(labels) if len(labels) <= _LISTED else f"{repr(labels[:_LISTED])[:-1]}, ...]"
-
-
-def _codes(domain: Domain, name: str, labels: Any) -> list[int]:
-    several = [labels] if isinstance(labels, str | int) or not isinstance(labels, Iterable) else list(labels)
-    return [domain[name].code_of_label(label) for label in several]
+    return Fact(words, statement, members, frozen(possible.reshape([domain.sizes[position] for position in members])))
 
 
 def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None:
@@ -295,8 +240,7 @@ def _require_measured(plan: Plan, words: str, attributes: Sequence[int]) -> None
 def origin_of(table: Table, facts: Facts) -> Origin:
     """What is known of the true counts of a table: unbiased estimates, and the least and the most that is possible.
 
-    Counts are non-negative; those of a table whose attributes are all in a known one are known; a part of a known count
-    is at most that; cells that cannot occur are 0.
+    A table whose attributes are all in a known one is known; a part of a known count is at most that.
     """
     axes = [_entries(kind, table.plan.domain.sizes[at]) for at, kind in zip(table.positions, table.kinds, strict=True)]
     signs, largest = ([axis[part] for axis in axes] for part in (0, 1))

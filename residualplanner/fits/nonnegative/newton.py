@@ -1,33 +1,27 @@
 """Newton's method for the dual problem, and an interior point method for few cells and noise of very different sizes.
 
 Newton's method makes all cells that should be 0 so at once.  Where some residuals have noise a thousand times that of
-others, as bins have where means are asked for, first-order ascent hardly moves.  A residual that no query of the plan
-depends on may have noise without a limit, as some of thresholds have: in the matrix of the dual problem it hides all
-others, to the last digit.  So the steps of the interior point method are those of the components themselves, where much
-noise is a small entry of the matrix, and does not harm.
-
+others, as bins have where means are asked for, first-order ascent hardly moves.  Noise without a limit, as a residual
+has that no query depends on, hides all others in the matrix of the dual problem.  So the steps of the interior point
+method are those of the components themselves, where much noise is a small entry of the matrix.
 Source: eqs. (49), (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002); Mehrotra, SIAM J.
 Optim. 2 (1992).
 """
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
 
-from residualplanner.fits.nonnegative.components import ComponentLayout, mapped
+from residualplanner.fits.nonnegative.components import ComponentLayout
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.optimizers import Array, conjugate_gradients
-from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, keeping, matrix_map
 
 #: Cells this close to 0, relative to the total, are 0: what is left of rounding.
 ROUNDING = 1e-11
-#: Up to this many cells the system of equations is written down and solved; singular values below this are 0.
-_FEW_CELLS, _SINGULAR = 1_000, 1e-13
 #: At most so many steps of Newton's method follow one another, and parts of a step that are tried.
 _ROUNDS, _PARTS = 20, 0.5 ** np.arange(8)
 #: Up to this many cells the interior point method may take: 4,000 need a minute of one core, and some 600 MB.
@@ -95,44 +89,13 @@ def newton(problem: DualProblem, found: DualPoint, gradients: int) -> DualPoint:
 
 
 def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
-    """Multipliers for which the cells that a step of the ascent leaves a multiplier are 0; then none below the least.
-
-    Source: eq. (56).
-    """
+    """Multipliers for which the cells that the ascent leaves a multiplier are 0.  Source: eq. (56)."""
     active = (found.multipliers - problem.steps * found.cells > 0) | (problem.lowest < 0)
     # Of the active cells M w = 0, of the others the multiplier is 0: linear equations in the multipliers.
     sought = np.where(active, found.multipliers, 0.0)
     cells = problem.cells(problem.components(sought), np.empty_like(sought))
     residual = np.where(active, -cells, 0.0)
-    if len(sought) <= _FEW_CELLS:
-        change = _by_factors(problem, active, residual)
-    else:
-        change = _by_gradients(problem, active, residual, gradients)
-    return np.maximum(sought + change, problem.lowest)
-
-
-def _by_factors(problem: DualProblem, active: NDArray[np.bool_], residual: Array) -> Array:
-    """The least change of multipliers that moves the active cells by ``residual``, from singular values."""
-    numbers, roots = np.flatnonzero(active), np.sqrt(problem.steps[active])
-    matrix = np.empty((len(numbers), len(numbers)))
-    for row, unit in enumerate(units(numbers, len(active))):
-        matrix[row] = problem.curvature(unit, np.empty(len(active)))[active] * roots * roots[row]
-    change = np.zeros(len(active))
-    change[active] = roots * np.linalg.lstsq(matrix, roots * residual[active], rcond=_SINGULAR)[0]
-    return change
-
-
-def units(numbers: NDArray[np.int64], size: int) -> Iterator[Array]:
-    """The unit vectors of these numbers, one after the other."""
-    for number in numbers.tolist():
-        unit = np.zeros(size)
-        unit[number] = 1.0
-        yield unit
-
-
-def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Array, most: int) -> Array:
-    """The same by at most so many steps of conjugate gradients, scaled by the steps."""
-    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(residual)
+    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(sought)
 
     def curvature(direction: Array) -> Array:
         problem.curvature(direction, image)
@@ -141,48 +104,23 @@ def _by_gradients(problem: DualProblem, active: NDArray[np.bool_], residual: Arr
     def is_enough(left: Array, _: float) -> bool:
         return bool(np.abs(left).max(initial=0.0) <= goal)
 
-    return conjugate_gradients(curvature, residual, problem.steps, most=most, is_enough=is_enough)
+    change = conjugate_gradients(curvature, residual, problem.steps, most=gradients, is_enough=is_enough)
+    return np.maximum(sought + change, problem.lowest)
 
 
-@dataclass(frozen=True, eq=False)
-class _Directions:
-    """Components in as few numbers as they have degrees of freedom: the sums of differences, which are 0, left out."""
+def _directions(layout: ComponentLayout) -> sparse.csc_array:
+    """The map (c, r) to components from as few numbers as they have degrees of freedom, with orthonormal columns.
 
-    layout: ComponentLayout  # of the components
-    turn: tuple[ProductMap, ...]  # for each group of sets, from these numbers to components
-    back: tuple[ProductMap, ...]  # the transposed maps
-
-    @classmethod
-    def of(cls, layout: ComponentLayout) -> "_Directions":
-        """Those of a layout: along each axis by orthonormal rows for what components may be."""
-        turn, back = [], []
-        for bases in layout.groups.bases:
-            rows = [helmert(each.size) if each.takes_differences else np.eye(each.answers) for each in bases]
-            turn.append(ProductMap([_axis(each.T) for each in rows]))
-            back.append(ProductMap([_axis(each) for each in rows]))
-        return cls(layout, tuple(turn), tuple(back))
-
-    @cached_property
-    def shapes(self) -> list[tuple[int, ...]]:
-        """Of the numbers of each group of sets."""
-        members = self.layout.groups.members
-        return [(len(own), *turn.columns) for own, turn in zip(members, self.turn, strict=True)]
-
-    def components(self, numbers: Array) -> Array:
-        """The components (c,) of these numbers (r,)."""
-        parts = np.split(numbers, np.cumsum([math.prod(shape) for shape in self.shapes])[:-1])
-        blocks = (part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True))
-        return np.concatenate([mapped(*each).ravel() for each in zip(self.turn, blocks, strict=True)])
-
-    def numbers(self, components: Array) -> Array:
-        """The numbers (r,) of components (c,)."""
-        blocks = self.layout.blocks(components)
-        return np.concatenate([mapped(*each).ravel() for each in zip(self.back, blocks, strict=True)])
-
-    def spread(self, of_sets: Array) -> Array:
-        """A number for each set (m,) as one for each of the numbers, (r,)."""
-        parts = zip(self.layout.groups.members, self.shapes, strict=True)
-        return np.concatenate([np.repeat(of_sets[own], math.prod(shape[1:])) for own, shape in parts])
+    The sums of differences, which are 0, are left out: along each axis by orthonormal rows for what components may be.
+    """
+    blocks = []
+    for bases, members in zip(layout.groups.bases, layout.groups.members, strict=True):
+        own = sparse.csc_array(sparse.eye_array(len(members)))
+        for each in bases:
+            axis = helmert(each.size).T if each.takes_differences else np.eye(each.answers)
+            own = sparse.csc_array(sparse.kron(own, axis, format="csc"))
+        blocks.append(own)
+    return sparse.csc_array(sparse.block_diag(blocks))
 
 
 @dataclass(eq=False, slots=True)
@@ -216,7 +154,9 @@ class _Interior:
         ratio = np.full(len(self.cells), 1 / self.firm)
         np.divide(self.multipliers, self.cells, out=ratio, where=is_sign)
         rooted = self.matrix * np.sqrt(ratio)[:, None]
-        solve = _factored(rooted.T @ rooted + np.diag(self.stiffness))
+        system = rooted.T @ rooted
+        system[np.diag_indices_from(system)] += self.stiffness
+        solve = _factored(system)
         pull = self.matrix.T @ self.multipliers - self.stiffness * (self.numbers - self.start)
         off = self.matrix @ self.numbers + self.fixed - self.cells
 
@@ -273,21 +213,17 @@ def _factored(matrix: Array) -> Callable[[Array], Array]:
 
 
 def interior(problem: DualProblem) -> DualPoint:
-    """A candidate with components and multipliers near the best ones, of a problem of at most `MOST_CELLS` cells.
-
-    Cost: two or three dozen factorizations of a matrix with a row for each degree of freedom: no more than cells.
-    """
-    size, layout = problem.tables.size, problem.reference.own
-    directions, unit = _Directions.of(layout), problem.total or 1.0
-    freedom = directions.spread(problem.freedom[layout.firsts])
+    """A candidate with components and multipliers near the best ones, of a problem of at most `MOST_CELLS` cells."""
+    size, unit, directions = problem.tables.size, problem.total or 1.0, _directions(problem.reference.own)
+    freedom = problem.freedom[directions.indices[directions.indptr[:-1]]]  # that of the set of each number
     free = np.flatnonzero(freedom > 0)
     if not free.size:
         return candidate(problem, np.zeros(size))
     fixed = problem.cells(np.where(problem.freedom > 0, 0.0, problem.start), np.empty(size)) / unit
     matrix = np.empty((size, free.size))
-    for column, each in enumerate(units(free, freedom.size)):
-        matrix[:, column] = problem.cells(directions.components(each), np.empty(size))
-    start, is_sign = directions.numbers(problem.start) / unit, np.broadcast_to(problem.lowest, size) >= 0
+    for column, number in enumerate(free.tolist()):
+        matrix[:, column] = problem.cells(directions[:, [number]].toarray().ravel(), np.empty(size))
+    start, is_sign = directions.T @ problem.start / unit, np.broadcast_to(problem.lowest, size) >= 0
     lengths = np.linalg.norm(matrix, axis=0)
     lengths[lengths == 0] = 1.0
     matrix /= lengths
@@ -297,7 +233,7 @@ def interior(problem: DualProblem) -> DualPoint:
     multipliers = force * _solved(point, 1 / force)
     start[free] = point.numbers / lengths
     found = candidate(problem, np.maximum(multipliers / unit, problem.lowest))
-    components = np.where(problem.freedom > 0, directions.components(start * unit), problem.start)
+    components = np.where(problem.freedom > 0, directions @ (start * unit), problem.start)
     # The multipliers cannot say these: where noise is large they cancel.
     cells = problem.cells(components, np.empty_like(found.cells))
     distance, violation = problem.distance(components), violation_of(problem, cells)
@@ -305,10 +241,9 @@ def interior(problem: DualProblem) -> DualPoint:
 
 
 def _solved(point: _Interior, one: float) -> Array:
-    """The multipliers with the best bound, of those before a point that is moved to the solution.
+    """The multipliers with the best bound, of those before a point that is moved to the solution, in units of ``one``.
 
     They are not the last: where cells come very near to 0, rounding moves multipliers, and there the bound falls.
-    The distance is in units of which ``one`` is 1.
     """
     bound, multipliers = point.bound, point.multipliers
     for _ in range(_STEPS):
@@ -319,8 +254,3 @@ def _solved(point: _Interior, one: float) -> Array:
         if point.product <= _CLOSE * (one + max(bound, 0.0)):
             break
     return multipliers
-
-
-def _axis(rows: Array) -> AxisMap:
-    is_whole = rows.shape[0] == rows.shape[1]
-    return keeping(len(rows)) if is_whole else matrix_map(np.ascontiguousarray(rows))

@@ -5,7 +5,6 @@ not the noise of a release; and what a plan tells in advance: how much memory th
 `Adjustments` are all that is done to unbiased tables before they are published, as one choice.
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,12 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from residualplanner.fits.mixtures.records import unreported
 from residualplanner.fits.nonnegative import problem as dual
 from residualplanner.fits.nonnegative.ascent import Ascent, PotentialAscent, Solution, facets_of_many, solve, solve_many
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
-from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture, mixture_draws
 from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
@@ -39,8 +36,6 @@ from residualplanner.release.release import Release
 _STEPS = 5000
 #: A gap above this is that of tables that nobody should use.
 _FAR = 1.0
-#: The methods: whether tables are those of a mixture.
-_IS_OF_MIXTURE = {"nearest": False, "mixture": True}
 #: How near the tables of a simulation are to the nearest ones: the gap, and the most negative cell in standard errors.
 _DRAW_GAP, _BELOW = 1e-4, 1e-3
 #: The gap of those of the interior point method, which lie a seventh of a standard error from the nearest ones at most.
@@ -58,12 +53,11 @@ _ROUGH = 0.5
 
 
 @memory_for("for non-negative tables of this size; leave tables out, or use a machine with more memory")
-def nonnegative(  # noqa: PLR0913
+def nonnegative(
     release: Release,
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: Literal["nearest", "mixture"] = "nearest",
     total: Literal["estimate", "free"] = "estimate",
     weights: dual.WeightsName = "protect-margins",
     gap: float = 1e-6,
@@ -77,13 +71,10 @@ def nonnegative(  # noqa: PLR0913
 
     Args:
         release: unbiased tables; or the folder of a release, as `load_tables` opens it, whose measurement is used.
-        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of a query
-            and its table, as a query in other kinds is a mapping.
+        known: counts that are public anyway, by query: ``{(): 38_045, "sex": [19_000, 19_045]}``; or pairs of
+            names and their table.
         impossible: cells that cannot occur, each a mapping from attribute names to a label or several:
             ``[{"age": range(12), "marital": "married"}]``.
-        method: "nearest": the nearest tables, with a proof; "mixture": those of a mixture of products that is fitted
-            to the noisy answers, as `synthesize` does it: nearer to the truth in sparse tables, without a proof.  It
-            does not use the arguments below, and known tables of several attributes hold only about.
         total: whether the number of records stays at its estimate (or 0, if that is negative) or may move with the
             other numbers; it does neither where it is known.
         weights: "protect-margins": a residual moves by its noise variance times 30 for each attribute; "variance": by
@@ -117,7 +108,7 @@ def nonnegative(  # noqa: PLR0913
         factorizations of a matrix of them: a minute of one core and some 600 MB at most.  From two million cells on,
         minutes: some hundreds of steps in single precision; give ``gap``, ``max_steps`` and ``progress``.  Memory of up
         to 24 numbers a cell.
-    Source: eqs. (48) to (56), (62) to (65) and (99); for a mixture eqs. (66) to (78).
+    Source: eqs. (48) to (56), (62) to (65) and (99).
 
     Example:
         >>> from residualplanner import Domain, Workload, measure, reconstruct, select, zcdp
@@ -134,11 +125,6 @@ def nonnegative(  # noqa: PLR0913
     if total not in ("estimate", "free"):
         raise WorkloadError('total must be "estimate" or "free"; write known={(): number} for a known one')
     facts = read_facts(release.plan, known, impossible)
-    if entry_named("method", method, _IS_OF_MIXTURE):
-        fitted = fit_mixture(release.measurement, facts, progress=progress or unreported)
-        least, draws = 3 * ROUNDING * fitted.records, partial(mixture_draws, facts)
-        numbers = NonNegative(math.inf, fitted.steps, facts, fitted.residuals(), least, draws)
-        return Release(release.measurement, numbers)
     require_memory_for_nonnegative(release.plan)
     if progress is not None:
         progress(0, int(max_steps))
@@ -158,15 +144,12 @@ def _solution(
     if problem.total == 0 and not problem.freedom[0]:
         return Solution(np.zeros_like(problem.start), 0.0, 0.0, 0)  # no records: every table is 0
 
-    def report(done: int, _: float) -> None:
-        if progress is not None:
-            progress(done, steps)
-
+    report = None if progress is None else lambda done, _: progress(done, steps)
     facets = facets_of_many(problem)
-    center = None if facets is not None or facts.are_about_tables else dual.center_of(problem)
     if facets is not None:
         found = solve_many(problem, facets, gap=gap, steps=steps, report=report)
     else:
+        center = None if facts.are_about_tables else dual.center_of(problem)
         found = solve(problem, center, gap=gap, steps=steps, report=report)
     if found.gap > _FAR and steps >= _STEPS:  # tables that are far, unless fewer steps than usual were asked for
         raise SolverError(
@@ -205,13 +188,8 @@ def nonnegative_draws(
     return draw
 
 
-def nearly_nearest(
-    problem: dual.DualProblem, below: float, *, gap: float = _DRAW_GAP, most: int = _DRAW_STEPS
-) -> DualPoint:
-    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``.
-
-    SolverError where so many steps at most do not suffice.
-    """
+def nearly_nearest(problem: dual.DualProblem, below: float) -> DualPoint:
+    """Components whose tables are nearly the nearest ones, and have no cell below 0 by more than ``below``."""
     if problem.total == 0 and not problem.freedom[0]:
         problem = replace(problem, start=np.zeros_like(problem.start))  # no records: every table is 0
     facets = facets_of_many(problem)
@@ -220,13 +198,13 @@ def nearly_nearest(
         ascent, looks = Ascent(problem, first_multipliers(problem, below)), _LOOKS
     else:
         ascent, looks, below = PotentialAscent(problem, facets), _LOOKS_OF_MANY, _COARSER * below
-    for steps in range(0, most, looks):
+    for steps in range(0, _DRAW_STEPS, looks):
         is_inside = steps == _PATIENCE and problem.tables.size <= MOST_CELLS
         found = interior(problem) if is_inside else candidate(problem, ascent.multipliers)
-        if found.gap <= (_INSIDE_GAP if is_inside else gap) and found.violation <= below:
+        if found.gap <= (_INSIDE_GAP if is_inside else _DRAW_GAP) and found.violation <= below:
             return found
         ascent.advance(looks)
-    raise SolverError(f"no tables were found for a simulation in {most:,} steps", status="step limit")
+    raise SolverError(f"no tables were found for a simulation in {_DRAW_STEPS:,} steps", status="step limit")
 
 
 def nonnegative_bytes(plan: Plan) -> float:
@@ -237,24 +215,20 @@ def nonnegative_bytes(plan: Plan) -> float:
 def require_solvable(plan: Plan) -> None:
     """Raise WorkloadError where the noise of some cells is so much larger than that of others that no solver copes.
 
-    So it is where sums of amounts in several bins are published, and where no query depends on some residual, as it may
-    be with thresholds, so that its noise is without a limit.  Up to `MOST_CELLS` there is one.  Source:
-    docs/mathematics.md section 11.
+    Up to `MOST_CELLS` there is one.  Source: docs/mathematics.md section 11.
     """
     if _cells(plan) <= MOST_CELLS:
         return
-    for attribute, kind in zip(plan.domain.attributes, cell_kinds(plan), strict=True):
-        bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
-        if bins > 1 and kind.rows(attribute.size) > attribute.size - bins:  # it tells apart the two ends of bins
-            raise _unsolvable(plan, "sums or means of amounts in several bins", "smaller tables or amounts in one bin")
-    units = reference_map(plan).own.squared_units
-    if (dual.unlimited(plan.noise_variances, units) > 1).any():
+    bins = [0 if attribute.numeric is None else len(attribute.numeric) // 2 for attribute in plan.domain.attributes]
+    parts = zip(plan.domain.sizes, bins, cell_kinds(plan), strict=True)
+    if any(own > 1 and kind.rows(size) > size - own for size, own, kind in parts):  # it tells apart the ends of bins
+        what, remedy = "sums or means of amounts in several bins", "smaller tables or amounts in one bin"
+    elif (dual.unlimited(plan.noise_variances, reference_map(plan).own.squared_units) > 1).any():
         what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
-        raise _unsolvable(plan, what, "smaller tables, or beside the thresholds the table of all their attributes")
-
-
-def _unsolvable(plan: Plan, what: str, remedy: str) -> WorkloadError:
-    return WorkloadError(
+        remedy = "smaller tables, or beside the thresholds the table of all their attributes"
+    else:
+        return
+    raise WorkloadError(
         f"non-negative tables of {what} are found for up to {MOST_CELLS:,} cells, and these have "
         f"{int(_cells(plan)):,}; publish the unbiased tables, without nonnegative, or plan {remedy}"
     )
@@ -288,16 +262,12 @@ class Adjustments:
     def __bool__(self) -> bool:
         return self.is_nonnegative or self.base is not None
 
-    def require_for(self, plan: Plan) -> None:
-        """Check all that can be told from a plan in no time: as `require_fit`, ResourceError for too little memory."""
-        self.require_fit(plan)
-        if self.is_nonnegative:
-            require_memory_for_nonnegative(plan)
-
-    def require_fit(self, plan: Plan) -> None:
-        """The same but for memory, which another machine may have."""
+    def require_fit(self, plan: Plan, *, is_here: bool = False) -> None:
+        """Check all that can be told from a plan in no time; memory only where tables are made on this machine."""
         if self.is_nonnegative:
             require_solvable(plan)
+            if is_here:
+                require_memory_for_nonnegative(plan)
         if self.base is not None:
             require_base(self.base)
             require_roundable(plan)

@@ -1,7 +1,6 @@
 """Non-negative numbers, and integers made from these or from unbiased ones: as a release has them, and at workers."""
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -48,8 +47,7 @@ class NonNegative(Numbers):
     counts that are possible.
 
     Attributes:
-        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance;
-            infinite for those of a mixture, of which nothing is proved.
+        gap: the tables are proved to be within this fraction of the nearest possible ones, in squared distance.
         steps: how many steps of the ascent were made after its start; 0 where that was the solution already.
         facts: the public facts from other sources that they were made with.
         residuals: the answers that their tables follow from.
@@ -97,8 +95,7 @@ class NonNegative(Numbers):
 
     def words(self, noise: NoiseRecord) -> str:
         """How near they are to the nearest ones."""
-        how = f"gap {self.gap:.1e}" if math.isfinite(self.gap) else "of a mixture"
-        return f": non-negative, {how}{warning_of(noise)}"
+        return f": non-negative, gap {self.gap:.1e}{warning_of(noise)}"
 
 
 @final
@@ -271,10 +268,7 @@ def require_base(base: object) -> None:
 
 
 def require_roundable(plan: Plan) -> None:
-    """Raise WorkloadError where what is measured of an attribute determines no counts.
-
-    DomainError where the values of an attribute are amounts, which would be rounded to the ends of their bins.
-    """
+    """Raise WorkloadError where what is measured of an attribute determines no counts, DomainError where of amounts."""
     plan.domain.require_no_amounts("rounded tables are of integers")
     pairs = zip(plan.domain.names, plan.strategy.of_attributes, cell_kinds(plan), strict=True)
     # With the total, q answers determine q + 1 cells, which are counts of groups if each value is in just one of them.

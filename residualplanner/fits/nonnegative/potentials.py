@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,7 @@ class Facets:
         return self.joint.cells(pulled, np.empty(self.joint.size))
 
     def multipliers(self, unbiased: Array, potentials: Array) -> Array:
-        """Of all cells, (y,): what was cut of them, over the freedom of its table; overwrites the unbiased ones.
-
-        Source: eq. (65).
-        """
+        """What was cut of all cells over the freedom of its table, in place of the unbiased ones.  Source: eq. (65)."""
         raised_by = potentials * self.freedom
         for block in self.blocks:
             cells = block.raised(unbiased, raised_by)
@@ -94,11 +91,11 @@ class Facets:
         return unbiased
 
 
-def facets_of(problem: DualProblem, *, at_once: int = _CELLS) -> Facets | None:
+def facets_of(problem: DualProblem) -> Facets | None:
     """The facets of a problem, or None where its tables are not described by them.
 
     They are if all bases are subtraction bases, no cell must be 0, and all residuals that tables share are less free
-    than the tables' own: w of eq. (62) is positive.  About ``at_once`` cells are worked on at a time.
+    than the tables' own: w of eq. (62) is positive.
     """
     tables = problem.tables
     has_margins = all(stack.axes and all(axis.is_orthogonal for axis in stack.axes) for stack in tables.stacks)
@@ -113,10 +110,10 @@ def facets_of(problem: DualProblem, *, at_once: int = _CELLS) -> Facets | None:
     stiffness = 1 - freedoms * shared
     if stiffness.min() < _LEAST_STIFFNESS:
         return None
-    return _joined(problem, freedoms, freedoms / stiffness, at_once)
+    return _joined(problem, freedoms, freedoms / stiffness)
 
 
-def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, at_once: int) -> Facets:
+def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray) -> Facets:
     """The facets, with what is shared by tables at this looseness (m,)."""
     tables = problem.tables
     # The numbers of the sets without one attribute each, (b, k).
@@ -137,7 +134,7 @@ def _joined(problem: DualProblem, freedoms: FloatArray, looseness: FloatArray, a
     cell, freedom, start = [], [], 0
     for stack, side in zip(tables.stacks, sides, strict=True):
         own = freedoms[stack.sets]
-        blocks += _blocks(stack, own, start, at_once)
+        blocks += _blocks(stack, own, start)
         for axis, size in enumerate(stack.shape[1:]):
             cells = math.prod(stack.shape[1:]) // size
             cell.append((first[side[:, axis]][:, None] + np.arange(cells)).ravel())
@@ -153,10 +150,10 @@ def _sizes(stack: TableStack) -> Array:
     return np.array([stack.shape[1:]], dtype=np.float64).reshape(1, -1)
 
 
-def _blocks(stack: TableStack, freedom: Array, start: int, at_once: int) -> Iterator[TableBlock]:
+def _blocks(stack: TableStack, freedom: Array, start: int) -> Iterator[TableBlock]:
     """The tables of a stack, some at a time, whose margins begin at ``start``: all over the first axis come first."""
     shape, size = stack.shape[1:], math.prod(stack.shape[1:])
-    rows = max(at_once // size, 1)
+    rows = max(_CELLS // size, 1)
     for first in range(0, len(freedom), rows):
         last, begin = min(first + rows, len(freedom)), start
         margins = []
@@ -169,8 +166,7 @@ def _blocks(stack: TableStack, freedom: Array, start: int, at_once: int) -> Iter
         yield TableBlock(cells, (last - first, *shape), tuple(margins), of_tables)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class FollowedCells:
+class FollowedCells(NamedTuple):
     """Cells that may be positive."""
 
     unbiased: Array  # (f,): their estimates
@@ -212,8 +208,7 @@ def _margins_of(block: TableBlock, cells: NDArray[np.intp]) -> NDArray[np.int32]
     return found
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class AgreementPoint:
+class AgreementPoint(NamedTuple):
     """Potentials, and what follows from them."""
 
     potentials: Array  # (p,): of the margins of all tables
@@ -259,10 +254,7 @@ def agreement_at(facets: Facets, unbiased: NDArray[Number], potentials: Array) -
 
 
 def first_potentials(facets: Facets, unbiased: NDArray[Number]) -> Array:
-    """Potentials for which every table has its total: one number is subtracted from all of its cells.
-
-    Source: eq. (99).
-    """
+    """Potentials for which every table has its total: one number is subtracted from all cells.  Source: eq. (99)."""
     found = np.zeros(len(facets.cell))
     for block in facets.blocks:
         cells = block.of(unbiased).reshape(len(block.freedom), -1)

@@ -45,10 +45,7 @@ WEIGHTS: dict[str, FreedomWeights] = {"protect-margins": (True, 30.0), "variance
 def freedoms_of(
     weights: FreedomWeights, noise_variances: FloatArray, units: FloatArray, orders: NDArray[np.int64]
 ) -> FloatArray:
-    """v_A of every set, (m,), from noise variances (m,) and those that independent counts of variance 1 would give.
-
-    Source: eq. (52).
-    """
+    """v_A of every set, (m,), from noise variances (m,) and those of independent counts.  Source: eq. (52)."""
     has_variance, factor = weights
     # A residual whose noise is without a limit, as some of thresholds have, moves by its noise in either case: it is no
     # number to keep to, and all others would be bent to it.
@@ -103,10 +100,7 @@ class DualProblem:
 
 
 def problem_of(measurement: NoisyAnswers, facts: Facts, weights: FreedomWeights, *, fixes_total: bool) -> DualProblem:
-    """The problem of the nearest non-negative tables that keep to facts.
-
-    ``fixes_total`` says whether the number of records stays at its estimate, where it is not known.
-    """
+    """The problem of the nearest tables that keep to facts; ``fixes_total`` is about an estimated number of records."""
     plan = measurement.plan
     reference = table_maps.reference_map(plan)
     tables = table_maps.TableMap(plan, reference.reference)

@@ -4,8 +4,6 @@ Costs no privacy budget: records are not read.
 Source: parametric bootstrap, Efron and Tibshirani (1993), chapter 6; jackknife, the same, chapter 11.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain, combinations_with_replacement
 from typing import Any
 
@@ -15,9 +13,7 @@ from numpy.typing import NDArray
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, frozen, require_integer, require_type
 from residualplanner.ground.errors import memory_for
-from residualplanner.method.workload.workload import Workload
-from residualplanner.release.batches import TableBatch
-from residualplanner.release.numbers import Simulation
+from residualplanner.release.numbers import Estimates
 from residualplanner.release.published_errors import PublishedErrors
 from residualplanner.release.release import Release
 
@@ -56,8 +52,8 @@ def published_errors(
         SolverError: the tables of a simulation were not found.
 
     Guarantees: post-processing of what is published; it costs no budget.
-    Cost: for each simulation about a third of `nonnegative`, of millions of cells half; memory of nine numbers a cell,
-        in single precision from two million cells on, beside that of `nonnegative`, whatever the number of simulations.
+    Cost: for each simulation about a third of `nonnegative`, of millions of cells half; memory of eleven numbers a
+        cell, in single precision from two million cells on, beside that of `nonnegative`.
     Source: eqs. (6), (48) and (50).
 
     Example:
@@ -72,62 +68,36 @@ def published_errors(
     require_type("published_errors", "release", release, Release, remedy)
     number, seed = require_integer("simulations", simulations, least=_FEWEST), require_integer("seed", seed, least=0)
     simulation, generator = release.numbers.simulation(release.measurement), np.random.default_rng(seed)
-    tally = _Tally.about(simulation, release.plan.workload, number)
-    for done in range(number):
-        tally.add(done, chain.from_iterable(simulation.draw(generator).chunks(0, len(release))))
-        if progress is not None:
-            progress(done + 1, number)
-    mean, spread = tally.squares.mean(axis=1), tally.squares.std(axis=1, ddof=1) / np.sqrt(number)
-    rmse, bias = (frozen(np.sqrt(mean)), frozen(_of_root(mean, spread))), _bias(tally.products(), tally.cells)
-    return PublishedErrors(release.plan, release.product, number, seed, *rmse, *bias)
+    cells = release.plan.workload.cells.astype(np.int64)
+    starts, total = np.cumsum(cells) - cells, int(cells.sum())
+    kept: Any = np.float64 if total < _MANY_CELLS else np.float32
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Tally:
-    """What is kept of simulations."""
-
-    cells: NDArray[np.int64]  # (m,): of each table
-    starts: NDArray[np.int64]  # (m,): where the cells of each table start among all
-    truth: NDArray[np.floating]  # (y,): the cells of the tables that serve as the truth
-    sums: NDArray[np.floating]  # (g, y): the sums of errors in each group of simulations
-    squares: FloatArray  # (m, s): the mean square of the errors of each table in each simulation
-
-    @classmethod
-    def about(cls, simulation: Simulation, workload: Workload, simulations: int) -> "_Tally":
-        """Nothing yet."""
-        cells = workload.cells.astype(np.int64)
-        starts, total = np.cumsum(cells) - cells, int(cells.sum())
-        kept: Any = np.float64 if total < _MANY_CELLS else np.float32
-        truth, sums = np.empty(total, dtype=kept), np.zeros((_GROUPS, total), dtype=kept)
-        made = cls(cells, starts, truth, sums, np.empty((len(cells), simulations)))
-        for batch in chain.from_iterable(simulation.center.chunks(0, len(workload))):
-            made.truth[made._where(batch)] = batch.estimates.reshape(len(batch.queries), -1)
-        return made
-
-    def add(self, number: int, batches: Iterable[TableBatch]) -> None:
-        """Count the tables of a simulation."""
-        for batch in batches:
-            where = self._where(batch)
-            off = batch.estimates.reshape(where.shape) - self.truth[where]
-            self.sums[number % _GROUPS, where] += off
-            self.squares[batch.queries, number] = (off * off).mean(axis=1)
-
-    def products(self) -> FloatArray:
-        """The products of the mean errors of any two groups, summed over the cells of each table, (g, g, m); once."""
-        count = self.squares.shape[1]
-        means = self.sums
-        means /= np.bincount(np.arange(count) % _GROUPS).astype(means.dtype)[:, None]
-        found = np.empty((_GROUPS, _GROUPS, len(self.starts)))
-        for one, other in combinations_with_replacement(range(_GROUPS), 2):
-            both = means[one] * means[other]
-            found[one, other] = found[other, one] = np.add.reduceat(both, self.starts, dtype=np.float64)
+    def tables(made: Estimates) -> NDArray[np.floating]:
+        """The cells of all tables, (y,)."""
+        found = np.empty(total, dtype=kept)
+        for batch in chain.from_iterable(made.chunks(0, len(release))):
+            size = int(cells[batch.queries[0]])
+            found[starts[batch.queries][:, None] + np.arange(size)] = batch.estimates.reshape(-1, size)
         return found
 
-    def _where(self, batch: TableBatch) -> NDArray[np.int64]:
-        """Where the cells of tables stand among all, a row for each table."""
-        size = int(self.cells[batch.queries[0]])
-        where: NDArray[np.int64] = self.starts[batch.queries][:, None] + np.arange(size)
-        return where
+    truth, sums = tables(simulation.center), np.zeros((_GROUPS, total), dtype=kept)  # of errors in each group
+    squares = np.empty((len(cells), number))  # the mean square of the errors of each table in each simulation
+    for done in range(number):
+        off = tables(simulation.draw(generator))
+        off -= truth
+        sums[done % _GROUPS] += off
+        off *= off
+        squares[:, done] = np.add.reduceat(off, starts, dtype=np.float64) / cells
+        if progress is not None:
+            progress(done + 1, number)
+    sums /= np.bincount(np.arange(number) % _GROUPS).astype(kept)[:, None]
+    products = np.empty((_GROUPS, _GROUPS, len(cells)))
+    for one, other in combinations_with_replacement(range(_GROUPS), 2):
+        both = np.add.reduceat(sums[one] * sums[other], starts, dtype=np.float64)
+        products[one, other] = products[other, one] = both
+    mean, spread = squares.mean(axis=1), squares.std(axis=1, ddof=1) / np.sqrt(number)
+    rmse, bias = (frozen(np.sqrt(mean)), frozen(_of_root(mean, spread))), _bias(products, cells)
+    return PublishedErrors(release.plan, release.product, number, seed, *rmse, *bias)
 
 
 def _bias(products: FloatArray, cells: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

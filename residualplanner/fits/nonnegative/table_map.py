@@ -51,9 +51,7 @@ class ReferenceMap:
     """The map from the components of a plan (c,) to those of its reference bases, and its transpose.
 
     ``r_A = (kron R G) w_A + sum_D (-1)**(|D| + 1) (kron over D of R u) x r_{A without D}`` over the sets D of one or
-    more attributes of A whose basis in A is not the reference.
-
-    Source: eqs. (38) and (43).
+    more attributes of A whose basis in A is not the reference.  Source: eqs. (38) and (43).
     """
 
     own: ComponentLayout  # the layout of the plan's components
@@ -152,8 +150,8 @@ class TableStack:
 class TableMap:
     """The map from components (c,) to the cells (y,) of all largest tables, ``M`` in the mathematics.
 
-    Largest are the tables whose attributes are not part of another's: where these are non-negative, all are.  Other
-    tables are given by their sets' numbers in the closure, (t,).  Every attribute must have one basis in all sets.
+    Largest are the tables whose attributes are not part of another's: where these are non-negative, all are.  Every
+    attribute must have one basis in all sets.
     """
 
     def __init__(self, plan: Plan, layout: ComponentLayout, sets: IntArray | None = None) -> None:
@@ -229,10 +227,7 @@ def largest_sets(closure: Closure) -> IntArray:
 
 
 def dual_steps(tables: TableMap, freedoms: FloatArray) -> FloatArray:
-    """A step size for every cell, (y,), the same in each table: no step of the dual ascent overshoots.  From v_A, (m,).
-
-    Source: eq. (54).
-    """
+    """A step size for every cell, (y,), from v_A, (m,): no step of the dual ascent overshoots.  Source: eq. (54)."""
     found, moves = np.empty(tables.size), freedoms * squared_norms(tables)
     for stack in tables.stacks:
         # Multipliers of all tables move a table's cells through each set A that they share, by v_A times the norms of

@@ -3,11 +3,10 @@
 Protocol: a plan is checked before a record is read, and its whole budget is charged before the first selection; within
 a run every selection and every answer is charged to an exact `Account` before it is drawn.
 Besides `measurement`, this is the only room that sees records.
-Source: docs/adaptive-projection.md eqs. (a) to (h).
+Source: docs/adaptive-projection.md eqs. (a) to (g).
 """
 
-from residualplanner.fits.rap.gate import rap
-from residualplanner.fits.rap.mechanism import RapResult, RapRound
+from residualplanner.fits.rap.mechanism import RapResult, RapRound, rap
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords

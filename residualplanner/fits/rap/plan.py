@@ -1,7 +1,7 @@
 """What a run of RAP will do and cost, decided before any record is read."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -9,7 +9,6 @@ from math import isqrt
 from typing import Any
 
 from residualplanner.fits.rap.projection import ProjectionSettings
-from residualplanner.fits.rap.selection import UNITS, Unit
 from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
 from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, WorkloadError
@@ -56,24 +55,6 @@ def root_down(value: Fraction) -> Fraction:
     shift = BITS - (value.numerator.bit_length() - value.denominator.bit_length()) // 2
     scale = Fraction(4) ** shift
     return Fraction(isqrt(int(value * scale))) / Fraction(2) ** shift
-
-
-def joint_sensitivity(measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
-    """All cells together: a record counts in few cells of a table, however many are measured.
-
-    Summed over tables, the cells measured, or those that a record can change, if these are fewer: a bound on the
-    squared L2 distance of the answers of neighbors that differ in one record.  Source: docs/adaptive-projection.md eq.
-    (a).
-    """
-    return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
-
-
-#: By the word in a plan: a bound on the squared L2 distance that one record makes, from the cells of each table.
-SENSITIVITIES: dict[str, Callable[[Mapping[ThresholdTable, int], Neighbors], int]] = {
-    "joint": joint_sensitivity,
-    # Each cell on its own, as the papers charge: a record may change every one of them.
-    "per-cell": lambda measured, _: sum(measured.values()),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,17 +125,17 @@ class RapPlan:
         self._require_choices()
 
     def _require_choices(self) -> None:
-        entry_named("sensitivity", self.sensitivity, SENSITIVITIES)
-        unit = entry_named("unit", self.unit, UNITS)
+        entry_named("sensitivity", self.sensitivity, {"joint": True, "per-cell": False})
+        is_by_table = entry_named("unit", self.unit, {"cell": False, "table": True})
         if self.choices is None:
             if self.rounds != 1:
                 raise WorkloadError("choices=None measures everything in one round; write rounds=1")
             return
-        most = unit.candidates(self.thresholds)
+        most = len(self.thresholds) if is_by_table else sum(each.cells for each in self.thresholds)
         if not self.rounds * self.choices <= most:
             raise WorkloadError(
                 f"rounds={self.rounds} with choices={self.choices} each ask for more than the workload's "
-                f"{count_text(most, unit.name)}; ask for fewer, or write rounds=1, choices=None to measure everything"
+                f"{count_text(most, self.unit)}; ask for fewer, or write rounds=1, choices=None to measure everything"
             )
 
     def __repr__(self) -> str:
@@ -183,14 +164,20 @@ class RapPlan:
         return tuple((weights / weights.max()).tolist())
 
     @property
-    def chosen(self) -> Unit:
-        """What is chosen, as an object."""
-        return UNITS[self.unit]
+    def is_by_table(self) -> bool:
+        """Whether tables are chosen, and not cells."""
+        return self.unit == "table"
 
-    @property
-    def bound(self) -> Callable[[Mapping[ThresholdTable, int], Neighbors], int]:
-        """How much one record may change the answers of a round together, squared."""
-        return SENSITIVITIES[self.sensitivity]
+    def bound(self, measured: Mapping[ThresholdTable, int], neighbors: Neighbors) -> int:
+        """A bound on the squared L2 distance that one record makes in the answers of a round, by measured cells.
+
+        A record counts in few cells of a table, however many are measured: jointly, of each table those count that it
+        can change, if these are fewer; cell by cell, as the papers charge, all.  Source: docs/adaptive-projection.md
+        eq. (a).
+        """
+        if self.sensitivity == "per-cell":
+            return sum(measured.values())
+        return sum(min(cells, table.most_changed(neighbors)) for table, cells in measured.items())
 
     @cached_property
     def cost(self) -> Fraction:

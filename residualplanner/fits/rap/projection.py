@@ -8,7 +8,6 @@ in place of the matrices.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -165,44 +164,39 @@ class FittedRows:
     same, and the work does not depend on how many values an attribute has.
     """
 
-    rows: IntArray  # (f,): the rows that are fitted, ascending
-    blocks: OneHot  # of the fitted rows, with the sums behind them
-    index: IntArray  # (f,): where each fitted row stands
-    rest: tuple[tuple[IntArray, int], ...]  # for each block with others, their rows, and where their sum stands
+    order: IntArray  # the rows of all blocks that are fitted; those that are fitted as one stand side by side
+    starts: IntArray  # (f,): where in this order the rows of each number that is fitted begin
+    blocks: OneHot  # of these numbers
 
     @classmethod
     def of(cls, mentioned: NDArray[np.bool_], blocks: OneHot, *, merges: bool) -> Self:
         """The rows to fit, from those mentioned (d',); all rows of their blocks where ``merges`` is False."""
-        rows, index, rest, sizes, here = [], [], [], [], 0
-        for first, last in pairwise(blocks.offsets.tolist()):
-            used = mentioned[first:last]
-            if not used.any():
-                continue
-            wanted = np.flatnonzero(used) + first if merges else np.arange(first, last)
-            others = np.setdiff1d(np.arange(first, last), wanted)
-            rows.append(wanted)
-            index.append(np.arange(here, here + len(wanted)))
-            here += len(wanted)
-            if len(others):
-                rest.append((others, here))
-                here += 1
-            sizes.append(len(wanted) + bool(len(others)))
-        return cls(np.concatenate(rows), OneHot(tuple(sizes)), np.concatenate(index), tuple(rest))
+        order, starts, sizes, here = [np.empty(0, dtype=np.int64)], [], [], 0
+        for own in np.split(np.arange(blocks.count), blocks.offsets[1:-1]):
+            if mentioned[own].any():
+                wanted = own[mentioned[own]] if merges else own
+                others = np.setdiff1d(own, wanted)
+                starts.append(here + np.arange(len(wanted) + bool(len(others))))
+                order += [wanted, others]
+                sizes.append(len(starts[-1]))
+                here += len(own)
+        return cls(np.concatenate(order), np.concatenate(starts), OneHot(tuple(sizes)))
+
+    @property
+    def numbers(self) -> IntArray:
+        """The number as which each row in this order is fitted."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.order)))
 
     def fitted(self, parameters: Relaxed) -> Relaxed:
-        """The parameters to fit (rows, records), from all parameters (d', records)."""
-        found = np.empty((self.blocks.count, parameters.shape[1]), dtype=np.float32)
-        found[self.index] = parameters[self.rows]
-        for others, here in self.rest:
-            found[here] = np.logaddexp.reduce(parameters[others], axis=0)
-        return found
+        """The parameters to fit (f, records), from all parameters (d', records)."""
+        return np.logaddexp.reduceat(parameters[self.order], self.starts, axis=0)
 
     def put_back(self, fitted: Relaxed, parameters: Relaxed) -> Relaxed:
         """All parameters (d', records), with the fitted ones in place and the others in their old proportions."""
-        found = parameters.copy()
-        found[self.rows] = fitted[self.index]
-        for others, here in self.rest:
-            found[others] += fitted[here] - np.logaddexp.reduce(parameters[others], axis=0)
+        found, own = parameters.copy(), parameters[self.order]
+        own -= self.fitted(parameters)[self.numbers]
+        own += fitted[self.numbers]
+        found[self.order] = own
         return found
 
 
@@ -213,7 +207,7 @@ class ProjectionSettings:
 
     Attributes:
         relaxed_records: how many there are; fewer are faster and coarser.
-        relaxation: "softmax", "sparsemax" (as published) or "clip".
+        relaxation: "softmax", or "sparsemax", as published.
         steps: of the optimizer in each fit, at most.
         learning_rate: of its first step; None for that of the relaxation.  Rates fall to a hundredth along a cosine.
         stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
@@ -258,9 +252,7 @@ def relaxed_projection(
 ) -> Projection:
     """Fit relaxed records (d', n') until the last step, or until answers fit as well as their noise allows.
 
-    Cost: for each step 4 k multiplications for each listed cell and relaxed record, and for each cell of whole tables
-    three times as many as for the table itself.  Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba
-    2015.
+    Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
     """
     kind = settings.kind
     mentioned = np.zeros(len(parameters), dtype=np.bool_)
@@ -269,9 +261,9 @@ def relaxed_projection(
     if not mentioned.any():  # the number of records alone, which fractions say nothing about
         values = kind.values(parameters, blocks)
         return parameters, (sum(each.add_slopes(values, np.zeros_like(values)) for each in targets),), 0
-    part = FittedRows.of(mentioned, blocks, merges=kind.merges)
+    part = FittedRows.of(mentioned, blocks, merges=kind.is_softmax)
     where = np.zeros(len(parameters), dtype=np.int64)
-    where[part.rows] = part.index
+    where[part.order] = part.numbers
     local = [each.moved(where) for each in targets]
     enough = sum(each.enough for each in targets) if settings.stops_at_noise else -math.inf
 
@@ -309,7 +301,7 @@ class Answered:
         precision: float,
     ) -> None:
         """Add the answers of a round: of each measured table the numbers (c,) of cells, and noisy fractions (c,)."""
-        listed = [table for table, found in cells.items() if self._is_listed(thresholds[table], len(found))]
+        listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
         self.targets += self._listed(
             [(thresholds[table], cells[table], fractions[table], precision, self.importance[table]) for table in listed]
         )
@@ -322,12 +314,6 @@ class Answered:
             else:
                 self.large.append(whole)
                 self.active.append(np.empty(0, dtype=np.int64))
-
-    def _is_listed(self, threshold: ThresholdTable, measured: int) -> bool:
-        """Whether a table is fitted cell by cell: in part, or where eq. (58) does not hold and it is small enough."""
-        is_marginal = threshold.at_least == len(threshold.positions)
-        is_mapped = is_marginal or self.settings.kind.sums_to_one or threshold.cells > WHOLE_CELLS
-        return measured < threshold.cells or not is_mapped
 
     def fit(self, parameters: Relaxed) -> Projection:
         """Fit relaxed records (d', n'); large tables by the cells that surprise, which are looked for anew."""

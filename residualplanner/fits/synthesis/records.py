@@ -4,19 +4,17 @@ Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from residualplanner.fits.mixtures.controlling import controlled_records
-from residualplanner.fits.mixtures.mixture import Mixture, product_sums
-from residualplanner.fits.mixtures.records import even_records, independent_records, unreported
+from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.nonnegative.fitted_mixture import FittedMixture
-from residualplanner.fits.nonnegative.measured_tables import FitQuality, fit_quality, quality_of_records
-from residualplanner.fits.synthesis.saving import STATEMENT, BinsName, column_of, save_frame, weight_column
+from residualplanner.fits.synthesis.fitted_mixture import FitQuality, MeasuredTables, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame, weight_column
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
@@ -46,10 +44,7 @@ MOST_RECORDS = 10**9
 
 
 def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
-    """The weights (n,) nearest to given ones in relative entropy with which records (n, d) have known tables of counts.
-
-    A cell that no record is in stays empty.
-    """
+    """The weights (n,) nearest in relative entropy with which records (n, d) have known tables, where records are."""
     cells, found = [], weights.copy()  # which cell of each known table each record is in
     for fact in known:
         own = np.zeros(len(codes), dtype=np.int64)
@@ -75,12 +70,6 @@ class Rounding:
     codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
     entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
     copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
-    has_order: bool = False  # whether tables of three attributes can be controlled besides pairs
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether records have weights other than 1."""
-        return self.copies > 1
 
     def require_room(self, records: int, attributes: int) -> None:
         """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
@@ -90,22 +79,9 @@ class Rounding:
             "ask for fewer, or use a machine with more memory",
         )
 
-    def draw(
-        self,
-        mixture: Mixture,
-        records: int,
-        generator: np.random.Generator,
-        *,
-        order: int = 2,
-        report: Progress = unreported,
-    ) -> tuple[IntArray, FloatArray]:
-        """Codes (n, d) and weights (n,) that add up to ``records``, where tables had ``order`` attributes at most."""
-        count, options = self.copies * records, {"order": min(max(order, 2), 3)} if self.has_order else {}
-        return self.codes(mixture, count, generator, report=report, **options), np.full(count, 1 / self.copies)
-
 
 ROUNDINGS: dict[str, Rounding] = {
-    "controlled": Rounding(controlled_records, 30, has_order=True),
+    "controlled": Rounding(controlled_records, 30),
     "sobol": Rounding(even_records, 18),
     "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),
@@ -134,6 +110,7 @@ class SyntheticRecords:
         weights (n,): how many records each stands for; 1 but for the method "weighted".
         method: how records were made of the mixture.
         seed: of the records; it is no secret, as the noise of the release does not depend on it.
+        mixture: the distribution of a record, by the positions of attributes in the domain.
     """
 
     release: Release
@@ -141,8 +118,9 @@ class SyntheticRecords:
     weights: FloatArray
     method: RoundingName
     seed: int
-    _facts: Facts = field(repr=False)
-    _fitted: FittedMixture = field(repr=False)
+    mixture: Mixture
+    _facts: Facts
+    _measured: MeasuredTables
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -177,27 +155,22 @@ class SyntheticRecords:
     @property
     def weight_column(self) -> str | None:
         """The name of the column of weights by the method "weighted"; None by others, whose records all count as 1."""
-        return weight_column(self.domain) if rounding_named(self.method).is_weighted else None
+        return weight_column(self.domain) if rounding_named(self.method).copies > 1 else None
 
     @property
     def domain(self) -> Domain:
         """Their attributes."""
         return self.release.plan.domain
 
-    @property
-    def mixture(self) -> Mixture:
-        """The distribution of a record, by the positions of attributes in the domain."""
-        return self._fitted.mixture
-
     @cached_property
     def quality(self) -> FitQuality:
         """How far the tables of the mixture are from what was measured, in units of its noise, table by table."""
-        return fit_quality(self._fitted.measured, self._fitted.components())
+        return fit_quality(self._measured, self._measured.components_of(self.mixture))
 
     @cached_property
     def quality_of_records(self) -> FitQuality:
         """The same of the tables of the records."""
-        return quality_of_records(self._fitted.measured, self.codes, self.weights)
+        return quality_of_records(self._measured, self.codes, self.weights)
 
     def expected(self, query: QueryLike) -> FloatArray:
         """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
@@ -211,9 +184,9 @@ class SyntheticRecords:
             DomainError: an attribute is not in the domain, or is named twice.
             WorkloadError: a kind of query does not fit its attribute.
         """
-        written, mixture = written_query(self.domain, query), self._fitted.mixture
+        written, mixture = written_query(self.domain, query), self.mixture
         rows = [kind.apply(mixture.of_attribute(position), 0) for position, kind in zip(*written, strict=True)]
-        answers = product_sums(rows, self._fitted.records * mixture.weights)
+        answers = product_sums(rows, self._measured.records * mixture.weights)
         return frozen(np.asarray(written.put_together(self.domain, answers.astype(np.float64, copy=False))))
 
     def redrawn(
@@ -234,25 +207,22 @@ class SyntheticRecords:
         """
         require_count(records, "redrawn(1000)")
         report = progress or unreported
-        return drawn(self.release, self._fitted, self._facts, records, method=method, seed=seed, report=report)
+        model = self.mixture, self._measured
+        return drawn(self.release, model, self._facts, records, method=method, seed=seed, report=report)
 
-    def to_frame(self, *, bins: BinsName = "labels") -> "pd.DataFrame":
-        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights.
-
-        Args:
-            bins: "labels"; or "middles", the middle of each bin of numbers or dates.
-        """
+    def to_frame(self) -> "pd.DataFrame":
+        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights."""
         import pandas as pd
 
         columns = {
-            attribute.name: column_of(attribute, self.codes[:, place], bins)
+            attribute.name: column_of(attribute, self.codes[:, place])
             for place, attribute in enumerate(self.domain.attributes)
         }
         if self.weight_column is not None:
             columns[self.weight_column] = self.weights
         return pd.DataFrame(columns)
 
-    def save(self, file: PathLike, *, bins: BinsName = "labels") -> None:
+    def save(self, file: PathLike) -> None:
         """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
 
         The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
@@ -260,13 +230,12 @@ class SyntheticRecords:
 
         Args:
             file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
-            bins: as of `to_frame`.
 
         Raises:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        save_frame(file, self._described, self.release.noise.guarantee, lambda: self.to_frame(bins=bins))
+        save_frame(file, self._described, self.release.noise.guarantee, self.to_frame)
 
     def _described(self, file: str, sha256: str) -> dict[str, Any]:
         plan, noise, quality = self.release.plan, self.release.noise, self.quality_of_records
@@ -300,7 +269,7 @@ class SyntheticRecords:
 
 def drawn(
     release: Release,
-    fitted: FittedMixture,
+    model: tuple[Mixture, MeasuredTables],
     facts: Facts,
     records: int,
     *,
@@ -308,18 +277,21 @@ def drawn(
     seed: int,
     report: Progress,
 ) -> SyntheticRecords:
-    """Records from a mixture that was fitted to a release and keeps to facts."""
+    """Records from a mixture that was fitted to what was measured, and keeps to facts."""
     require_seed(seed)
+    mixture, measured = model
     rounding, order = rounding_named(method), max(map(len, release.plan.closure))
     rounding.require_room(records, len(release.plan.domain))
-    if records and not fitted.records:
+    if records and not measured.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
     generator = np.random.default_rng([int(seed), 1])
-    codes, weights = rounding.draw(fitted.mixture, int(records), generator, order=order, report=report)
-    if rounding.is_weighted and records:
-        scale = records / fitted.records
+    controlled = {"order": min(max(order, 2), 3)} if method == "controlled" else {}
+    codes = rounding.codes(mixture, rounding.copies * int(records), generator, report=report, **controlled)
+    weights = np.full(len(codes), 1 / rounding.copies)
+    if rounding.copies > 1 and records:
+        scale = records / measured.records
         weights = raked_weights(codes, weights / scale, facts.known) * scale
-    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), facts, fitted)
+    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), mixture, facts, measured)
 
 
 def require_count(records: object, example: str) -> None:

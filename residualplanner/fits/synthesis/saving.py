@@ -1,14 +1,12 @@
 """Files of synthetic records: their columns, and what they say of themselves."""
 
 import csv
-import datetime as dt
 import hashlib
 import io
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +15,11 @@ from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import IntArray, require_path
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How bins are shown.
-BinsName = Literal["labels", "middles"]
-#: The name of the column of weights: the first of these that no attribute has.
-_WEIGHTS = ("weight", "record_weight", "weight_of_record")
 #: What every file of synthetic records says of them.
 STATEMENT = (
     "Synthetic records: none is that of a person. They were made from the noisy answers of a release alone, as "
@@ -42,44 +35,20 @@ _LONGEST = 1 << 24
 
 def weight_column(domain: Domain) -> str:
     """The name of the column of weights: one that no attribute has."""
-    free = (name for name in _WEIGHTS if name not in domain.names)
-    return next(free, f"{'_'.join(domain.names)}_weight")
+    name = "weight"
+    while name in domain.names:
+        name = f"record_{name}"
+    return name
 
 
-def column_of(attribute: Attribute, codes: IntArray, bins: BinsName) -> NDArray[Any]:
-    """The entries of a column for codes (n,): labels, or the middles of bins, and None for a label that is none."""
-    if bins not in ("labels", "middles"):
-        raise ArgumentError(f'bins must be "labels" or "middles", got {bins!r}')
-    if bins == "middles" and attribute.bins is not None:
-        own: list[object] = [None] * len(attribute.own_labels)
-        return _entries([*middles(attribute.bins), *own])[codes]
-    return _entries(attribute.value_labels)[codes]
-
-
-def middles(bins: Bins) -> list[float | dt.date]:
-    """The middle of each bin; of a bin without an end, the edge that it has."""
-    return [_middle(low, high) for low, high in zip(bins.edges[:-1], bins.edges[1:], strict=True)]
-
-
-def _middle(low: Any, high: Any) -> Any:
-    if _is_infinite(low):
-        return 0.0 if _is_infinite(high) else high
-    if _is_infinite(high):
-        return low
-    return low + (high - low) // 2 if isinstance(low, dt.date) else float(low) + (float(high) - float(low)) / 2
-
-
-def _is_infinite(edge: object) -> bool:
-    return isinstance(edge, float) and math.isinf(edge)
-
-
-def _entries(values: Sequence[object]) -> NDArray[Any]:
-    """Values of one type as an array: integers and floats as such, all others, truth values among them, as objects."""
-    if all(type(value) in (int, float) for value in values):
-        return np.array(values)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+def column_of(attribute: Attribute, codes: IntArray) -> NDArray[Any]:
+    """The entries of a column for codes (n,): labels, integers and floats as such, all others as objects."""
+    labels = attribute.value_labels
+    if all(type(label) in (int, float) for label in labels):
+        return np.array(labels)[codes]
+    found = np.empty(len(labels), dtype=object)
+    found[:] = labels
+    return np.asarray(found[codes])
 
 
 def save_frame(

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from residualplanner.fits.mixtures.fitting import Ensemble
-from residualplanner.fits.mixtures.records import unreported, within
+from residualplanner.fits.mixtures.mixture import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
-from residualplanner.fits.nonnegative.fitted_mixture import fit_mixture
 from residualplanner.fits.synthesis import records as synthetic
+from residualplanner.fits.synthesis.fitted_mixture import fit_mixture
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import is_integer, require_positive, require_type, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
@@ -85,20 +85,15 @@ def synthesis_plan(
     pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
     weight = _WEIGHT_ALONE / math.sqrt(budget.pcost)
     alone = [(position,) for position in several if weight > 1 or not any(position in pair for pair in pairs)]
-    larger = _smallest_triples(domain, several, _count(budget, triples, len(pairs)), triples is None)
+    if triples is not None and not is_integer(triples):
+        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
+    by_budget = round(_TRIPLES_TO_A_PAIR * len(pairs)) if budget.pcost >= _PCOST_OF_TRIPLES else 0
+    larger = _smallest_triples(domain, several, by_budget if triples is None else int(triples), triples is None)
     chosen = [*alone, *pairs, *larger]
     workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
     weights = [weight if len(members) == 1 else 1.0 for members in chosen]
     loss = SumOfVariances(weights=weights if weight > 1 else "equal")
     return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
-
-
-def _count(budget: Budget, triples: int | None, pairs: int) -> int:
-    if triples is None:
-        return round(_TRIPLES_TO_A_PAIR * pairs) if budget.pcost >= _PCOST_OF_TRIPLES else 0
-    if not is_integer(triples):
-        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
-    return int(triples)
 
 
 def _smallest_triples(domain: Domain, several: list[int], count: int, is_limited: bool) -> Iterator[tuple[int, ...]]:
@@ -179,8 +174,8 @@ def synthesize(
     facts = read_facts(release.plan, known, impossible)
     count = count_to_make(release, facts, records, method)
     report = progress or unreported
-    fitted = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
-    return synthetic.drawn(release, fitted, facts, count, method=method, seed=seed, report=within(report, 50, 100))
+    model = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
+    return synthetic.drawn(release, model, facts, count, method=method, seed=seed, report=within(report, 50, 100))
 
 
 def count_to_make(release: Release, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:

@@ -251,14 +251,13 @@ def release(
 
 
 @_command("synthesize")
-def synthesize(  # noqa: PLR0913
+def synthesize(
     files: opt.MeasurementFiles,
     path: opt.NewRecords,
     *,
     records: opt.RecordCount = None,
     method: opt.RecordsMethod = "controlled",
     seed: opt.RecordsSeed = 0,
-    bins: opt.ShownBins = "labels",
     spec: opt.OutputSpec = None,
     dry_run: opt.DryRun = False,
     output: Output,
@@ -275,7 +274,7 @@ def synthesize(  # noqa: PLR0913
     from residualplanner.shell.cli.spec.wanted import output_of
 
     made = {"records": records, "method": method, "seed": seed}
-    run_synthesize(files, path, output_of(spec), output, made, bins=bins, dry_run=dry_run)
+    run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 
 
 @_command("compare")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Exit, Option, echo
 
-from residualplanner.fits.synthesis import BinsName, RoundingName
+from residualplanner.fits.synthesis.records import RoundingName
 from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.version import __version__
@@ -241,7 +241,6 @@ RecordsMethod = Annotated[
     ),
 ]
 RecordsSeed = Annotated[int, Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
-ShownBins = Annotated[BinsName, Option(help="Bins as their labels, or as their middles.")]
 PageCells = Annotated[int, _of("NUMBER", "The most cells of tables in the page, all together; 0 for none.", min=0)]
 
 # ledger

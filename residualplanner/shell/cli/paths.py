@@ -160,7 +160,7 @@ def require_free_records_path(path: Path) -> None:
 
     A run that was killed between the two leaves the latter alone, which is replaced.
     """
-    from residualplanner.fits.synthesis import is_sidecar, require_records_file, sidecar_path
+    from residualplanner.fits.synthesis.saving import is_sidecar, require_records_file, sidecar_path
 
     require_records_file(path)
     require_free_file(path)

@@ -12,7 +12,8 @@ from typing import Any
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
-from residualplanner.fits.synthesis import BinsName, count_to_make, sidecar_path, synthesize
+from residualplanner.fits.synthesis.saving import sidecar_path
+from residualplanner.fits.synthesis.synthesize import count_to_make, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
@@ -61,7 +62,7 @@ class WriteTables:
         workload, table = self.plan.workload, self.wanted.table
         require_tables(workload, table)
         with self.wanted.naming():
-            self.adjustments.require_for(self.plan)
+            self.adjustments.require_fit(self.plan, is_here=True)
             if self.adjustments:
                 with self.output.progress("checking what is known anyway") as progress:
                     self.adjustments.require_possible(self.plan, progress)
@@ -219,7 +220,6 @@ def run_synthesize(
     output: Output,
     made: Mapping[str, Any],
     *,
-    bins: BinsName,
     dry_run: bool,
 ) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
@@ -244,7 +244,7 @@ def run_synthesize(
             with output.progress("making the records") as progress:
                 people = synthesize(release, **given, progress=progress)
         with output.progress("writing the records"):
-            people.save(file, bins=bins)
+            people.save(file)
         say_records(people, output)
         weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
         text = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"

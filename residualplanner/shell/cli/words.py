@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.fits.nonnegative.measured_tables import FitQuality
-from residualplanner.fits.synthesis import SyntheticRecords
+from residualplanner.fits.synthesis.fitted_mixture import FitQuality
+from residualplanner.fits.synthesis.records import SyntheticRecords
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.resource_estimate import ResourceEstimate

@@ -134,12 +134,12 @@ PARAMETERS = [
         *((call, (1.0, 100), *each) for call in (m.least_cell_error, m.least_total_error) for each in PARAMETERS),
         (m.least_total_error, (-1.0, 100), {"epsilon": 1.0}, "cell_error must be at least 0"),
         (m.least_cell_error, (math.nan, 100), {"epsilon": 1.0}, "total_error must be at least 0"),
-        (m.least_cell_error, (1.0, 1), {"epsilon": 1.0}, "cells must be an integer of at least 2"),
+        (m.least_cell_error, (1.0, 1), {"epsilon": 1.0}, "cells must be an integer, at least 2"),
         (m.least_cell_error, (1.0, 100), {"rho": 1.0, "method": "published"}, "method must be one of"),
         (m.errors_of_clipping, (100,), {}, "give epsilon"),
         (m.errors_of_sequential_fit, (100,), {"rho": 0.0}, "rho must be positive"),
         *(
-            (call, (cells,), {"epsilon": 1}, "cells must be an integer of at least 1")
+            (call, (cells,), {"epsilon": 1}, "cells must be an integer, at least 1")
             for call in (m.errors_of_clipping, m.errors_of_sequential_fit)
             for cells in (0, -5, 2.5, True)
         ),

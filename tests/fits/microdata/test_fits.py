@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.optimize import LinearConstraint, minimize
 
 import residualplanner as rp
 from noisy_tables import domain_of, least_largest, nearest, noisy_of
@@ -84,22 +83,6 @@ def test_max_fit_is_the_least_squares_within_the_least_largest_error(problem):
         assert float(fit.objective) == pytest.approx(float(free.objective), rel=1e-5)
 
 
-def test_max_fit_is_that_of_a_general_solver():
-    noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=3)
-    matrix, right, std_err = np.vstack(rows), np.concatenate([each[0] for each in noisy.values]), 32**0.5
-    bound = least_largest(rows, [each[0] for each in noisy.values], std_err) + 0.01
-    squares = minimize(
-        lambda cells: ((matrix @ cells - right) ** 2).sum() / std_err**2,
-        np.full(9, 2.0),
-        jac=lambda cells: 2 * matrix.T @ (matrix @ cells - right) / std_err**2,
-        bounds=[(0, None)] * 9,
-        constraints=LinearConstraint(matrix, right - bound * std_err, right + bound * std_err),
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    assert m.max_fit(noisy).estimate.ravel() == pytest.approx(squares.x, abs=1e-4)
-
-
 @settings(max_examples=6)
 @given(problems())
 def test_no_cell_is_negative_and_true_answers_come_back(problem):
@@ -125,23 +108,6 @@ def test_many_draws_at_once_are_fitted_as_one_by_one(make):
         own = [m.GroupAnswers(each.group, np.asarray(each.values)[place], each.law) for each in together.answers]
         single = make(m.NoisyGroups(together.domain, own))
         assert single.estimate == pytest.approx(whole.estimate[place], abs=1e-6)
-
-
-@pytest.mark.parametrize("make", FITS)
-def test_cell_sums_are_fitted_as_the_marginals_that_they_are(make):
-    noisy, rows = noisy_of(np.diag([9.0, 0, 4]), SETS[0], m.Laplace(4.0), seed=1)
-    values = [np.ravel(each.values) for each in noisy.answers]
-    answers = [m.GroupAnswers(m.CellSums(matrix), a, m.Laplace(4.0)) for matrix, a in zip(rows, values, strict=True)]
-    assert make(m.NoisyGroups(noisy.domain, answers)).table() == pytest.approx(make(noisy).table(), abs=1e-3)
-
-
-def test_the_published_weights_of_a_reweighted_fit():
-    values, law = np.array([-5.0, 3, 10, 40, 200]), m.Laplace(8.0)
-    answers = [m.GroupAnswers(m.Marginal(["a"]), values, law)]
-    low, high, together = 4.65510e-5, 7.8125e-3, 9.765625e-4
-    rows = [np.eye(5), np.array([[1.0, 1, 1, 1, 0]])]
-    expected = nearest(rows, [values, np.array([48.0])], [np.array([low] * 4 + [high]), np.array([together])])
-    assert m.reweighted_fit(m.NoisyGroups(domain_of((5,)), answers)).estimate == pytest.approx(expected, abs=2e-3)
 
 
 def weights_by_definition(values, law, confidence=0.99):
@@ -286,10 +252,7 @@ def groups(group, values, *more):
         (lambda: groups(m.Marginal(), np.nan), "Data", "must be finite"),
         (lambda: groups(m.Marginal(["a"]), np.zeros((4, 2)), TOTAL), "Data", "same draws"),
         (lambda: groups(m.Marginal(["z"]), 5.0), "Domain", "unknown"),
-        (lambda: groups(m.CellSums(np.eye(6)[:2]), np.zeros(2)), "Workload", "no group has every cell"),
-        (lambda: groups(m.CellSums(np.eye(5)), np.zeros(5)), "Workload", "a column for each of 6 cells, got 5"),
-        (lambda: m.CellSums(np.full((1, 6), 2.0)), "Workload", "zeros and ones"),
-        (lambda: m.CellSums(np.ones((2, 6))), "Workload", "in two sums"),
+        (lambda: groups(m.Residual(["a"]), np.zeros(2)), "Workload", "no group has every cell"),
         (lambda: m.NoisyGroups(DOMAIN, [5]), "Argument", "NoisyGroups: "),
         (lambda: m.NoisyGroups({"a": 2}, [TOTAL]), "Argument", "NoisyGroups: "),
         (lambda: m.GroupAnswers(m.Marginal(), 5.0, 2.0), "Argument", "law must be a NoiseLaw"),

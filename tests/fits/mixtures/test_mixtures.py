@@ -143,7 +143,7 @@ def test_a_fit_of_very_many_records_comes_as_near_to_them_as_their_noise_is(is_p
         return logits, of_classes
 
     ensemble = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=150))
-    found, _ = fit_ensemble(noisy_loss(mixture, 1e11, 5.0), start, ensemble)
+    found = fit_ensemble(noisy_loss(mixture, 1e11, 5.0), start, ensemble)
     for members in combinations(range(3), 2):
         assert np.abs(found.table(members) - mixture.table(members)).sum() / 2 < 1e-8
     assert (found.probabilities[0] > 0).all() == is_possible

@@ -73,14 +73,6 @@ def test_no_true_count_is_outside_the_limits(seed, facts):
         assert (expected <= origin.most + 1e-9).all()
 
 
-def test_queries_with_negative_entries_are_not_cut_at_0():
-    plan = rp.select(rp.Workload(DOMAIN, QUERIES), budget=rp.zcdp(1))
-    table = exact_release(plan, np.ones(DOMAIN.sizes))[QUERIES[3]]
-    origin = facts_part.origin_of(table, facts_part.read_facts(plan, {(): 12}, []))
-    assert origin.least.tolist() == [0, -np.inf, 0]
-    assert origin.most.tolist() == [12, np.inf, 36]
-
-
 def test_a_sum_of_cells_has_the_sums_of_their_limits():
     plan = rp.select(rp.Workload(DOMAIN, QUERIES[:2]), budget=rp.zcdp(1))
     tables = rp.nonnegative(exact_release(plan, np.ones(DOMAIN.sizes)), impossible=[{"a": 0, "b": 1}])

@@ -170,7 +170,6 @@ def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, step
         ({"max_steps": 0}, rp.errors.BudgetError, "max_steps must be positive"),
         ({"weights": "varianz"}, rp.errors.WorkloadError, "weights must be one of .* did you mean 'variance'"),
         ({"total": 30}, rp.errors.WorkloadError, 'total must be "estimate" or "free"'),
-        ({"method": "mixtures"}, rp.errors.WorkloadError, "method must be one of"),
         ({"release": one_table((1.0, 1.0)).measurement}, rp.errors.ArgumentError, "release must be a Release"),
     ],
 )

@@ -48,11 +48,6 @@ def test_ordered_pairs_have_the_law_of_sequential_draws_and_a_rate_that_is_off_b
         assert (p_value(found, law, 3000) > 1e-3) == is_right
 
 
-def test_a_rate_of_zero_is_uniform_over_candidates():
-    found = Counter(drawn_lists([9, 0], np.array([1, 3]), Fraction(0), 1, 2000, seed=2))
-    assert p_value(found, {(number,): 1 / 4 for number in range(4)}, 2000) > 1e-3
-
-
 @given(
     scores=st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=6, unique=True),
     rate=st.fractions(0, 3),

@@ -1,7 +1,6 @@
 """Records have the tables of their mixture, keep to facts, carry labels, and say what they are."""
 
 import csv
-import datetime as dt
 import hashlib
 import json
 from itertools import combinations, product
@@ -198,9 +197,6 @@ def test_a_folder_gives_the_records_of_its_measurement_whatever_its_tables_are(t
     assert other.release.noise.guarantee == release.noise.guarantee
 
 
-# Facts.
-
-
 def test_known_numbers_of_records_and_tables_hold():
     truth = table_of(people()[:, :2], (4, 3))
     known = {(): 400, "b": truth.sum(axis=0)}
@@ -246,11 +242,8 @@ def test_known_tables_in_integer_bases_count_as_much_as_in_others():
     domain = rp.Domain({"a": 9, "b": 6, "c": 9})
     codes = np.minimum(np.random.default_rng(118).geometric(0.4, (30, 3)) - 1, [8, 5, 8])
     query = {"a": rp.Prefix(), "b": rp.Prefix(), "c": rp.Range()}
-    table = table_of(codes, (9, 6, 9))
-    for axis, kind in enumerate(query.values()):
-        table = np.moveaxis(np.tensordot(kind.matrix(domain.sizes[axis]), table, axes=(1, axis)), 0, axis)
     release = release_of(domain, codes, workload=rp.Workload(domain, [query]))
-    made = rp.synthesize(release, known=[(query, table)], ensemble=SMALL)
+    made = rp.synthesize(release, known={("a", "b", "c"): table_of(codes, (9, 6, 9))}, ensemble=SMALL)
     assert np.abs(made.expected(["a"]) - np.bincount(codes[:, 0], minlength=9)).max() < 4
     assert ((made.codes >= 0) & (made.codes < domain.sizes)).all()
 
@@ -263,9 +256,6 @@ def test_where_no_record_is_none_is_made(release, known, method):
     assert made.to_frame().columns.tolist() == ["a", "b", "c"] + ["weight"] * (method == "weighted")
     with pytest.raises(rp.errors.WorkloadError, match="there are no records by known"):
         made.redrawn(3)
-
-
-# How well it fits.
 
 
 def test_the_quality_of_the_truth_is_what_noise_explains():
@@ -285,47 +275,6 @@ def test_tables_that_are_far_away_are_said_to_be(release):
     variance = dict(zip(release.plan.closure, release.plan.noise_variances, strict=True))[(0, 1)]
     row = lonely.quality.to_frame().set_index("table").loc["a × b"]
     assert row["distance"] == pytest.approx((off**2).sum() / variance, rel=1e-6)
-
-
-# Tables of a mixture.
-
-
-@pytest.fixture(scope="module")
-def noisier():
-    return release_of(rho=0.05)
-
-
-@pytest.fixture(scope="module")
-def tables(noisier):
-    return rp.nonnegative(noisier, method="mixture", known={"c": [210, 190]}, impossible=[{"a": 0, "b": 2}])
-
-
-def test_tables_agree_and_facts_hold_and_nothing_is_proved(tables):
-    pair, other = tables["a", "b"].estimate, tables["b", "c"].estimate
-    assert (pair >= 0).all()
-    np.testing.assert_allclose(pair.sum(axis=0), other.sum(axis=1), rtol=1e-9)
-    np.testing.assert_allclose(tables["b"].estimate, other.sum(axis=1), rtol=1e-9)
-    np.testing.assert_allclose(tables["c"].estimate, [210, 190], rtol=1e-9)
-    assert pair[0, 2] == 0
-    assert tables.product.facts == ("the table of c", "that there is no record in which a is 0 and b is 2")
-    assert tables.product.is_nonnegative
-    assert tables.numbers.gap == np.inf
-    assert repr(tables) == "<Release of 3 tables: non-negative, of a mixture; no guarantee: seeded, not private>"
-
-
-def test_tables_are_those_that_synthesize_expects_and_nearer_to_sparse_ones_than_unbiased_ones(noisier):
-    table, made = rp.nonnegative(noisier, method="mixture")["a", "b"].estimate, rp.synthesize(noisier, 0)
-    np.testing.assert_allclose(table, made.expected(["a", "b"]), rtol=1e-9, atol=1e-9)
-    truth = table_of(people()[:, :2], (4, 3))
-    assert np.abs(table - truth).sum() < np.abs(noisier["a", "b"].estimate - truth).sum()
-
-
-@pytest.mark.slow
-def test_tables_of_a_mixture_can_be_rounded_and_their_errors_are_simulated(tables):
-    whole = rp.rounded(tables)["a", "b"].estimate
-    assert (whole == np.rint(whole)).all()
-    errors = rp.fits.published_errors(tables, simulations=10).to_frame()
-    assert errors["rmse"].between(0.01, 60).all()
 
 
 # Labels and files.
@@ -349,18 +298,12 @@ def labeled():
     return rp.synthesize(release, 200, method="weighted", ensemble=SMALL)
 
 
-def test_frames_have_the_labels_of_the_domain_or_the_middles_of_bins(labeled):
+def test_frames_have_the_labels_of_the_domain(labeled):
     frame = labeled.to_frame()
     assert frame.columns.tolist() == ["sex", "income", "day", "weight", "record_weight"]
     for place, attribute in enumerate(LABELED.attributes):
         wanted = [attribute.value_labels[code] for code in labeled.codes[:, place].tolist()]
         assert frame[attribute.name].tolist() == wanted
-    frame = labeled.to_frame(bins="middles")
-    assert set(frame["income"].dropna()) <= {5.0, 20.0, 30.0}
-    assert frame["income"].isna().any()
-    assert set(frame["day"]) <= {dt.date(2020, 1, 16), dt.date(2020, 2, 15), dt.date(2020, 3, 16)}
-    with pytest.raises(rp.errors.ArgumentError, match='bins must be "labels" or "middles"'):
-        labeled.to_frame(bins="edges")
 
 
 @pytest.mark.parametrize(("name", "read"), [("people.csv", pd.read_csv), ("people.parquet", pd.read_parquet)])
@@ -416,9 +359,6 @@ def test_every_label_of_a_saved_record_is_read_back(name, labels):
             assert pd.read_parquet(path).to_numpy().tolist() == given
         again = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))[("a", "b")]
     assert again.estimate == pytest.approx(table_of(made.codes, again.estimate.shape), abs=0.1)
-
-
-# What is refused, and what is told.
 
 
 @pytest.mark.parametrize(
