@@ -87,13 +87,12 @@ def init(
     *,
     is_dictionary: opt.IsDictionary = False,
     has_header: opt.HasHeader = False,
-    table: opt.TableName = None,
     output: Output,
 ) -> None:
     """Write a commented spec to start from.
 
-    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
-    Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
+    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), another spec, a data file, or, with --dictionary, a CSV
+    file that lists names and values.
 
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
     the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
@@ -104,7 +103,7 @@ def init(
     require_free_file(path)
     from residualplanner.shell.cli.spec.starting import say_start, starting_spec, with_ledger
 
-    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
+    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header)
     text = with_ledger(start.text, f"{path.stem}.ledger")
     with telling_outputs(path):
         with write_atomically(path) as file:

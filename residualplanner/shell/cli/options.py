@@ -94,7 +94,7 @@ Spec = Annotated[Path, Argument(help="A spec, as init writes it.", metavar="SPEC
 Data = Annotated[
     Path, Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
 ]
-_SOURCES = "A schema (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
+_SOURCES = "A domain (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
 Source = Annotated[Path, Argument(help=_SOURCES, metavar="SOURCE")]
 PlanFile = Annotated[Path, Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
 _MEASUREMENTS = (
@@ -130,7 +130,6 @@ IsDictionary = Annotated[bool, _flag("--dictionary", "SOURCE describes columns a
 HasHeader = Annotated[
     bool, _flag("--header", "SOURCE is a CSV file of records whose first line holds names, not a record.")
 ]
-TableName = Annotated[str | None, _of("NAME", "Which table of a schema that describes several.")]
 
 # plan, release
 BudgetText = Annotated[

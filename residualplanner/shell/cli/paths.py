@@ -24,7 +24,7 @@ ANSWERS: Expected = (
 )
 LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER,))
 SOURCE: Expected = (
-    "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
+    "a domain (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
 RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ("a folder",))

@@ -23,7 +23,7 @@ KINDS = {
 }
 #: For each file that a command reads what is wanted, and the kinds that are not refused for what they are.
 EXPECTED = {
-    "init FILE": ("init wants a schema", {"spec.toml", "records.csv", "parquet"}),
+    "init FILE": ("init wants a domain", {"spec.toml", "records.csv", "parquet"}),
     "plan FILE -o new": ("plan wants a spec in TOML", {"spec.toml"}),
     "measure FILE records.csv -o new": ("measure wants a plan", {"p.plan"}),
     "measure p.plan FILE -o new": ("measure wants records", {"records.csv", "sub"}),

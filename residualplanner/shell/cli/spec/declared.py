@@ -1,4 +1,4 @@
-"""Columns as a dictionary or a public schema declares them, and their entries, as TOML, in a spec to start from."""
+"""Columns as a dictionary declares them, and their entries, as TOML, in a spec to start from."""
 
 import datetime as dt
 import itertools
@@ -23,7 +23,7 @@ RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
-#: The types of columns, as dictionaries and schemas call them.
+#: The types of columns, as dictionaries call them.
 _WHOLE_TYPE = re.compile(
     "int(eger)?[0-9]*|whole|code|count|ordinal|long|short|byte|(nonNegative|positive)Integer|gYear|year"
 )
@@ -60,39 +60,25 @@ class Declared:
         return replace(self, attribute=attribute, about=about)
 
 
-def column_of(
-    name: str,
-    kind: str,
-    *,
-    values: Sequence[tuple[Any, Any]] | None = None,
-    limits: tuple[Any, Any] = (None, None),
-    where: str = "schema",
-) -> Declared:
-    """A column of a type, with its values and what they mean if these are listed, or with limits."""
-    if values is not None:
-        if not values or not all(isinstance(value, str | int) for value, _ in values):
-            return Declared(name, None, f"{kind}: values that are not strings or integers are to be declared as bins")
-        is_mixed = len({type(value) for value, _ in values}) > 1
-        meanings = ["" if meaning is None else str(meaning) for _, meaning in values]
-        return of_values(name, [str(value) if is_mixed else value for value, _ in values], meanings)
+def of_type(name: str, kind: str, low: str, high: str) -> Declared:
+    """A column of a type, between two limits where these are given."""
     if _TRUTH_TYPE.fullmatch(kind):
         return of_values(name, [True, False])
     if _DATE_TYPE.fullmatch(kind):
         forms = '{ months = ["2020-01", "2020-12"] }, { years = [2019, 2021] } or { bins = [...] }'
-        return Declared(name, None, f"dates{_limits_text(*limits)}: write bins such as {forms}")
-    smallest, largest = map(_limit, limits)
+        return Declared(name, None, f"dates{_limits_text(low, high)}: write bins such as {forms}")
+    smallest, largest = map(_limit, (low, high))
     is_number, is_whole = _NUMBER_TYPE.fullmatch(kind), _WHOLE_TYPE.fullmatch(kind)
     if is_number or is_whole or (smallest, largest) != (None, None):
         has_whole = all(limit is None or limit.is_integer() for limit in (smallest, largest))
         return of_range(name, smallest, largest, is_whole=bool(is_whole or (has_whole and not is_number)))
-    return Declared(name, None, f"{kind}: its values are not in the {where}" if kind not in ("", "any") else "")
+    return Declared(name, None, f"{kind}: its values are not in the dictionary" if kind else "")
 
 
-def _limit(limit: Any) -> float | None:
-    try:
-        return None if limit is None or isinstance(limit, bool) else float(limit)
-    except (TypeError, ValueError):
-        return None
+def _limit(text: str) -> float | None:
+    with suppress(ValueError):
+        return float(text)
+    return None
 
 
 def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
@@ -138,7 +124,7 @@ def of_range(name: str, smallest: float | None, largest: float | None, *, is_who
 def _limits_text(smallest: object, largest: object) -> str:
     both = (("from", smallest), ("to", largest))
     texts = ((word, number_text(limit) if isinstance(limit, float) else limit) for word, limit in both)
-    return "".join(f" {word} {limit}" for word, limit in texts if limit is not None)
+    return "".join(f" {word} {limit}" for word, limit in texts if limit not in (None, ""))
 
 
 def _labels(values: list[Label]) -> list[Label]:

@@ -1,20 +1,15 @@
-"""Columns as others describe them: data dictionaries in CSV, and public schemas in JSON.
-
-A dictionary has one row for each value or one for each column; public schemas are Frictionless Table Schema and Data
-Package, JSON Schema, CSV on the Web.  All of them state a type, and values or limits, from which `column_of` declares.
-"""
+"""Columns as a data dictionary in CSV describes them: with one row for each value, or one for each column."""
 
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.shell.cli.spec.declared import Declared, column_of, of_range, of_values
+from residualplanner.shell.cli.spec.declared import Declared, of_range, of_type, of_values
 from residualplanner.shell.cli.spec.file import read_limited
 
 _SPELLINGS = {
@@ -37,18 +32,8 @@ _WORDS = {spelling: word for word, spellings in _SPELLINGS.items() for spelling 
 _ABOUT = ("title", "unit", "source", "note")
 _WIDE = ("type", "min", "max", "values", "bins", "size")
 _RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
-#: A regular expression that only lists strings: "A|B" or "^(A|B)$".
-_LISTED = re.compile(r"\^?\(?(?:\?:)?([\w .\-]+(?:\|[\w .\-]+)+)\)?\$?")
-#: The fields of a column, in any of the schemas, that have words about it.
-_ABOUT_FIELDS = {
-    "title": ("title", "dc:title"),
-    "unit": ("unit", "schema:unitText"),
-    "source": ("source", "dc:source"),
-    "note": ("description", "dc:description"),
-}
 
 Row = dict[str, str]
-Json = Mapping[str, Any]
 
 
 def read_dictionary(path: Path) -> list[Declared]:
@@ -143,8 +128,7 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
             return _of_listed(name, _list(row["values"]))
         if row.get("size"):
             return Declared(name, Attribute(name, int(row["size"])))
-        limits = (row.get("min") or None, row.get("max") or None)
-        return column_of(name, row.get("type", ""), limits=limits, where="dictionary")
+        return of_type(name, row.get("type", ""), row.get("min", ""), row.get("max", ""))
 
     return _named(path, name, {"title": row.get("label", "")} | row, declared)
 
@@ -166,142 +150,3 @@ def _named(path: Path, name: str, about: Row, make: Callable[[], Declared]) -> D
         return make().described(About(**{word: about.get(word, "") for word in _ABOUT}))
     except ValueError as error:  # Python's own, of what is no number, too
         raise FileFormatError(f"{path}, {name}: {error}") from None
-
-
-def columns_of_schema(value: Json, table: str | None) -> list[Declared] | None:
-    """The columns that a public schema declares, of a table by its name or of the only one; None if the JSON is none.
-
-    Source: specs.frictionlessdata.io/table-schema, json-schema.org (2020-12), www.w3.org/TR/tabular-data-model.
-    """
-    tables = _tables(value)
-    if tables is None:
-        return None
-    if not tables:
-        raise FileFormatError("it describes no table with columns; a schema of at least one is needed")
-    if table is None and len(tables) > 1:
-        raise FileFormatError(f"it describes the tables {', '.join(tables)}; choose one with --table")
-    if table is not None and table not in tables:
-        raise FileFormatError(f"it describes no table {table!r}, only {', '.join(tables)}")
-    declared = tables[table or next(iter(tables))]
-    names = [column.name for column in declared]
-    if not names or not all(names) or len(set(names)) < len(names):
-        raise FileFormatError("its columns must have names, all different")
-    return declared
-
-
-def _tables(value: Json) -> dict[str, list[Declared]] | None:
-    """The columns of each table, in whichever of the known forms."""
-    if _objects(value.get("fields")):
-        return {"": _described(_of_frictionless, value["fields"])}
-    if _objects(value.get("resources")):
-        return _each(value["resources"], "name", "schema", "fields", _of_frictionless)
-    if "csvw" in str(value.get("@context", "")) or isinstance(value.get("tableSchema"), Mapping):
-        return _each(_objects(value.get("tables")) or [value], "url", "tableSchema", "columns", _of_csvw)
-    rows = _resolved(value["items"] if isinstance(value.get("items"), Mapping) else value, value)
-    if not isinstance(rows.get("properties"), Mapping):
-        return None
-    properties = [{**_resolved(schema, value), "name": name} for name, schema in rows["properties"].items()]
-    return {"": _described(_of_json_schema, properties)}
-
-
-def _each(
-    listed: list[Json], name: str, schema: str, columns: str, declare: Callable[[Json], Declared]
-) -> dict[str, list[Declared]]:
-    """The columns of each of several tables that has some, by what it is called, else by its number."""
-    schemas = {str(one.get(name, number)): _object(one, schema) for number, one in enumerate(listed, 1)}
-    found = {name: _objects(each.get(columns)) for name, each in schemas.items()}
-    return {name: _described(declare, each) for name, each in found.items() if each}
-
-
-def _objects(value: Any) -> list[Any]:
-    """The value itself if it is a list of objects; else an empty one."""
-    return value if isinstance(value, list) and all(isinstance(each, Mapping) for each in value) else []
-
-
-def _object(parent: Json, name: str) -> Json:
-    found = parent.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _described(declare: Callable[[Json], Declared], columns: Iterable[Json]) -> list[Declared]:
-    """The columns with their titles, units and notes, as far as the schema has them as strings."""
-    declared = []
-    for column in columns:
-        known = {word: [column.get(key) for key in keys] for word, keys in _ABOUT_FIELDS.items()}
-        texts = {word: next((text for text in found if isinstance(text, str)), "") for word, found in known.items()}
-        declared.append(declare(column).described(About(**texts)))
-    return declared
-
-
-def _of_frictionless(field: Json) -> Declared:
-    name, kind, limits = str(field.get("name", "")), str(field.get("type", "any")), _object(field, "constraints")
-    if kind == "boolean" and "enum" not in limits:
-        spelled = [field.get(key) for key in ("trueValues", "falseValues")]
-        words = [
-            each[0] if isinstance(each, list) and each and isinstance(each[0], str) else usual
-            for each, usual in zip(spelled, ("true", "false"), strict=True)
-        ]
-        return of_values(name, words)
-    listed = limits.get("enum", field.get("categories"))
-    pairs = [(each.get("value"), each.get("label")) for each in _objects(listed)]
-    values = pairs or ([(each, None) for each in listed] if isinstance(listed, list) else None)
-    return column_of(name, kind, values=values, limits=(limits.get("minimum"), limits.get("maximum")))
-
-
-def _of_csvw(column: Json) -> Declared:
-    """A column of a table's metadata: limits in its datatype, values in the datatype's format."""
-    name = _title(column.get("titles")) or str(column.get("name", ""))
-    datatype = _object(column, "datatype") or {"base": column.get("datatype", "string")}
-    kind, form = str(datatype.get("base", "string")), datatype.get("format")
-    words: list[str] | None = None
-    if isinstance(form, str) and kind == "boolean" and "|" in form:
-        words = form.split("|")
-    elif isinstance(form, str) and kind == "string" and (listed := _LISTED.fullmatch(form)):
-        words = listed[1].split("|")
-    smallest = datatype.get("minimum", datatype.get("minInclusive"))
-    largest = datatype.get("maximum", datatype.get("maxInclusive"))
-    values = None if words is None else [(word, None) for word in words]
-    return column_of(name, kind, values=values, limits=(smallest, largest))
-
-
-def _title(titles: Any) -> str:
-    """The first of a column's titles, which are the names in its header; they may be in a list, and by language."""
-    if isinstance(titles, Mapping):
-        titles = list(titles.values())
-    if isinstance(titles, list):
-        return _title(titles[0]) if titles else ""
-    return titles if isinstance(titles, str) else ""
-
-
-def _of_json_schema(schema: Json) -> Declared:
-    name, kinds = schema["name"], schema.get("type", "any")
-    kind = next((str(each) for each in kinds if each != "null"), "any") if isinstance(kinds, list) else str(kinds)
-    choices, values = _objects(schema.get("oneOf", schema.get("anyOf"))), schema.get("enum")
-    pairs = [(each, None) for each in values if each is not None] if isinstance(values, list) else None
-    if choices and all("const" in each for each in choices):
-        pairs = [(each["const"], each.get("title", each.get("description"))) for each in choices]
-    smallest, largest = schema.get("minimum"), schema.get("maximum")
-    if kind == "string" and "date" in str(schema.get("format")):
-        kind = "date"
-    if kind == "integer":  # a limit that is left out is one step further in
-        smallest = _stepped(smallest, schema.get("exclusiveMinimum"), 1)
-        largest = _stepped(largest, schema.get("exclusiveMaximum"), -1)
-    return column_of(name, kind, values=pairs, limits=(smallest, largest))
-
-
-def _stepped(limit: Any, outside: Any, step: int) -> Any:
-    is_number = isinstance(outside, int | float) and not isinstance(outside, bool)
-    return outside + step if limit is None and is_number else limit
-
-
-def _resolved(schema: Any, whole: Json) -> Json:
-    """A schema, or the one in the same file that it refers to."""
-    for _ in range(10):
-        reference = schema.get("$ref") if isinstance(schema, Mapping) else None
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            break
-        found: Any = whole
-        for word in reference[2:].split("/"):
-            found = found.get(word.replace("~1", "/").replace("~0", "~"), {}) if isinstance(found, Mapping) else {}
-        schema = found
-    return schema if isinstance(schema, Mapping) else {}
