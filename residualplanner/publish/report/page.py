@@ -32,18 +32,6 @@ _LISTED = 5_000
 _UNBROKEN = 48
 #: How many labels of an attribute are named.
 _LABELS = 6
-#: The headings of the table of errors of published numbers, its numbers, and the most rows: a file beside has all.
-_PUBLISHED_HEAD = (
-    "Table",
-    "Cells",
-    "RMSE of published numbers",
-    "Simulation error",
-    "Bias of published numbers",
-    "Simulation error",
-    "RMSE of unbiased estimates",
-)
-_PUBLISHED = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", "std_err_unbiased")
-_PUBLISHED_ROWS = 100
 
 
 def page_of(
@@ -78,7 +66,6 @@ def _values(subject: Subject) -> dict[str, Any]:
         "publication": words.publication_texts(subject.publication),
         "statistics": statistics_of(subject),
         "has_statistics": bool(kinds_of_statistics(subject.plan.workload)),
-        "published": _published(subject),
         "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
         "promise": promise,
         "facts": _facts(subject, promise) + ([total] if total else []),
@@ -114,27 +101,6 @@ def _files(rows: ErrorRows) -> list[tuple[str, str]]:
     if len(rows.links) > _LISTED:
         return []
     return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
-
-
-def _published(subject: Subject) -> dict[str, Any] | None:
-    """The errors of published numbers, of the tables where they are largest, in the order of the workload."""
-    errors = subject.published
-    if errors is None:
-        return None
-    shown = errors.loc[errors["rmse"].nlargest(_PUBLISHED_ROWS).index.sort_values()]
-    decimals = words.decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
-    every = zip(
-        words.table_names(shown), shown["cells"].tolist(), shown[[*_PUBLISHED]].to_numpy().tolist(), strict=True
-    )
-    return {
-        "head": _PUBLISHED_HEAD,
-        "rows": [
-            (name, number_text(cells), *(f"{number:,.{decimals}f}" for number in numbers))
-            for name, cells, numbers in every
-        ],
-        "simulations": int(errors["simulations"].iloc[0]),
-        "left_out": len(errors) - len(shown),
-    }
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:

@@ -116,7 +116,6 @@ def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
-    errors_file: opt.ErrorsFile = None,
     changes: PlanOptions,
     level: opt.OwnLevel = None,
     force: opt.ForcePlan = False,
@@ -124,8 +123,7 @@ def plan(
 ) -> None:
     """Choose the noise and compute how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV, or where --errors-file says. After a change of the spec,
-    --force writes both again.
+    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both again.
 
     Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
     """
@@ -135,7 +133,7 @@ def plan(
 
     require_files("plan", paths.SPEC, spec)
     path = spec.with_suffix(".plan") if path is None else path
-    errors = path.parent / f"{path.name}.errors.csv" if errors_file is None else errors_file
+    errors = path.parent / f"{path.name}.errors.csv"
     paths.require_free_plan_path(path, errors, force=force)
     run_plan(overridden(read_spec(spec), changes, TableOptions(level=level), output), path, errors, output)
 

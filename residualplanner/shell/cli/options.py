@@ -57,16 +57,6 @@ def require_drawable_budget(budget: Budget) -> None:
     require_discrete(budget, spelled=typed_text)
 
 
-def complete_budget(incomplete: str) -> list[tuple[str, str]]:
-    """The words that a budget may begin with, and their meanings, for shells that complete words."""
-    words = {
-        "zcdp=": "rho of zero-concentrated differential privacy, such as zcdp=0.5",
-        "pcost=": "the privacy cost, twice rho, such as pcost=1",
-        "epsilon=": "with delta, such as epsilon=1,delta=1e-9",
-    }
-    return [(word, meaning) for word, meaning in words.items() if word.startswith(incomplete)]
-
-
 def _print_version(value: bool) -> None:
     if value:
         echo(f"residualplanner {__version__}")
@@ -116,9 +106,6 @@ NewMeasurement = Annotated[Path, _out("FILE", "The measurement to write.")]
 NewRecords = Annotated[Path, _out("FILE", "The records to write, .csv or .parquet.")]
 NewCsv = Annotated[Path | None, _out("CSV", "A CSV file to write, of all tables.")]
 NewPage = Annotated[Path, _out("HTML", "The page to write.")]
-ErrorsFile = Annotated[
-    Path | None, _of("FILE", "The error table to write, .csv or .parquet; PLAN.errors.csv if not given.")
-]
 ForcePlan = Annotated[bool, _flag("--force", "Replace an existing plan and error table; never another file.")]
 ForceReport = Annotated[bool, _flag("--force", "Replace an existing report and its figures; never other files.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check, and say what would be read, spent and written; do nothing.")]
@@ -137,7 +124,6 @@ BudgetText = Annotated[
     _of(
         "BUDGET",
         "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
-        autocompletion=complete_budget,
     ),
 ]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]

@@ -4,7 +4,6 @@ Everything is refused before any work.  Messages say what a file is and what is 
 """
 
 import os
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
@@ -107,41 +106,24 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
 
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
-    from residualplanner.method.plan.error_table import error_format
-
-    error_format(errors)
-    require_different(path, errors)
-    for each, kind, is_ours in (
-        (path, kinds.PLAN, lambda file: kind_of_path(file) == kinds.PLAN),
-        (errors, "an error table", _is_error_table),
-    ):
+    for each, kind, is_ours in ((path, kinds.PLAN, _is_plan), (errors, "an error table", _is_error_table)):
         require_folder_around(each)
-        _require_replaceable(each, kind, is_ours, force=force)
+        is_kind = each.is_file() and not each.is_symlink() and is_ours(each)
+        if not (is_kind or force):
+            require_free_file(each)
+        elif os.path.lexists(each) and not (is_kind and force):
+            remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
+            raise FileExistsError(f"{each} exists already and is not {remedy} name another file")
 
 
-def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
-    is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if not (is_kind or force):
-        require_free_file(path)
-    elif os.path.lexists(path) and not (is_kind and force):
-        remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
-        raise FileExistsError(f"{path} exists already and is not {remedy} name another file")
+def _is_plan(path: Path) -> bool:
+    return kind_of_path(path) == kinds.PLAN
 
 
 def _is_error_table(path: Path) -> bool:
-    """Whether a file is one by its first line as CSV, or its first columns as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with open(path, "rb") as file:
         headings = file.readline(4096)
-    try:
-        return (b'"query"' in headings and b'"std_err"' in headings) or pq.read_schema(path).names[:2] == [
-            "query",
-            "kinds",
-        ]
-    except (pa.ArrowException, OSError):
-        return False
+    return b'"query"' in headings and b'"std_err"' in headings
 
 
 def require_free_report_path(page: Path, *, force: bool) -> None:

@@ -13,7 +13,7 @@ from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
 from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
 from residualplanner.ground.words import number_text, rounded_up, table_text
-from residualplanner.method.plan.error_table import error_format, write_error_table
+from residualplanner.method.plan.error_table import write_error_table
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
@@ -58,7 +58,7 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
         say_errors(rows, output)
         say_means(plan, spec.output.chosen_level, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
-            write_error_table(table, file, error_format(errors))
+            write_error_table(table, file, "csv")
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
