@@ -17,15 +17,8 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
-from residualplanner.publish.files import csv, workbook
+from residualplanner.publish.files import csv, file_names, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
-from residualplanner.publish.files.file_names import (
-    BOOK_FORMAT,
-    sheet_names,
-    statistic_sheet,
-    table_name,
-    written_queries,
-)
 from residualplanner.publish.files.formats import FORMATS
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, FileForm
@@ -271,9 +264,9 @@ class InFiles(Saved):
     @cached_property
     def _sheets(self) -> dict[str, str]:
         """By the name of a table its sheet, where all are in one workbook."""
-        if self.described.file_format != BOOK_FORMAT:
+        if self.described.file_format != file_names.BOOK_FORMAT:
             return {}
-        return dict(zip(self._names, sheet_names(self._names), strict=True))
+        return dict(zip(self._names, file_names.sheet_names(self._names), strict=True))
 
     def _columns(self, number: int) -> dict[str, Any]:
         """The columns of the file of a table by its number, after they have been checked."""
@@ -286,7 +279,7 @@ class InFiles(Saved):
         if not self._sheets:
             return self._read(form, self._statistics_of(form.file))
         content = content_of(self.folder, form.file, self.files[name].sha256)
-        return self._read(form, content, statistic_sheet(self._sheets[name]))
+        return self._read(form, content, file_names.statistic_sheet(self._sheets[name]))
 
     def _read(self, form: FileForm, content: bytes, sheet: str = "") -> dict[str, Any]:
         path, axes = self.folder / form.file, form.axes
@@ -309,8 +302,11 @@ def open_files(
 def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
     """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
     workload = described.plan.workload
-    queries = list(written_queries(workload))
-    names, places = [table_name(described.parts_of(query)) for query in queries], map(described.file_of, queries)
+    queries = list(file_names.written_queries(workload))
+    names, places = (
+        [file_names.table_name(described.parts_of(query)) for query in queries],
+        map(described.file_of, queries),
+    )
     found = [(name, saved.file, saved.cells) for name, saved in files.items()]
     return found == list(zip(names, places, workload.cells.tolist(), strict=True))
 

@@ -5,7 +5,6 @@ The library is imported within the functions, so that help and wrong arguments d
 
 import inspect
 import itertools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -336,11 +335,3 @@ def show_ledger(
     if cost is not None:
         opened.settle(cost_of_text(cost))
     say_ledger(opened, output)
-
-
-@_command("schema")
-def schema() -> None:
-    """Print the JSON Schema of a spec, for editors that complete and check TOML."""
-    from residualplanner.shell.cli.spec.file import spec_schema
-
-    typer.echo(json.dumps(spec_schema(), indent=2))

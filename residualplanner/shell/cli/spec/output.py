@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.style import MOST_FILES, chosen_format
+from residualplanner.publish.style import chosen_format
 from residualplanner.release.profiles import FormatName, level_of
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.shell.cli.spec.tables import Cells, KnownTable
@@ -19,9 +19,9 @@ _ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegati
 class QualityTable(SpecTable):
     """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
 
-    reliable: Real = Field(default=0.15, description='Below this an estimate is "reliable".')
-    usable: Real = Field(default=0.30, description='Below this it is to "use with caution", else it is "unreliable".')
-    suppress: bool = Field(default=False, description="Whether files leave out unreliable estimates.")
+    reliable: Real = 0.15  # below this an estimate is "reliable"
+    usable: Real = 0.30  # below this it is to "use with caution", else it is "unreliable"
+    suppress: bool = False  # whether files leave out unreliable estimates
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "QualityTable":
@@ -35,12 +35,12 @@ class QualityTable(SpecTable):
 class PublicationTable(SpecTable):
     """What is said to readers about all tables together."""
 
-    title: str = Field(default="", description="The title of the publication.")
-    author: str = Field(default="", description="Who publishes it.")
-    date: TextOrDate = Field(default="", description="The date of publication.")
-    contact: str = Field(default="", description="Where questions are answered.")
-    source: str = Field(default="", description="Where the records are from.")
-    note: str = Field(default="", description="Anything else that readers should know.")
+    title: str = ""
+    author: str = ""
+    date: TextOrDate = ""
+    contact: str = ""
+    source: str = ""
+    note: str = ""
 
     @property
     def publication(self) -> Publication:
@@ -51,46 +51,26 @@ class PublicationTable(SpecTable):
 class MapTable(SpecTable):
     """The shapes of the areas that the values of an attribute are."""
 
-    geojson: str = Field(description="A GeoJSON file beside the spec.")
-    code: str = Field(description="The property of its features that has their codes.")
+    geojson: str  # a GeoJSON file beside the spec
+    code: str  # the property of its features that has their codes
 
 
 class OutputTable(SpecTable):
-    """What the published tables look like."""
+    """What the published tables look like, and what their numbers are."""
 
-    format: FormatName | None = Field(
-        default=None,
-        description="xlsx: a workbook for each table; workbook: one for all; parts: Parquet of many tables each, by "
-        f"default for more than {MOST_FILES:,}.",
-    )
-    profile: Literal["default", "acs", "gls"] = Field(
-        default="default", description="95% margins and intervals; 90% margins, as E and M; or standard deviations."
-    )
-    level: BetweenZeroAndOne | None = Field(
-        default=None, description="Of margins of error; the profile's if not given."
-    )
+    format: FormatName | None = None
+    profile: Literal["default", "acs", "gls"] = "default"
+    level: BetweenZeroAndOne | None = None  # of margins of error; the profile's if not given
 
-    nonnegative: bool = Field(
-        default=False, description="Whether no cell is negative, and tables agree, also with what is known."
-    )
-    known: list[KnownTable] = Field(
-        default=[], max_length=1000, description="Tables that are public anyway: not protected."
-    )
-    impossible: list[Cells] = Field(
-        default=[], max_length=1000, description='Cells that cannot occur, as { age = "0-11" }.'
-    )
-    round_to: int | None = Field(
-        default=None, ge=1, le=10**9, description="Multiples of this that add up; 1: integers."
-    )
-    with_unbiased: bool = Field(default=False, description="Whether the unbiased estimates stand beside others.")
-    published_errors: int | None = Field(
-        default=None, ge=10, le=10_000, description="Simulations that tell the errors of others."
-    )
-    quality: QualityTable | None = Field(default=None, description="Columns on how noisy each estimate is.")
-    maps: dict[str, MapTable] = Field(default={}, description="For a report: the shapes of the areas that values are.")
-    publication: PublicationTable = Field(
-        default=PublicationTable(), description="Title, author and the like, for readers."
-    )
+    nonnegative: bool = False
+    known: list[KnownTable] = Field([], max_length=1000)  # tables that are public anyway: not protected
+    impossible: list[Cells] = Field([], max_length=1000)
+    round_to: int | None = Field(None, ge=1, le=10**9)  # multiples of this that add up
+    with_unbiased: bool = False
+    published_errors: int | None = Field(None, ge=10, le=10_000)  # how many simulations tell them
+    quality: QualityTable | None = None
+    maps: dict[str, MapTable] = Field({})  # for a report, by attribute
+    publication: PublicationTable = PublicationTable()
 
     @model_validator(mode="after")
     def _goes_together(self) -> "OutputTable":
