@@ -1,22 +1,17 @@
-"""What a plan or a release promises, in the notions of privacy that may be claimed for it, and the page on a ledger.
+"""What a plan or a release promises, in the notions of privacy that may be claimed for it.
 
 Every number is rounded to the safe side.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground import words
-from residualplanner.ground.version import __version__
 from residualplanner.method.domain.domain import remarks_of
-from residualplanner.method.privacy import Budget, Neighbors, PrivacyClaim, claim_of_budget
+from residualplanner.method.privacy import Budget, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import column_rounded_up, html_of, publication_texts
-from residualplanner.release.quality import Publication
+from residualplanner.publish.report.words import column_rounded_up
 
 #: The deltas that epsilon is stated for, besides the budget's own.
 _DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")
@@ -95,56 +90,7 @@ def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
-    """The page on a ledger as HTML."""
-    neighbors = Neighbors(ledger.neighbors, ledger.records_per_person)
-    claim = PrivacyClaim(ledger.spent, neighbors.words) if ledger.spent else None
-    limit = None if ledger.budget is None else claim_of_budget(ledger.budget, neighbors, noise="discrete")
-    return html_of(
-        "ledger.html.jinja",
-        title=publication.title or f"Privacy ledger of {ledger.data_set}",
-        publication=publication_texts(publication),
-        ledger=ledger,
-        facts=_facts(ledger, neighbors),
-        neighbors=neighbors.words,
-        summary=claim.summary if claim else "",
-        cautions={"budget": limit.caution if limit else "", "spent": claim.caution if claim else ""},
-        epsilons=_epsilons(claim) if claim else [],
-        entries=list(_entries(ledger)),
-        version=__version__,
-    )
-
-
-def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
-    """The numbers at the top: what, how much, and a remark."""
-    budget, balance = ledger.budget, ledger.balance
-    if budget is None:
-        limit = ("Budget", "unlimited", ledger.reason)
-        rest = ("Left", "no limit", "")
-    else:
-        stated = claim_of_budget(budget, neighbors, noise="discrete").statement
-        limit = ("Budget", stated, f"pcost {words.decimal_text_down(budget.pcost_exact)}")
-        left = balance.told_remaining
-        part = words.percent_text(float(left / budget.pcost_exact))
-        rest = ("Left", balance.remaining_text, f"pcost {words.decimal_text_down(left)}, {part} of the budget")
-    return [
-        limit,
-        ("Spent", balance.spent_text, f"pcost {words.decimal_text_up(balance.spent)}"),
-        rest,
-        ("Charges", f"{len(ledger.entries):,}", "one for each time that records were measured, or to be measured"),
-    ]
-
-
 def _epsilons(claim: PrivacyClaim) -> list[tuple[str, str]]:
     found = claim.epsilons(_DELTAS)
     texts = column_rounded_up([epsilon for _, epsilon in found])
     return [(delta, text) for (delta, _), text in zip(found, texts, strict=True)]
-
-
-def _entries(ledger: Ledger) -> Iterator[tuple[Any, ...]]:
-    """Of each charge its number, purpose, plan, cost, and the cost of all up to it."""
-    total = Fraction(0)
-    for entry in ledger.entries:
-        total += entry.cost
-        plan = entry.plan_sha256[:12] or "–"
-        yield str(entry.sequence), entry.label, plan, words.decimal_text_up(entry.cost), words.decimal_text_up(total)

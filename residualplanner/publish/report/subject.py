@@ -155,7 +155,7 @@ def subject_of(
         try:
             path = path_at(source)
         except ArgumentError:
-            message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
+            message = f"a report is about a Plan, a Release or the path of one, got {type(source).__name__}"
             raise WorkloadError(message) from None
         if isinstance(path, BucketPath) or path.is_dir():
             if not (path / "manifest.json").is_file():

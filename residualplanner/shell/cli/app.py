@@ -299,7 +299,7 @@ def report(
     """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
 
     The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
-    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
+    on a release links to the files of its folder.
     """
     require_files("report", paths.REPORTED, source)
     require_files("report", paths.SPEC, spec)

@@ -93,8 +93,8 @@ _MEASUREMENTS = (
 )
 MeasurementFiles = Annotated[list[Path], Argument(help=_MEASUREMENTS, metavar="FILE|DIR")]
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
-_REPORTED = "A plan, the folder of a release, as release writes it, or a ledger."
-Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN_OR_LEDGER")]
+_REPORTED = "A plan, or the folder of a release, as release writes it."
+Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN")]
 ExistingLedger = Annotated[Path, Argument(help="A ledger.", metavar="LEDGER")]
 
 # what is written

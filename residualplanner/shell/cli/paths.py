@@ -27,7 +27,7 @@ SOURCE: Expected = (
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
 RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ("a folder",))
-REPORTED: Expected = ("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
+REPORTED: Expected = ("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE))
 
 
 def require_files(command: str, expected: Expected, *paths: Path | None) -> None:

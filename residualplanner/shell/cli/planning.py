@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
-from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
+from residualplanner.ground.file_kinds import PLAN, RELEASE, kind_of_path
 from residualplanner.ground.words import number_text, rounded_up, table_text
 from residualplanner.method.plan.error_table import write_error_table
 from residualplanner.method.plan.files import load_plan
@@ -37,7 +37,6 @@ _ROWS = 10
 _ON_PAGES = {
     PLAN: "the workload, its privacy cost, how accurate every table is",
     RELEASE: "the tables, how accurate each is, how they were made and at what privacy cost",
-    LEDGER: "what was charged and what is left, for the curator",
 }
 
 
@@ -92,7 +91,7 @@ def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = T
 
 
 def run_report(source: Path, page: Path, spec: Path | None, output: Output, **options: Any) -> None:
-    """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
+    """Write the report on a plan or on a release folder, with its figures."""
     from residualplanner.publish.report import figures_folder, write_report
 
     if spec is not None:
@@ -102,11 +101,9 @@ def run_report(source: Path, page: Path, spec: Path | None, output: Output, **op
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
-        kind = kind_of_path(source)
-        output.wrote(page, f": {_ON_PAGES[PLAN if kind is None else kind]}; it needs no network.")
-        if kind != LEDGER:
-            output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
-            output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+        output.wrote(page, f": {_ON_PAGES[kind_of_path(source) or PLAN]}; it needs no network.")
+        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:

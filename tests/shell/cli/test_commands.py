@@ -204,12 +204,6 @@ def test_a_spec_says_how_tables_and_reports_are_published(run, spec, records, fo
     run("reconstruct", "out", "--spec", spec, "--format", "workbook", "-o", "book", status=0)
     assert (folder / "book" / "tables.xlsx").is_file()
     assert load_tables(folder / "book").numbers.publication.author == "An office"
-    rp.Ledger.create(folder / "a.ledger", data_set="people", budget=zcdp(1))
-    run("report", "a.ledger", "-o", "page.html", "--spec", spec, status=0)
-    page = (folder / "page.html").read_text()
-    assert "<h1>Ages &amp; sexes</h1>" in page
-    assert "An office" in page
-    assert not (folder / "page-figures").exists()
 
 
 # Processes.
