@@ -69,7 +69,7 @@ from residualplanner.method.kron import (
 )
 from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy import costs
-from residualplanner.publish import style
+from residualplanner.publish.files import formats
 from residualplanner.release import devices, reference_answers, stacks
 from residualplanner.scale.cuda import (
     AXIS_KERNEL,

@@ -30,10 +30,7 @@ _ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256":
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """Which bytes a part has, all together and in pieces: the row groups, one after the other, then the footer.
-
-    FileFormatError where there is no row group, or no byte of one.
-    """
+    """Which bytes a part has, all together and in pieces: the row groups, one after the other, then the footer."""
 
     sha256: str  # of the whole file
     sizes: tuple[int, ...]  # of each piece, in bytes

@@ -208,10 +208,7 @@ def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last:
 
 
 def labels_table(plan: Plan) -> Any:
-    """One row for each answer on each attribute in each kind of query on it; a label that has no meaning is its own.
-
-    The columns of codes, names and levels of classifications are null for all others.
-    """
+    """One row for each answer on each attribute in each kind of query on it; a label that has no meaning is its own."""
     import pyarrow as pa
 
     axes = [(plan.domain.attributes[position], kind) for position, kind in plan.workload.attribute_kinds]
@@ -258,10 +255,7 @@ def workers_of(workers: int | Workers) -> Workers | None:
 def writing(
     writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
 ) -> Iterator[Iterator[part_files.PartFile]]:
-    """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
-
-    The result is what each part is, in order, as they are written.
-    """
+    """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work."""
     if workers is None:
         yield map(partial(writer.write, folder), parts)
         return

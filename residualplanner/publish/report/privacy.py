@@ -9,6 +9,7 @@ from fractions import Fraction
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground import words
 from residualplanner.method.domain.domain import remarks_of
+from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import column_rounded_up
@@ -47,7 +48,10 @@ def promise_of(subject: Subject) -> Promise:
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
         rho, exact = words.decimal_text_up(cost / 2), words.fraction_text(cost / 2)  # which stands in the manifest
         sentence = noise.sentence.replace(f"rho = {exact} (<= {rho})", f"rho at most {rho}")
-    measured = () if tables is None else _measured_rows(tables.noise)
+    several = () if tables is None else tables.noise.measured
+    measured = tuple((str(number), *_measured_row(*each)) for number, each in enumerate(several, 1))
+    epsilons = claim.epsilons(_DELTAS)
+    texts = column_rounded_up([epsilon for _, epsilon in epsilons])
     stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
     statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
     held = [(holding.notion, f"{holding.parameter} = {words.rounded_up(holding.value)}", holding.remark)
@@ -57,7 +61,7 @@ def promise_of(subject: Subject) -> Promise:
         is_private=is_private,
         statement=statement,
         notions=((stated, statement, ""), *held),
-        epsilons=tuple(_epsilons(claim)),
+        epsilons=tuple((delta, text) for (delta, _), text in zip(epsilons, texts, strict=True)),
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
         caution=claim.caution,
@@ -77,20 +81,7 @@ def _decimal_statement(budget: Budget) -> str:
     return budget.worded(*(words.decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
-def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (
-            str(number),
-            f"{record.kind} Gaussian",
-            record.randomness,
-            words.number_text(len(plan.workload)),
-            f"rho = {words.rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
-        )
-        for number, (plan, record) in enumerate(noise.measured, 1)
-    )
-
-
-def _epsilons(claim: PrivacyClaim) -> list[tuple[str, str]]:
-    found = claim.epsilons(_DELTAS)
-    texts = column_rounded_up([epsilon for _, epsilon in found])
-    return [(delta, text) for (delta, _), text in zip(found, texts, strict=True)]
+def _measured_row(plan: Plan, noise: NoiseRecord) -> tuple[str, ...]:
+    """Of one of several measurements its noise, where that came from, tables, and cost."""
+    rho = words.rounded_up((plan.budget.pcost_exact if noise.pcost is None else noise.pcost) / 2)
+    return f"{noise.kind} Gaussian", noise.randomness, words.number_text(len(plan.workload)), f"rho = {rho}"

@@ -29,6 +29,9 @@ from residualplanner.release.release import Release
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What a page says of what wrote it, near its beginning.
+_GENERATOR = b'<meta name="generator" content="residualplanner '
+
 
 def write_report(
     source: Plan | Release | PathLike,
@@ -105,10 +108,7 @@ def write_report(
 
 
 def _links_of(subject: Subject, page: Path) -> list[str]:
-    """For each query of the workload the URL of the file of its table, from the page; none where there are no files.
-
-    Files on another drive than the page, or in a bucket, have no URL from there.
-    """
+    """For each query of the workload the URL of the file of its table, from the page; none where there are no files."""
     saved = subject.saved
     if saved is None or not isinstance(saved.folder, Path):
         return []
@@ -138,7 +138,7 @@ def require_free_report(page: Path, *, replace: bool = False) -> None:
             raise FileExistsError(
                 f"{page} exists already and is not overwritten; name another file, or remove it first"
             )
-        if not _is_report(page):
+        if page.is_symlink() or not page.is_file() or _GENERATOR not in page.read_bytes()[:4096]:
             raise FileExistsError(
                 f"{page} exists already and is not a report, so it is not replaced; name another file"
             )
@@ -146,14 +146,6 @@ def require_free_report(page: Path, *, replace: bool = False) -> None:
         require_free_folder(figures)
     elif (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
         raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
-
-
-def _is_report(page: Path) -> bool:
-    """Whether this is a page that `write_report` wrote, by its beginning."""
-    if page.is_symlink() or not page.is_file():
-        return False
-    with open(page, "rb") as file:
-        return b'<meta name="generator" content="residualplanner ' in file.read(4096)
 
 
 def _holds_figures_only(folder: Path) -> bool:

@@ -178,16 +178,17 @@ def measure(  # noqa: PLR0913
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
-    Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
-    same command goes on with what an earlier run began, and spends nothing twice.
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
     require_files("measure", paths.PLAN, plan)
     require_files("measure", paths.RECORDS, data)
     require_free_file(path)
+    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    run_measure(plan, data, typed_people(person, order, key), path, measuring, output, dry_run=dry_run)
+    read = RecordsFile(data, measuring.newlines_in_values, typed_people(person, order, key))
+    run_measure(plan, read, path, measuring, output, dry_run=dry_run)
 
 
 @_command("reconstruct")
@@ -229,8 +230,7 @@ def release(
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger;
-    but with --store the same command goes on with what an earlier run began, and spends nothing twice.
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
 
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
@@ -270,8 +270,8 @@ def synthesize(  # noqa: PLR0913
     from residualplanner.shell.cli.releasing import run_synthesize
     from residualplanner.shell.cli.spec.wanted import output_of
 
-    made = {"records": records, "method": method, "seed": seed}
-    run_synthesize(files, path, output_of(spec), output, made, bins=bins, dry_run=dry_run)
+    made = {"records": records, "method": method, "seed": seed, "bins": bins}
+    run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 
 
 @_command("compare")

@@ -17,7 +17,7 @@ from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Budget, Notion, approx_dp, gdp, pcost, require_discrete, zcdp
-from residualplanner.publish.style import MOST_FILES
+from residualplanner.publish.files.formats import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
 
 #: The losses that have a name on the command line.
@@ -153,15 +153,7 @@ Memory = Annotated[
         "each block of tables.",
     ),
 ]
-Scratch = Annotated[Path | None, _of("DIR", "With --memory or --store: the folder for answers until they are written.")]
-Store = Annotated[
-    str | None,
-    _of(
-        "STORE",
-        "Keep the answers in a new folder or s3://bucket/prefix, task by task: a run that was killed is gone on with "
-        "by the same command, for the same charge.",
-    ),
-]
+Scratch = Annotated[Path | None, _of("DIR", "With --memory: the folder for answers until they are written.")]
 Person = Annotated[
     str | None,
     _of("COLUMN", "Whose each record is: no more records of each person are counted than the plan protects."),
@@ -252,7 +244,6 @@ class MeasuringOptions:
     newlines_in_values: NewlinesInValues = False
     memory: Memory = None
     scratch: Scratch = None
-    store: Store = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,13 @@ from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv
+from residualplanner.publish.files.formats import require_exportable
 from residualplanner.publish.maps import require_shapes
-from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
-from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.tables import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
@@ -61,8 +60,9 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
-        people = () if spec.people is None else spec.people.options
-        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
+        people = {} if spec.people is None else spec.people.model_dump(include={"person", "order", "key"})
+        given = [word for name, value in people.items() if value is not None for word in (f"--{name}", value)]
+        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *given, *option)
         output.next(
             (command_text("report", path), "a page to decide from"),
             *([] if beginning is None else [(beginning, "the budget of all releases from these records")]),
@@ -70,12 +70,12 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
         )
 
 
-def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, memory: int | None = None) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output, gate.estimate(workload), by_set=spec.bases == "optimal_by_set")
+    say_workload(workload, output, memory=memory, by_set=spec.bases == "optimal_by_set")
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)
@@ -116,7 +116,7 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     plans = dict(zip(names, map(load_plan, paths), strict=True))
     with output.progress("comparing"):
         comparison = compare(plans, level)
-    _say_totals(plans, comparison, output)
+    _say_totals(comparison, output)
     _say_margins(comparison, level, output)
     if path is not None:
         with telling_outputs(path):
@@ -127,21 +127,19 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
             output.wrote(path, ": the error of every table under each plan.")
 
 
-def _say_totals(plans: dict[str, Plan], comparison: Comparison, output: Output) -> None:
-    facts = [
-        {"plan": name, **{str(key): value for key, value in total.items()}}
-        for name, total in zip(plans, comparison.totals.to_dict("records"), strict=True)
-    ]
+def _say_totals(comparison: Comparison, output: Output) -> None:
+    totals = comparison.totals.rename_axis("plan").reset_index().to_dict("records")
+    facts = [{str(key): value for key, value in total.items()} for total in totals]
     rows = [
         (
-            name,
-            plan.loss.words,
-            number_text(len(plan.workload)),
-            rounded_up(plan.pcost / 2),
-            number_text(plan.rmse),
-            number_text(math.sqrt(plan.max_variance)),
+            str(each["plan"]),
+            each["loss"],
+            number_text(each["queries"]),
+            rounded_up(each["rho"]),
+            number_text(each["rmse"]),
+            number_text(each["max_std_err"]),
         )
-        for name, plan in plans.items()
+        for each in facts
     ]
     columns = ["plan", "minimized", "tables", "rho", "typical error", "worst cell"]
     output.table(columns, rows, texts=2, event="plan", facts=facts)

@@ -15,8 +15,7 @@ from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec import values
-from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
+from residualplanner.shell.cli.spec.tables import Attribute, Kind, OutputTable, Query, Where
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -84,25 +83,14 @@ class PeopleTable(values.SpecTable):
     @field_validator("key")
     @classmethod
     def _is_hexadecimal(cls, key: str | None) -> str | None:
-        if not _is_key(key):
+        if key is not None and not re.fullmatch("[0-9a-f]{64}", key):
             raise values.refusal(_KEY_WORDS)
         return key
-
-    @property
-    def choice(self) -> dict[str, bytes]:
-        """The key of random choices, as an argument of `LimitedRecords`; nothing where it makes one."""
-        return {} if self.key is None else {"key": bytes.fromhex(self.key)}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it names."""
         return (self.person,) if self.order is None else (self.person, self.order)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options with which `measure` keeps as many records as a plan protects."""
-        given = {"--person": self.person, "--order": self.order, "--key": self.key}
-        return tuple(word for option, value in given.items() if value is not None for word in (option, value))
 
 
 class LedgerTable(values.SpecTable):
@@ -164,9 +152,8 @@ class SpecFile(values.SpecTable):
             raise values.refusal("people.keep and records_per_person say different things; leave one of them out")
         if self.people is not None and self.neighbors == "replace":
             raise values.refusal(
-                'with neighbors = "replace" the number of records is public, but how many records of all persons '
-                'together are kept is not; write "add-remove", and twice as many to keep if replacements are to be '
-                "protected"
+                'with neighbors = "replace" the number of records is public, but how many of all persons are kept '
+                'is not; write "add-remove", and twice as many to keep if replacements are to be protected'
             )
         if self.people is not None and self.weight is not None and self.weight.column in self.people.columns:
             raise values.refusal(
@@ -188,13 +175,10 @@ def typed_people(person: str | None, order: str | None, key: str | None) -> Peop
             if value is not None:
                 raise DataError(f"{option} is for the records of each person; name the column of persons with --person")
         return None
-    if not _is_key(key):
-        raise DataError(f"--key: {_KEY_WORDS}")
-    return PeopleTable(person=person, keep=None, order=order, key=key)
-
-
-def _is_key(key: str | None) -> bool:
-    return key is None or re.fullmatch("[0-9a-f]{64}", key) is not None
+    try:
+        return PeopleTable(person=person, keep=None, order=order, key=key)
+    except ValidationError:
+        raise DataError(f"--key: {_KEY_WORDS}") from None
 
 
 def read_spec(path: Path) -> SpecFile:

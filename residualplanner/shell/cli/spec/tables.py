@@ -4,11 +4,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.statistics import Mean, Quantiles
+from residualplanner.publish.files.formats import chosen_format
+from residualplanner.release.profiles import FormatName, level_of
+from residualplanner.release.quality import Publication, Quality
 from residualplanner.shell.cli.spec import values as allowed
 
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
@@ -231,3 +236,99 @@ class KnownTable(allowed.SpecTable):
         if (self.counts is None) == (self.file is None):
             raise allowed.refusal('give counts = [...], or file = "known.csv" beside the spec')
         return self
+
+
+#: How numbers become others than the unbiased estimates.
+_ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
+
+
+class QualityTable(allowed.SpecTable):
+    """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
+
+    reliable: allowed.Real = 0.15  # below this an estimate is "reliable"
+    usable: allowed.Real = 0.30  # below this it is to "use with caution", else it is "unreliable"
+    suppress: bool = False  # whether files leave out unreliable estimates
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> "QualityTable":
+        try:
+            Quality(**dict(self))
+        except WorkloadError as error:
+            raise allowed.refusal(str(error)) from None
+        return self
+
+
+class PublicationTable(allowed.SpecTable):
+    """What is said to readers about all tables together."""
+
+    title: str = ""
+    author: str = ""
+    date: allowed.TextOrDate = ""
+    contact: str = ""
+    source: str = ""
+    note: str = ""
+
+    @property
+    def publication(self) -> Publication:
+        """The same for tables."""
+        return Publication(**{name: str(text) for name, text in self.model_dump().items()})
+
+
+class MapTable(allowed.SpecTable):
+    """The shapes of the areas that the values of an attribute are."""
+
+    geojson: str  # a GeoJSON file beside the spec
+    code: str  # the property of its features that has their codes
+
+
+class OutputTable(allowed.SpecTable):
+    """What the published tables look like, and what their numbers are."""
+
+    format: FormatName | None = None
+    profile: Literal["default", "acs", "gls"] = "default"
+    level: allowed.BetweenZeroAndOne | None = None  # of margins of error; the profile's if not given
+
+    nonnegative: bool = False
+    known: list[KnownTable] = Field(default=[], max_length=1000)  # tables that are public anyway: not protected
+    impossible: list[Cells] = Field(default=[], max_length=1000)
+    round_to: int | None = Field(default=None, ge=1, le=10**9)  # multiples of this that add up
+    with_unbiased: bool = False
+    published_errors: int | None = Field(default=None, ge=10, le=10_000)  # how many simulations tell them
+    quality: QualityTable | None = None
+    maps: dict[str, MapTable] = Field(default={})  # for a report, by attribute
+    publication: PublicationTable = PublicationTable()
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> "OutputTable":
+        if problem := self.problem:
+            raise allowed.refusal(problem)
+        return self
+
+    @property
+    def problem(self) -> str:
+        """What does not go together, and what to write instead; empty where all does."""
+        if (self.known or self.impossible) and not self.nonnegative:
+            return "known and impossible are for non-negative tables; write nonnegative = true, or --nonnegative"
+        for name in ("with_unbiased", "published_errors"):
+            if getattr(self, name) and not self.is_adjusted:
+                return f"{name} is for other numbers than unbiased ones; {_ADJUSTED}"
+        return ""
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the numbers are others than the unbiased estimates."""
+        return self.nonnegative or self.round_to is not None
+
+    @property
+    def chosen_quality(self) -> Quality | None:
+        """Which estimates are reliable, if tables are to say it."""
+        return None if self.quality is None else Quality(**dict(self.quality))
+
+    def file_format(self, workload: Workload) -> FormatName:
+        """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
+        return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
+
+    @property
+    def chosen_level(self) -> float:
+        """The confidence level, given or the profile's."""
+        return level_of(self.profile, self.level)

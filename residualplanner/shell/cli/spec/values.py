@@ -1,6 +1,7 @@
 """The values in a spec file: which are accepted, and the message for any other."""
 
 import datetime as dt
+import re
 import reprlib
 from typing import Annotated, Any
 
@@ -36,8 +37,9 @@ _MISSING = {
     ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
     ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
 }
-#: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.
+#: The parts that pydantic adds to the location of a wrong value: the names of the two forms of a query, and of types.
 NAMES, KINDS = "(names)", "(kinds)"
+_BRANCH = re.compile(r"Table$|^literal\[|^\((names|kinds)\)$")
 
 
 class SpecTable(pydantic.BaseModel):
@@ -169,10 +171,6 @@ def _at(where: tuple[str | int, ...]) -> str:
             parts = [f"[{table}] {name}"]
         case _:
             parts, rest = [], list(where)
-    parts += [f"entry {part + 1}" if isinstance(part, int) else part for part in rest if not _is_branch(part)]
+    own = (part for part in rest if isinstance(part, int) or not _BRANCH.search(part))
+    parts += [f"entry {part + 1}" if isinstance(part, int) else part for part in own]
     return f"{', '.join(parts)}: " if parts else ""
-
-
-def _is_branch(part: str | int) -> bool:
-    """Whether pydantic added this part for itself: the name of a type among several."""
-    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))
