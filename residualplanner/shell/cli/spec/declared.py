@@ -81,10 +81,13 @@ def labels_of_pairs(name: str, pairs: Iterable[tuple[Any, str]]) -> dict[Any, st
 
 def _of_range(name: str, low: str, high: str, kind: str = "") -> Declared:
     """A column of numbers between two limits: their values if they are few integers, else bins by hand."""
-    with suppress(ValueError):
-        values = range(int(low), int(high) + 1)
-        if 0 < len(values) <= RANGE_LIMIT and not _NUMBER_TYPE.fullmatch(kind):
-            return Declared(name, Attribute(name, len(values)) if values[0] == 0 else Attribute(name, labels=values))
+    try:
+        first, last = int(low), int(high)
+    except ValueError:
+        first, last = 1, 0
+    if 0 <= last - first < RANGE_LIMIT and not _NUMBER_TYPE.fullmatch(kind):
+        attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
+        return Declared(name, attribute)
     return Declared(name, None, f"numbers from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
 
 
