@@ -277,6 +277,10 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
     (hidden / PARTS).mkdir(parents=True, exist_ok=True)
+    # A process that is killed while it gives the release its name leaves the hashes beside it.
+    aside = hidden.with_suffix(f".{HASHES}")
+    if aside.is_dir() and not (hidden / HASHES).exists():
+        os.rename(aside, hidden / HASHES)
     (hidden / HASHES).mkdir(exist_ok=True)
     try:
         yield hidden
@@ -284,11 +288,12 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
         if not any((hidden / PARTS).iterdir()):
             shutil.rmtree(hidden)
         raise
+    os.rename(hidden / HASHES, aside)
     if target.is_dir():
         target.rmdir()
-    shutil.rmtree(hidden / HASHES)  # a run that is killed behind this has all parts written again
     os.rename(hidden, target)
     force_name(target)
+    shutil.rmtree(aside)
 
 
 @contextmanager
