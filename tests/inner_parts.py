@@ -64,7 +64,7 @@ from residualplanner.method.kron.axis_maps import (
 from residualplanner.method.kron.integers import dense_integers, differences_of_tables, integer_products
 from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy import costs
-from residualplanner.publish import style
+from residualplanner.publish.files import formats
 from residualplanner.release import devices, reference_answers, stacks
 from residualplanner.scale.cuda import (
     AXIS_KERNEL,

@@ -59,13 +59,12 @@ def test_a_plan_and_every_page_on_it_say_that_its_budget_hardly_protects_anyone(
     ],
     ids=["of nothing", "of both", "of its budget", "of what is spent, without one"],
 )
-def test_a_ledger_and_its_page_say_so_of_its_budget_and_of_what_is_spent(budget, spent, cautions, tmp_path):
+def test_a_ledger_says_so_of_its_budget_and_of_what_is_spent(budget, spent, cautions, tmp_path):
     reason = "" if budget else "a test"
     ledger = rp.Ledger.create(tmp_path / "l.ledger", budget=budget, reason=reason, data_set="people")
     ledger.charge(spent, "0" * 64, neighbors="add-remove")
-    rp.publish.write_report(ledger, tmp_path / "l.html")
     told = outcome("ledger", tmp_path / "l.ledger").stdout
-    assert (told.count(CAUTION), read_page(tmp_path / "l.html").text.count(CAUTION)) == (cautions, cautions)
+    assert told.count(CAUTION) == cautions
 
 
 def test_the_commands_that_plan_and_spend_say_so(tmp_path, monkeypatch):

@@ -17,18 +17,15 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files import csv, workbook
+from residualplanner.publish.files import csv, file_names, workbook
 from residualplanner.publish.files.columns import tidy_statistic, tidy_table
-from residualplanner.publish.files.file_names import (
-    BOOK_FILE,
-    BOOK_FORMAT,
-    PARTS_FORMAT,
-    sheet_names,
-    statistic_sheet,
-    table_name,
-    written_queries,
+from residualplanner.publish.files.formats import (
+    FORMATS,
+    TableWords,
+    chosen_format,
+    require_exportable,
+    require_free_columns,
 )
-from residualplanner.publish.files.formats import FORMATS, TableWords
 from residualplanner.publish.files.manifest import (
     AGAIN,
     SavedAnswers,
@@ -42,7 +39,6 @@ from residualplanner.publish.files.reading import open_files
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, STATISTICS, Description, FileForm
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
-from residualplanner.publish.style import chosen_format, require_exportable, require_free_columns
 from residualplanner.release.devices import HOST
 from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
@@ -77,7 +73,7 @@ def save(  # noqa: PLR0913
             f"release.save: this release is in {numbers.folder} already; copy the folder, or write "
             "reconstruct(tables).save(folder) for another form of what was measured"
         )
-    if only is not None and format not in (PARTS_FORMAT, None):
+    if only is not None and format not in (file_names.PARTS_FORMAT, None):
         raise WorkloadError(f'only= is for format="parts", not {format!r}')
     chosen = chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
     require_exportable(plan.workload, chosen, profile, quality=quality)
@@ -88,7 +84,7 @@ def save(  # noqa: PLR0913
     columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
     stated = level_of(profile, level), publication or Publication()
     described = Description(plan, measurement.noise, chosen, columns, *stated)
-    if chosen != PARTS_FORMAT:
+    if chosen != file_names.PARTS_FORMAT:
         _save_tables(described, release.tables(progress), measurement, folder, more=more)
         return
     if release.device is not HOST:
@@ -107,8 +103,8 @@ def _save_tables(
     require_free_columns(workload, described.profile)
     with new_folder(path_at(folder)) as unfinished:
         hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
-        hashes |= {name: write_new(unfinished / name, [content]) for name, content in more.items()}
-        write_new(unfinished / "manifest.json", [manifest_bytes(described, hashes, len(workload))])
+        hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
+        write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(workload)))
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
@@ -118,23 +114,20 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
-    write = _write_book if described.file_format == BOOK_FORMAT else _write_tables
+    write = _write_book if described.file_format == file_names.BOOK_FORMAT else _write_tables
     found, statistics = write(tables, folder, described, index)
     for name, values in found.items():
         index = index.append_column(name, [values])
-    files: dict[str, Iterable[Any]] = {
-        "errors.csv": [csv.write(errors)],
-        "index.csv": [csv.write(index)],
-        **{name: [content] for name, content in files_beside(described, described.about_statistics()).items()},
-    }
+    files: dict[str, Any] = {"errors.csv": csv.write(errors), "index.csv": csv.write(index)}
+    files |= files_beside(described, described.about_statistics())
     if described.file_format in FORMATS:
         files |= FORMATS[described.file_format].beside(described)
     if described.profile.has_noise:
         sets = list(plan.noise_variance_of)
         names, orders = [" × ".join(members) or TOTAL for members in sets], [len(members) for members in sets]
         noise = pa.table({"query": names, "order": orders, "noise_variance": plan.noise_variances})
-        files["noise.csv"] = [csv.write(noise)]
-    return statistics | {name: write_new(folder / name, pieces) for name, pieces in files.items()}
+        files["noise.csv"] = csv.write(noise)
+    return statistics | {name: write_new(folder / name, content) for name, content in files.items()}
 
 
 def _write_tables(
@@ -144,24 +137,20 @@ def _write_tables(
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
     statistics, write = dict[str, str](), FORMATS[described.file_format].write
     (folder / "tables").mkdir()
-    rows = zip(tables, described.plan.average_variances.tolist(), *_words_of(index), strict=True)
+    words_of = (index[name].to_pylist() for name in ("query", "kinds"))
+    rows = zip(tables, described.plan.average_variances.tolist(), *words_of, strict=True)
     for table, variance, *words in rows:
         query = WrittenQuery(table.positions, table.kinds)
         form, other = described.table_form(query), described.statistic_form(query)
         content = write(tidy_table(described, form, table, variance), _table_words(described, form, *words))
-        values = table_name(described.parts_of(query)), form.file, write_new(folder / form.file, [content])
+        values = file_names.table_name(described.parts_of(query)), form.file, write_new(folder / form.file, content)
         for name, value in zip(found, values, strict=True):
             found[name].append(value)
         if other is not None:
             (folder / STATISTICS).mkdir(exist_ok=True)
             content = write(tidy_statistic(described, other, table), _table_words(described, other, *words))
-            statistics[other.file] = write_new(folder / other.file, [content])
+            statistics[other.file] = write_new(folder / other.file, content)
     return found, statistics
-
-
-def _words_of(index: Any) -> tuple[list[str], list[str]]:
-    """The queries of an index in words, and their kinds."""
-    return index["query"].to_pylist(), index["kinds"].to_pylist()
 
 
 def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> TableWords:
@@ -176,20 +165,20 @@ def _write_book(
     tables: Iterable[Table], folder: Path, described: Description, index: Any
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Write one workbook for all tables, a statistic after its table; as `_write_tables`, and the sheets' names."""
-    plan, queries = described.plan, list(written_queries(described.plan.workload))
+    plan, queries = described.plan, list(file_names.written_queries(described.plan.workload))
     forms, others = list(map(described.table_form, queries)), list(map(described.statistic_form, queries))
     statistics = [form for form in others if form is not None]
     formats = {name: shown for form in (*forms[:1], *statistics) for name, shown in form.number_formats.items()}
     book = workbook.Book(formats, described.publication)
-    names = [table_name(described.parts_of(query)) for query in queries]
-    sheets, titles = sheet_names(names), [described.title_of(query) for query in queries]
+    names = [file_names.table_name(described.parts_of(query)) for query in queries]
+    sheets, titles = file_names.sheet_names(names), [described.title_of(query) for query in queries]
     heads, texts = tuple(index.column_names), {"title": titles} if any(titles) else {}
     rows, lists = [], [index[name].to_pylist() for name in heads]
     for other, row in zip(others, zip(sheets, *lists, *texts.values(), strict=True), strict=True):
         rows.append(row)
         if other is not None:
             sheet, words, kinds, _, *more = row
-            rows.append((statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *more))
+            rows.append((file_names.statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *more))
     book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     columns = described.about_attributes(sorted({place for query in queries for place in query.table_axes.positions}))
@@ -197,24 +186,26 @@ def _write_book(
     columns += dict.fromkeys(column.words for form in statistics for column in form.columns)
     book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *columns])
     of_each = zip(
-        sheets, titles, _words_of(index)[0], forms, others, tables, plan.average_variances.tolist(), strict=True
+        sheets, titles, index["query"].to_pylist(), forms, others, tables, plan.average_variances.tolist(), strict=True
     )
     for sheet, title, query, form, other, table, variance in of_each:
         book.add_table(sheet, tidy_table(described, form, table, variance), title or query)
         if other is not None:
-            book.add_table(statistic_sheet(sheet), tidy_statistic(described, other, table), title or query)
-    digest = write_new(folder / BOOK_FILE, [book.close()])
-    return {"name": names, "file": [BOOK_FILE] * len(names), "sha256": [digest] * len(names), "sheet": sheets}, {}
+            book.add_table(file_names.statistic_sheet(sheet), tidy_statistic(described, other, table), title or query)
+    digest = write_new(folder / file_names.BOOK_FILE, book.close())
+    return {
+        "name": names,
+        "file": [file_names.BOOK_FILE] * len(names),
+        "sha256": [digest] * len(names),
+        "sheet": sheets,
+    }, {}
 
 
-def write_new(path: Path, pieces: Iterable[Any]) -> str:
-    """Write a new file, piece by piece, and return the SHA-256 of its bytes."""
-    digest = hashlib.sha256()
+def write_new(path: Path, content: Any) -> str:
+    """Write a new file, and return the SHA-256 of its bytes."""
     with open(path, "xb") as file:
-        for piece in pieces:
-            digest.update(piece)
-            file.write(piece)
-    return digest.hexdigest()
+        file.write(content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
@@ -246,5 +237,5 @@ def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
 def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
     described, metadata = read_description(home, manifest)
     answers = SavedAnswers(described.plan, described.noise, home, manifest["files"])
-    opened = open_parts if described.file_format == PARTS_FORMAT else open_files
+    opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
     return Release(answers, opened(home, manifest, metadata, described))

@@ -9,14 +9,12 @@ from typing import Any, NoReturn, final
 from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.sources.source import Progress
-from residualplanner.gate.spend import ChargeTime, entrance
+from residualplanner.gate.spend import entrance
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import Number, require_type, value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.method.losses import LossLike
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import Bases, select
+from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import Budget, Notion
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.devices import Device, device_of
@@ -119,61 +117,29 @@ class Session:
         """
         return self.balance.budget_for(fraction)
 
-    def select(
-        self,
-        workload: Workload,
-        *,
-        fraction: Number = 1,
-        loss: LossLike = "sum",
-        bases: Bases | None = None,
-        gap: float = 1e-6,
-        time: float = 10.0,
-    ) -> Plan:
+    def select(self, workload: Workload, *, fraction: Number = 1, **options: Any) -> Plan:
         """The best plan for a fraction of what is left, for the session's neighbors; no record is read.
 
         Args:
             workload: the queries to publish.
             fraction: as for `budget_for`.
-            loss: as for `residualplanner.select`.
-            bases: likewise.
-            gap: likewise.
-            time: likewise.
+            options: as for `residualplanner.select`: ``loss``, ``bases``, ``gap``, ``time``.
 
         Raises:
             BudgetError: as by `budget_for`.
             WorkloadError, DomainError, SolverError: as by `residualplanner.select`.
         """
-        return select(
-            workload,
-            budget=self.budget_for(fraction),
-            loss=loss,
-            bases=bases,
-            gap=gap,
-            time=time,
-            neighbors=self._ledger.neighbors,
-            records_per_person=self._ledger.records_per_person,
-        )
+        ledger = self._ledger
+        options |= {"neighbors": ledger.neighbors, "records_per_person": ledger.records_per_person}
+        return select(workload, budget=self.budget_for(fraction), **options)
 
     @entrance
-    def measure(
-        self,
-        plan: Plan,
-        *,
-        charge: ChargeTime = "counted",
-        again: bool = False,
-        memory: int | None = None,
-        scratch: PathLike | None = None,
-        progress: Progress | None = None,
-    ) -> Measurement:
+    def measure(self, plan: Plan, **options: Any) -> Measurement:
         """Count the records, charge a plan's cost and add exact noise: every call spends the plan's budget once more.
 
         Args:
             plan: the sets of attributes to measure, and their noise.
-            charge: as for `residualplanner.measure`.
-            again: as for `residualplanner.measure`: whether a plan that the ledger holds already is measured once more.
-            memory: as for `residualplanner.measure`.
-            scratch: likewise.
-            progress: likewise.
+            options: as for `residualplanner.measure`: ``charge``, ``again``, ``memory``, ``scratch``, ``progress``.
 
         Raises:
             BudgetError: the plan costs more than what is left; the message says what would fit; or the ledger
@@ -183,41 +149,18 @@ class Session:
 
         Guarantees: as `residualplanner.measure`; a plan that does not fit is refused before a record is read.
         """
-        return measure(
-            plan,
-            self._data,
-            ledger=self._ledger,
-            charge=charge,
-            again=again,
-            memory=memory,
-            scratch=scratch,
-            progress=progress,
-        )
+        return measure(plan, self._data, ledger=self._ledger, **options)
 
     @entrance
-    def release(
-        self,
-        plan: Plan,
-        *,
-        again: bool = False,
-        device: Device | str | None = None,
-        charge: ChargeTime = "counted",
-        memory: int | None = None,
-        scratch: PathLike | None = None,
-        progress: Progress | None = None,
-    ) -> Release:
+    def release(self, plan: Plan, *, device: Device | str | None = None, **options: Any) -> Release:
         """Measure a plan, and reconstruct all its tables.
 
         Save the release, or ``release.measurement``, before the process ends: what was charged stays charged.
 
         Args:
             plan: as for `measure`.
-            again: likewise.
             device: as for `reconstruct`.
-            charge: as for `measure`.
-            memory: likewise.
-            scratch: likewise.
-            progress: likewise.
+            options: as for `measure`.
 
         Raises:
             ArgumentError, MissingExtraError, DeviceError: the device cannot be used; found before the charge.
@@ -227,7 +170,7 @@ class Session:
         measured = None
         try:
             found = device_of(device)
-            measured = self.measure(plan, charge=charge, again=again, memory=memory, scratch=scratch, progress=progress)
+            measured = self.measure(plan, **options)
             return reconstruct(measured, device=found)
         except BaseException as error:
             if measured is not None:

@@ -22,7 +22,6 @@ __all__ = [
     "read_spec",
     "releasing",
     "require_measurable",
-    "spec_schema",
     "starting_spec",
     "steps",
     "targets_of",
@@ -31,7 +30,7 @@ __all__ = [
     "workload_of",
 ]
 warn_without_ledger = spend.warn_without_ledger
-read_spec, spec_schema, starting_spec = file.read_spec, file.spec_schema, starting.starting_spec
+read_spec, starting_spec = file.read_spec, starting.starting_spec
 
 
 def domain_of(path):

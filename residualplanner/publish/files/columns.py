@@ -23,8 +23,11 @@ def tidy_table(described: Description, form: FileForm, table: Table, average_var
     """A table as a PyArrow table; the average variance of its cells is that of each where all have one."""
     import pyarrow as pa
 
-    # the variances of all cells would take as long as their estimates, and mostly are one number
-    variance = average_variance if _has_one_variance(table) else table.variance
+    # The variances of all cells would take as long as their estimates, and mostly are one number: with subtraction
+    # bases those of a marginal are, by symmetry.
+    bases, pairs = table.plan.strategy.of_attributes, zip(table.positions, table.kinds, strict=True)
+    is_one = all(bases[position].has_equal_variances(kind) for position, kind in pairs)
+    variance = average_variance if is_one else table.variance
     std_err = np.broadcast_to(np.sqrt(variance), table.estimate.shape)
     values = number_columns(table, described.profile, table.estimate, std_err, described.level)
     columns = label_arrays(form)
@@ -76,14 +79,6 @@ def described_table(table: Any, about: Iterable[tuple[str, str]], columns: Itera
             found = {word: text for word, text in words[each.name].items() if text}
             schema = schema.set(index, each.with_metadata(found))
     return table.cast(schema)
-
-
-def _has_one_variance(table: Table) -> bool:
-    """Whether all cells have one variance: with subtraction bases those of a marginal do, by symmetry."""
-    bases = table.plan.strategy.of_attributes
-    return all(
-        bases[position].has_equal_variances(kind) for position, kind in zip(table.positions, table.kinds, strict=True)
-    )
 
 
 def arrow_type(word: str) -> Any:

@@ -5,14 +5,13 @@ Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
 
 import json
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from residualplanner.ground.stores import AnyPath
-from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.files.columns import arrow_type, not_the_table
 from residualplanner.publish.files.file_names import escaped, written_queries
@@ -33,6 +32,7 @@ _PUBLICATION_TERMS = {
     "source": "dc:source",
     "note": "schema:disambiguatingDescription",
 }
+#: What stays in names of columns in that vocabulary; of all else the bytes are percent-encoded.
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
 
@@ -74,7 +74,7 @@ def read(content: bytes, path: AnyPath, types: Mapping[str, str]) -> Any:
     return table
 
 
-def metadata_files(described: Description) -> dict[str, Iterator[bytes]]:
+def metadata_files(described: Description) -> dict[str, bytes]:
     """The metadata of CSV files by their place beside these: of tables, and of statistics, if any."""
     tables = map(described.table_form, written_queries(described.plan.workload))
     found = {f"tables/{_FILE}": _metadata(described, tables)}
@@ -82,8 +82,9 @@ def metadata_files(described: Description) -> dict[str, Iterator[bytes]]:
     return found | ({f"{STATISTICS}/{_FILE}": _metadata(described, statistics)} if statistics else {})
 
 
-def _metadata(described: Description, forms: Iterable[FileForm]) -> Iterator[bytes]:
-    """The content of a metadata file, piece by piece."""
+def _metadata(described: Description, forms: Iterable[FileForm]) -> bytes:
+    """The content of a metadata file: a line for each table."""
+    domain = described.plan.domain
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],
         "dc:title": "Differentially private tables",
@@ -91,47 +92,37 @@ def _metadata(described: Description, forms: Iterable[FileForm]) -> Iterator[byt
         "dc:description": "  ".join(filter(None, (described.noise.guarantee, described.product.sentences))),
         "dc:identifier": f"plan {described.plan_sha256}",
     }
-    yield f'{json.dumps(head, indent=1)[:-2]},\n "tables": ['.encode("ascii")
-    comma, domain = "\n", described.plan.domain
 
     @cache  # tables are many, and have their attributes in common
     def label_columns_of(key: tuple[int, Kind]) -> list[dict[str, object]]:
-        return list(_label_columns(domain.attributes[key[0]], key[1]))
+        attribute = domain.attributes[key[0]]
+        meanings: dict[str, dict[str, object]]
+        meanings = {name_beside(attribute, word): {"dc:description": sentence} for word, sentence in BESIDE.items()}
+        meanings[attribute.name] = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
+        found = []
+        for name, labels in label_columns(attribute, key[1]).items():
+            datatype = label_type(labels)
+            column = _column(name, datatype) | {"required": True}
+            if datatype == TEXT and "" in labels:
+                column["null"] = []  # an empty string is a label, not a missing value
+            found.append(column | meanings[name])
+        return found
 
-    for form in forms:
+    def entry(form: FileForm) -> str:
         columns: list[dict[str, object]] = []
         for key, labels in zip(form.keys, form.axes, strict=True):
             columns += label_columns_of(key) if key else [_column(name, NUMBER) | {"required": True} for name in labels]
         for each in form.columns:
             words = {"dc:description": each.meaning, **({"schema:unitText": each.unit} if each.unit else {})}
             columns.append(_column(each.name, each.datatype) | words)
-        keys = [_variable(next(iter(labels))) for labels in form.axes]
-        entry = {
-            "url": quote(PurePosixPath(form.file).name),
-            "dc:title": form.query.words(domain),
-            "tableSchema": {"columns": columns, **({"primaryKey": keys} if keys else {})},
-        }
-        yield f"{comma}  {json.dumps(entry)}".encode("ascii")
-        comma = ",\n"
-    yield b"\n ]\n}\n"
+        keys = [escaped(next(iter(labels)), _LETTERS, "%") for labels in form.axes]
+        schema = {"columns": columns, **({"primaryKey": keys} if keys else {})}
+        place = {"url": quote(PurePosixPath(form.file).name), "dc:title": form.query.words(domain)}
+        return f"  {json.dumps(place | {'tableSchema': schema})}"
+
+    tables = ",\n".join(map(entry, forms))
+    return f'{json.dumps(head, indent=1)[:-2]},\n "tables": [\n{tables}\n ]\n}}\n'.encode("ascii")
 
 
 def _column(name: str, datatype: str) -> dict[str, object]:
-    return {"name": _variable(name), "titles": name, "datatype": datatype}
-
-
-def _label_columns(attribute: Attribute, kind: Kind) -> Iterator[dict[str, object]]:
-    """The columns of labels of an attribute; what is said about it belongs to the first."""
-    about = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
-    beside = {name_beside(attribute, word): sentence for word, sentence in BESIDE.items()}
-    for name, labels in label_columns(attribute, kind).items():
-        datatype = label_type(labels)
-        column = _column(name, datatype) | {"required": True}
-        if datatype == TEXT and "" in labels:
-            column["null"] = []  # an empty string is a label, not a missing value
-        yield column | (about if name == attribute.name else {"dc:description": beside[name]})
-
-
-def _variable(name: str) -> str:
-    """A column's name as the vocabulary allows it: all but letters, digits and an inner ``_`` is percent-encoded."""
-    return escaped(name, _LETTERS, "%")
+    return {"name": escaped(name, _LETTERS, "%"), "titles": name, "datatype": datatype}

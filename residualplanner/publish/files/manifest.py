@@ -146,23 +146,17 @@ def read_manifest(home: AnyPath) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
     number = manifest.get("version")
-    if type(number) is not int or number > _FORMAT_VERSION:
-        raise FileFormatError(
-            f"{path}: written by a newer version (format {number!r}, this reads {_FORMAT_VERSION}); "
-            "upgrade residualplanner"
-        )
-    if number < _FORMAT_VERSION:
-        raise FileFormatError(f"{path}: format {number} is no longer read; save the release again with this version")
+    if type(number) is not int or number != _FORMAT_VERSION:
+        remedy = "save the release again" if isinstance(number, int) and number < _FORMAT_VERSION else "upgrade"
+        raise FileFormatError(f"{path}: this version reads format {_FORMAT_VERSION}, not {number!r}; {remedy}")
     return manifest
 
 
 def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Description, Mapping[str, Any]]:
-    """How the release in a folder was written, if what is said of it is true of its plan, and its metadata.
-
-    Where the manifest has other entries, or values of other types, whatever that raises is raised.
-    """
+    """How the release in a folder was written, if what is said of it is true of its plan, and its metadata."""
     hashes, about, path = manifest["files"], manifest["tables"], home / "manifest.json"
-    names = (PLAN_FILE, *checked(path, partial(_measured_files, manifest["noise"])))
+    several = manifest["noise"].get("measurements", [])
+    names = (PLAN_FILE, *(f"measured-{number}.plan" for number, _ in enumerate(several, 1)))
     contents = ((name, content_of(home, name, hashes[name])) for name in names)
     plan, *plans = (checked(home / name, partial(plan_of_bytes, content)) for name, content in contents)
     noise = checked(path, partial(_noise_of, manifest, plan, plans))
@@ -177,18 +171,11 @@ def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Descri
     quality = checked(path, partial(quality_of_json, about.get("quality")))
     path = home / "metadata.json"
     metadata = _json_of(path, content_of(home, "metadata.json", hashes["metadata.json"]))
-    publication = checked(path, partial(_publication_of, metadata))
+    publication = Publication(**metadata.get("publication", {}))
     profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
     described = Description(plan, noise, file_format, profile, level, publication)
     checked(path, partial(_require_true_metadata, metadata, described))
     return described, metadata
-
-
-def _publication_of(metadata: Mapping[str, Any]) -> Publication:
-    try:
-        return Publication(**metadata.get("publication", {}))
-    except TypeError:
-        raise FileFormatError("it does not say what the publication is") from None
 
 
 def _noise_of(manifest: Mapping[str, Any], plan: Plan, plans: Sequence[Plan]) -> NoiseRecord:
@@ -228,30 +215,19 @@ def _are_equal(stated: Mapping[str, Any], true: Mapping[str, Any], name: str) ->
 
 def files_beside(described: Description, about_statistics: Mapping[str, Any]) -> dict[str, bytes]:
     """By their names the plan of a release, where there were several measurements those of each, and the metadata."""
-    measured = (plan_bytes(plan) for plan, _ in described.noise.measured)
+    measured = enumerate((plan_bytes(plan) for plan, _ in described.noise.measured), 1)
     metadata = described.metadata() | dict(about_statistics)
     return {
         PLAN_FILE: plan_bytes(described.plan),
-        **{_measured_file(number): content for number, content in enumerate(measured, 1)},
+        **{f"measured-{number}.plan": content for number, content in measured},
         "metadata.json": json.dumps(metadata, indent=1).encode("ascii") + b"\n",
     }
 
 
-def _measured_files(noise: Any) -> list[str]:
-    """The names of the plans of several measurements, by a manifest's entry on the noise; none where there was one."""
-    if not isinstance(noise, Mapping) or not isinstance(noise.get("measurements", []), list):
-        raise FileFormatError("it does not say what the noise was")
-    return [_measured_file(number) for number, _ in enumerate(noise.get("measurements", []), 1)]
-
-
-def _measured_file(number: int) -> str:
-    return f"measured-{number}.plan"
-
-
 def measurement_names(noise: NoiseRecord) -> tuple[str, ...]:
     """The names of the files of a release's measurement, or of all its measurements, in their order."""
-    several = len(noise.measured)
-    return tuple(f"measured-{number}.measurement" for number in range(1, several + 1)) or ("release.measurement",)
+    names = (f"measured-{number}.measurement" for number, _ in enumerate(noise.measured, 1))
+    return tuple(names) or ("release.measurement",)
 
 
 def save_measurements(answers: NoisyAnswers, folder: AnyPath) -> dict[str, str]:

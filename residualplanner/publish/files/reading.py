@@ -1,7 +1,7 @@
 """The numbers in a saved folder, each read when it is looked up; parts are read in their own room."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,15 +17,8 @@ from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
-from residualplanner.publish.files import csv, workbook
+from residualplanner.publish.files import csv, file_names, workbook
 from residualplanner.publish.files.columns import are_labels, frame_of_columns, not_the_table, typed
-from residualplanner.publish.files.file_names import (
-    BOOK_FORMAT,
-    sheet_names,
-    statistic_sheet,
-    table_name,
-    written_queries,
-)
 from residualplanner.publish.files.formats import FORMATS
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.sidecar import INTEGER, NUMBER, PUBLISHED_ERRORS_FILE, TEXT, Description, FileForm
@@ -96,7 +89,8 @@ class Saved(Numbers):
 
     def require(self, plan: Plan, query: WrittenQuery) -> None:
         """Raise WorkloadError unless the folder has a table for the query."""
-        if plan.workload.number_of(query) < 0:
+        number = plan.workload.number_of(query)
+        if number < 0 or not self.file_of(number):
             names = tuple(plan.domain.names[position] for position in query.positions)
             raise WorkloadError(
                 f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
@@ -122,7 +116,7 @@ class Saved(Numbers):
 
     @abstractmethod
     def file_of(self, number: int) -> str:
-        """The file of the table of a query of the workload by its number, within the folder."""
+        """The file of the table of a query by its number in the workload, within the folder; empty for none."""
 
     @property
     @abstractmethod
@@ -271,9 +265,9 @@ class InFiles(Saved):
     @cached_property
     def _sheets(self) -> dict[str, str]:
         """By the name of a table its sheet, where all are in one workbook."""
-        if self.described.file_format != BOOK_FORMAT:
+        if self.described.file_format != file_names.BOOK_FORMAT:
             return {}
-        return dict(zip(self._names, sheet_names(self._names), strict=True))
+        return dict(zip(self._names, file_names.sheet_names(self._names), strict=True))
 
     def _columns(self, number: int) -> dict[str, Any]:
         """The columns of the file of a table by its number, after they have been checked."""
@@ -286,11 +280,26 @@ class InFiles(Saved):
         if not self._sheets:
             return self._read(form, self._statistics_of(form.file))
         content = content_of(self.folder, form.file, self.files[name].sha256)
-        return self._read(form, content, statistic_sheet(self._sheets[name]))
+        return self._read(form, content, file_names.statistic_sheet(self._sheets[name]))
 
     def _read(self, form: FileForm, content: bytes, sheet: str = "") -> dict[str, Any]:
-        path, axes = self.folder / form.file, form.axes
-        return read_columns(content, path, form.types, form.rows, axes, optional=form.optional, sheet=sheet)
+        """The columns of a file, or of a sheet of it, by name, as PyArrow arrays; FileFormatError where it has others.
+
+        They have values of their types, as many as there are cells, and of each axis its labels, in C order.
+        """
+        path, types = self.folder / form.file, form.types
+        read = partial(workbook.read, sheet=sheet) if sheet else FORMATS[path.suffix[1:]].read
+        columns = read(content, path, types, form.rows)
+        if list(columns) != list(types) or any(len(column) != form.rows for column in columns.values()):
+            raise not_the_table(path)
+        arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
+        if any(array.null_count for name, array in arrays.items() if name not in form.optional):
+            raise not_the_table(path)
+        for axis, labels_of_axis in enumerate(form.axes):
+            for name, labels in labels_of_axis.items():
+                if not are_labels(arrays[name], labels, form.shape, axis):
+                    raise not_the_table(path)
+        return arrays
 
 
 def open_files(
@@ -301,45 +310,10 @@ def open_files(
     index = csv.read(content_of(home, "index.csv", manifest["files"]["index.csv"]), path, _INDEX)
     saved = map(SavedTable, *(index[name].to_pylist() for name in ("file", "sha256", "cells")))
     files = dict(zip(index["name"].to_pylist(), saved, strict=True))
-    if manifest["tables"]["count"] != len(files) or not _are_of_workload(files, described):
+    found, workload = [(name, each.file, each.cells) for name, each in files.items()], described.plan.workload
+    queries = list(file_names.written_queries(workload))
+    names = [file_names.table_name(described.parts_of(query)) for query in queries]
+    expected = list(zip(names, map(described.file_of, queries), workload.cells.tolist(), strict=True))
+    if manifest["tables"]["count"] != len(files) or found != expected:
         raise FileFormatError(f"{path} names other tables or files than {PLAN_FILE} has; {AGAIN}")
     return InFiles(home, manifest, metadata, described, files)
-
-
-def _are_of_workload(files: Mapping[str, SavedTable], described: Description) -> bool:
-    """Whether these are the tables of the plan's workload, in its order, each of its cells in the file of its name."""
-    workload = described.plan.workload
-    queries = list(written_queries(workload))
-    names, places = [table_name(described.parts_of(query)) for query in queries], map(described.file_of, queries)
-    found = [(name, saved.file, saved.cells) for name, saved in files.items()]
-    return found == list(zip(names, places, workload.cells.tolist(), strict=True))
-
-
-def read_columns(
-    content: bytes,
-    path: AnyPath,
-    types: Mapping[str, str],
-    cells: int,
-    axes: Sequence[Mapping[str, Sequence[object]]] = (),
-    *,
-    optional: Collection[str] = (),
-    sheet: str = "",
-) -> dict[str, Any]:
-    """The columns of a table of a release, by name, as PyArrow arrays, from the bytes of its file, or a sheet of it.
-
-    FileFormatError unless there are columns of these types, as many rows as cells, for each axis its labels in its
-    columns, in C order, and, but in ``optional`` ones, a value in each row.
-    """
-    read = partial(workbook.read, sheet=sheet) if sheet else FORMATS[path.suffix[1:]].read
-    columns = read(content, path, types, cells)
-    if list(columns) != list(types) or any(len(column) != cells for column in columns.values()):
-        raise not_the_table(path)
-    arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
-    if any(array.null_count for name, array in arrays.items() if name not in optional):
-        raise not_the_table(path)
-    shape = tuple(len(next(iter(labels.values()))) for labels in axes)
-    for axis, labels_of_axis in enumerate(axes):
-        for name, labels in labels_of_axis.items():
-            if not are_labels(arrays[name], labels, shape, axis):
-                raise not_the_table(path)
-    return arrays

@@ -69,7 +69,16 @@ def require_workbooks(workload: Workload, *, is_one: bool) -> None:
     limit = _LETTER_LIMIT // (2 * max(1, int(workload.orders.max())))  # for a cell in words: all of them in one
     for position, kind in workload.attribute_kinds:
         for name, labels in label_columns(workload.domain.attributes[position], kind).items():
-            _require_texts(name, labels, limit)
+            texts = [name, *(label for label in labels if isinstance(label, str))]
+            if any(map(_FORBIDDEN.search, texts)):
+                raise WorkloadError(
+                    f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
+                )
+            if max(len(text.encode("utf-16-le")) for text in texts) > 2 * limit:  # its letters are UTF-16's
+                raise WorkloadError(
+                    f"column {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "
+                    "parquet or csv, or shorten it"
+                )
 
 
 class Book:
@@ -169,21 +178,6 @@ class Book:
         return sheet
 
 
-def write(
-    table: Any,
-    about: Iterable[Sequence[str]],
-    formats: Mapping[str, str] | None = None,
-    *,
-    title: str = "",
-    publication: Publication | None = None,
-) -> bytes:
-    """A workbook whose first sheet is a PyArrow table, and whose second has rows of strings about it."""
-    book = Book(formats or {}, publication or Publication())
-    book.add_table(TABLE_SHEET, table, title)
-    book.add_texts(ABOUT_SHEET, about)
-    return book.close()
-
-
 def read(
     content: bytes, path: AnyPath, types: Mapping[str, str], cells: int, sheet: str = TABLE_SHEET
 ) -> dict[str, list[Any]]:
@@ -212,21 +206,13 @@ def read(
 def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:
     try:
         if word == TEXT:
-            return [_text(value) for value in values]
+            texts = ["" if value is None else value for value in values]  # an empty string is read as None
+            return [_ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) for text in texts]
         if word == TRUTH:
             return [{True: True, False: False}[value] for value in values]
         return [None if value is None else (int if word == INTEGER else float)(value) for value in values]
     except (TypeError, ValueError, KeyError):
         raise not_the_table(path) from None
-
-
-def _text(value: Any) -> str:
-    """The string in a cell; an empty one is read as None."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ValueError("a string was expected")
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
 
 
 def _lines(text: str, width: float) -> int:
@@ -258,20 +244,6 @@ def _width(name: str, column: Any) -> int:
     texts = column.chunk(0).dictionary.to_pylist() if pa.types.is_dictionary(column.type) else []
     least, most = _WIDTHS
     return max(len(name) + _FILTER_WIDTH, min(most, max(least, 2 + max(map(len, ["", *texts])))))
-
-
-def _require_texts(name: str, labels: Sequence[object], limit: int) -> None:
-    """Raise WorkloadError where Excel cannot hold a name or one of its labels; `limit` letters are UTF-16's."""
-    for text in (name, *(label for label in labels if isinstance(label, str))):
-        if _FORBIDDEN.search(text):
-            raise WorkloadError(
-                f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
-            )
-        if len(text.encode("utf-16-le")) > 2 * limit:
-            raise WorkloadError(
-                f"column {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "
-                "parquet or csv, or shorten it"
-            )
 
 
 def _xlsxwriter() -> Any:

@@ -16,7 +16,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, frozen, limited_bytes, value_text
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import parse_json
-from residualplanner.ground.words import count_text, listed, suggestion
+from residualplanner.ground.words import count_text, listed
 
 #: The largest file, in bytes; the most areas, and the most positions of all together.
 SIZE_LIMIT, AREA_LIMIT, POSITION_LIMIT = 2**26, 100_000, 2_000_000
@@ -68,9 +68,7 @@ class Boundaries:
         content = limited_bytes(source, SIZE_LIMIT, name=name, remedy="simplify its shapes")
         try:
             value = parse_json(content.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{name} is not UTF-8 text, as GeoJSON is") from None
-        except FileFormatError as error:
+        except (UnicodeDecodeError, FileFormatError) as error:
             raise FileFormatError(f"{name} is not GeoJSON: {error}") from None
         return cls(_rings_of_features(name, value, code))
 
@@ -100,15 +98,9 @@ def _code_of(where: str, feature: Mapping[str, Any], code: str) -> str:
     properties = feature.get("properties")
     own = properties if isinstance(properties, Mapping) else {}
     found = own.get(code, feature.get("id") if code == "id" else None)
-    if found is None:
-        has = listed(map(repr, own), 20) or "none"
-        raise FileFormatError(
-            f"{where}: no property {code!r}; its properties are {has}{suggestion(code, [str(name) for name in own])}"
-        )
     if not isinstance(found, str) or not found:
-        raise FileFormatError(
-            f"{where}: the property {code!r} must be text that is not empty, as '01' is not 1; got {value_text(found)}"
-        )
+        has = listed((f"{name}: {value_text(each)}" for name, each in own.items()), 20) or "none"
+        raise FileFormatError(f"{where}: no property {code!r} that is text, as '01' is not 1; its properties are {has}")
     return found
 
 
@@ -137,18 +129,13 @@ def _listed(where: str, value: Any) -> list[Any]:
 
 
 def _ring(where: str, positions: Any) -> FloatArray:
-
-    if not all(_is_position(each) for each in _listed(where, positions)):
-        raise FileFormatError(f"{where}: a position must be a list of two numbers, such as [-86.5, 32.5]")
+    for each in _listed(where, positions):
+        numbers = each if isinstance(each, list) and 2 <= len(each) <= 4 else [None]
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e12 for x in numbers):
+            raise FileFormatError(f"{where}: a position must be a list of two numbers, such as [-86.5, 32.5]")
     if len(positions) < 4 or positions[0][:2] != positions[-1][:2]:
         raise FileFormatError(f"{where}: a ring must have at least four positions, of which the last is the first")
     return np.array([position[:2] for position in positions], dtype=np.float64)
-
-
-def _is_position(value: Any) -> bool:
-    if not isinstance(value, list) or not 2 <= len(value) <= 4:
-        return False
-    return all(isinstance(each, int | float) and not isinstance(each, bool) and abs(each) < 1e12 for each in value)
 
 
 def plane_rings(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.words import listed, number_text
+from residualplanner.ground.words import number_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
@@ -139,12 +139,7 @@ def choropleth(
         raise WorkloadError(f"show must be 'estimate' or 'cv', got {value_text(show)}")
     found = areas_with_shapes(table, boundaries, level)
     if not found:
-        of_level = [areas.codes for areas in _areas_of_table(table) if level in (None, areas.level)]
-        shapes, codes = (listed(map(repr, each), 3) for each in (boundaries.rings, of_level[-1]))
-        raise WorkloadError(
-            f"no area {'' if level is None else f'of the level {level!r} '}has a shape: the codes of the table are "
-            f"{codes}, and those of the boundaries {shapes}; choose another property as the code"
-        )
+        raise no_shapes(table.names[0])
     return found[-1].picture(boundaries, show, quality or Quality())
 
 

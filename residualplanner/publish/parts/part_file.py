@@ -30,10 +30,7 @@ _ROW_GROUPS = {"file": TEXT, "first_table": INTEGER, "bytes": INTEGER, "sha256":
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """Which bytes a part has, all together and in pieces: the row groups, one after the other, then the footer.
-
-    FileFormatError where there is no row group, or no byte of one.
-    """
+    """Which bytes a part has, all together and in pieces: the row groups, one after the other, then the footer."""
 
     sha256: str  # of the whole file
     sizes: tuple[int, ...]  # of each piece, in bytes
@@ -59,16 +56,16 @@ class PartFile:
         if not path.is_file():
             raise FileFormatError(f"{path} is missing; {AGAIN}")
         bounds = list(pairwise([0, *accumulate(self.sizes)]))
+        content = mmap.mmap(-1, self.size)  # memory that is taken only where something is written
         with closing(path.open("rb")) as file:
-            if file.seek(0, os.SEEK_END) != self.size:
-                raise _altered(path)
-            content = mmap.mmap(-1, self.size)  # memory that is taken only where something is written
+            is_altered = file.seek(0, os.SEEK_END) != self.size
             for piece in (group, len(self.sizes) - 1):
                 start, stop = bounds[piece]
                 file.seek(start)
                 found = file.read(stop - start)
-                if len(found) != stop - start or hashlib.sha256(found).hexdigest() != self.hashes[piece]:
-                    raise _altered(path)
+                is_altered |= hashlib.sha256(found).hexdigest() != self.hashes[piece]
+                if is_altered:
+                    raise FileFormatError(f"{path} was altered: its SHA-256 is not that in the list of parts; {AGAIN}")
                 content[start:stop] = found
         return pa.py_buffer(content)
 
@@ -94,24 +91,6 @@ def part_file_of_bytes(content: bytes) -> PartFile:
     """Undo `PartFile.to_bytes`."""
     digest, sizes, hashes = json.loads(content)
     return PartFile(digest, tuple(sizes), tuple(hashes))
-
-
-def _altered(path: AnyPath) -> FileFormatError:
-    return FileFormatError(f"{path} was altered: its SHA-256 is not the one in the list of parts; {AGAIN}")
-
-
-def finished_part(folder: AnyPath, part: int, content: bytes) -> PartFile | None:
-    """What a part is, if these are the bytes that were to be written; None where that is not stated, or others were."""
-    try:
-        stated = part_file_of_bytes(statement_path(folder, part).read_bytes())
-    except (OSError, ValueError, TypeError, FileFormatError):  # absent, or damaged as the part may be
-        return None
-    return stated if hashlib.sha256(content).hexdigest() == stated.sha256 else None
-
-
-def statement_path(folder: AnyPath, part: int) -> AnyPath:
-    """The file that says what a part will be: written before the part itself, so that none is there without it."""
-    return folder / f"{HASHES}/part-{part:06}.json"
 
 
 def part_lists(layout: Layout, parts: Sequence[int], files: Sequence[PartFile]) -> dict[str, bytes]:

@@ -2,37 +2,32 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import FileFormatError, WorkloadError
+from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.words import count_text
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files.columns import arrow_type, label_arrays
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import Description, FileForm
 from residualplanner.publish.parts.part_file import PartFile, listed_parts
-from residualplanner.publish.parts.statistics import GROUP, statistics_name
+from residualplanner.publish.parts.saving import GROUP
 from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
 from residualplanner.release.layout import (
     CELL,
     PART_LIST,
     TABLE_ID,
     TABLES,
-    UNBIASED_COLUMN,
     Layout,
     layout_of,
     part_name,
 )
-from residualplanner.release.numbers import UNBIASED_NUMBERS, Numbers
-from residualplanner.release.product import UNBIASED, Product
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +42,10 @@ class InParts(Saved):
 
     Attributes:
         files: what each part is that is in the folder, by its number.
-        is_unbiased_column: whether these are the unbiased estimates that stand beside the numbers.
         layout: which tables stand in which part.
     """
 
     files: Mapping[int, PartFile]
-    is_unbiased_column: bool = False
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,16 +63,6 @@ class InParts(Saved):
             return found.drop(columns=[*OWN_COLUMNS]).rename(columns={KINDS: "kinds"})
         except (pa.ArrowException, OSError, KeyError):
             raise _another(self.folder / TABLES) from None
-
-    @property
-    def product(self) -> Product:
-        """What the numbers are."""
-        return UNBIASED if self.is_unbiased_column else self.described.product
-
-    @property
-    def unbiased(self) -> Numbers:
-        """The column of unbiased estimates, where they stand beside numbers that were made from them."""
-        return replace(self, is_unbiased_column=True) if self.described.profile.with_unbiased else UNBIASED_NUMBERS
 
     def words(self, noise: NoiseRecord) -> str:
         """Where they are, and in how many parts."""
@@ -105,8 +88,7 @@ class InParts(Saved):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        estimate = UNBIASED_COLUMN if self.is_unbiased_column else self.product.columns[0]
-        part = self.layout.part_of(number)
+        estimate, part = self.product.columns[0], self.layout.part_of(number)
         name = part_name(part)
         groups, cells = self.layout.row_groups(part), self.layout.cells
         group = int(np.searchsorted(groups, number, side="right")) - 1
@@ -128,7 +110,7 @@ class InParts(Saved):
         import pyarrow.parquet as pq
 
         assert form.statistic is not None
-        name, names = statistics_name(form.statistic.word), [column.name for column in form.columns]
+        name, names = f"{form.statistic.word}.parquet", [column.name for column in form.columns]
         content = self._statistics_of(name)
         try:
             rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])
@@ -139,17 +121,6 @@ class InParts(Saved):
             return labels | {column: rows[column] for column in names}
         except (pa.ArrowException, OSError, KeyError):
             raise _another(self.folder / name) from None
-
-    def require(self, plan: Plan, query: WrittenQuery) -> None:
-        """Raise WorkloadError unless the folder has a table for the query."""
-        super().require(plan, query)
-        part = self.layout.part_of(plan.workload.number_of(query))
-        if part not in self.files:
-            names = tuple(plan.domain.names[position] for position in query.positions)
-            raise WorkloadError(
-                f"the table for {names!r} is in part {part}, which {self.folder} does not have: it was saved with "
-                "only=; reconstruct(tables) has it"
-            )
 
 
 def open_parts(

@@ -6,7 +6,7 @@ Parts are written by this process, by other processes, or by an engine's workers
 import hashlib
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import chain, pairwise
@@ -79,17 +79,16 @@ class PartWriter:
 
     def write(self, folder: AnyPath, part: int) -> part_files.PartFile:
         """Write a part to its file in the folder, unless it is there as it was written, and return what it is."""
-        path = folder / part_name(part)
-        if path.is_file():
-            finished = part_files.finished_part(folder, part, path.read_bytes())
-            if finished is not None:  # the folder, or its mark, is that of runs with these answers alone
-                return finished
+        # What a part will be is written before the part itself, so that none is there without it.
+        path, statement = folder / part_name(part), folder / f"{part_files.HASHES}/part-{part:06}.json"
+        with suppress(OSError, ValueError, TypeError, FileFormatError):  # absent, or damaged as the part may be
+            stated = part_files.part_file_of_bytes(statement.read_bytes())
+            if hashlib.sha256(path.read_bytes()).hexdigest() == stated.sha256:
+                return stated  # the folder, or its mark, is that of runs with these answers alone
         content = self.content(part)
         written = part_files.part_file_of(content)
-        with write_atomically(part_files.statement_path(folder, part)) as statement:
-            statement.write(written.to_bytes())
-        with write_atomically(path) as file:
-            file.write(content)
+        write_whole(statement, written.to_bytes())
+        write_whole(path, content)
         return written
 
     def content(self, part: int) -> Any:
@@ -209,10 +208,7 @@ def _rows(plan: Plan, layout: Layout, error_table: ErrorTable, first: int, last:
 
 
 def labels_table(plan: Plan) -> Any:
-    """One row for each answer on each attribute in each kind of query on it; a label that has no meaning is its own.
-
-    The columns of codes, names and levels of classifications are null for all others.
-    """
+    """One row for each answer on each attribute in each kind of query on it; a label that has no meaning is its own."""
     import pyarrow as pa
 
     axes = [(plan.domain.attributes[position], kind) for position, kind in plan.workload.attribute_kinds]
@@ -259,10 +255,7 @@ def workers_of(workers: int | Workers) -> Workers | None:
 def writing(
     writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
 ) -> Iterator[Iterator[part_files.PartFile]]:
-    """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work.
-
-    The result is what each part is, in order, as they are written.
-    """
+    """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work."""
     if workers is None:
         yield map(partial(writer.write, folder), parts)
         return
@@ -270,8 +263,8 @@ def writing(
     seen = folder.absolute() if isinstance(folder, Path) else folder
     own = zip(measurement_names(writer.measurement.noise), writer.measurement.measurements, strict=True)
     files = tuple(measurement.file(seen / name) for name, measurement in own)
-    numbers = writer.numbers.sent(seen)
-    write = WritePart(files, seen, json.dumps(writer.about), writer.layout, numbers, writer.with_unbiased)
+    sent = writer.layout, writer.numbers.sent(seen), writer.with_unbiased
+    write = WritePart(files, seen, json.dumps(writer.about), *sent)
     answers = workers.map(write, parts)
     try:
         yield map(partial(_part_of_answer, write), answers)
@@ -299,6 +292,11 @@ class WritePart:
     numbers: Numbers
     with_unbiased: bool
 
+    @property
+    def names(self) -> str:
+        """The files of the measurements."""
+        return listed([str(file.path) for file in self.measurements], 3)
+
     def __call__(self, part: int) -> bytes:
         """Write a part, unless it is there, and return what it is, or what went wrong with a file."""
         try:
@@ -314,14 +312,10 @@ def _part_of_answer(write: WritePart, answer: bytes) -> part_files.PartFile:
         raise FileFormatError(answer[1:].decode())
     if answer.startswith(_PROBLEM):
         raise OSError(
-            f"a worker could not write a part ({answer[1:].decode()}); all workers must see {_files_of(write)} and "
+            f"a worker could not write a part ({answer[1:].decode()}); all workers must see {write.names} and "
             f"{write.folder} under these names"
         )
     return part_files.part_file_of_bytes(answer)
-
-
-def _files_of(write: WritePart) -> str:
-    return listed([str(file.path) for file in write.measurements], 3)
 
 
 @lru_cache(maxsize=1)
@@ -329,7 +323,5 @@ def _writer(write: WritePart) -> PartWriter:
     """What a process writes parts with, from the first one on; FileFormatError where the answers are others."""
     measurement, about = map_measurements(write.measurements), json.loads(write.about)
     if measurement.answers_sha256 != about[ANSWERS_SHA256]:
-        raise FileFormatError(
-            f"{_files_of(write)} was altered while it was in use: it holds other answers than were loaded"
-        )
+        raise FileFormatError(f"{write.names} was altered while it was in use: it holds other answers than were loaded")
     return PartWriter(measurement, write.layout, about, write.numbers, write.with_unbiased)

@@ -95,10 +95,7 @@ def shown_table(
     level: float,
     unit: str,
 ) -> ShownTable:
-    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k).
-
-    Of a statistic only the ends of its intervals are known, which are not the estimates and a margin.
-    """
+    """The rows to show of a table: labels by the names of its axes, estimates, standard errors, (q_1, .., q_k)."""
     chosen, names = rows_to_show(estimate.ravel()), tuple(axes)
     indices = np.stack(np.unravel_index(chosen, estimate.shape or (1,)), axis=1)[:, : estimate.ndim]
     texts = tuple(tuple(str(axes[name][i]) for name, i in zip(names, row, strict=True)) for row in indices.tolist())
@@ -257,7 +254,10 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
         mine = orders == order
         more = order == len(LOOKS) - 1
         label = f"{order} or more attributes" if more else count_text(order, "attribute")
-        spots = _spots(x[mine], y[mine], sizes, limits)
+        spots = np.stack([x[mine], y[mine]], axis=1)
+        # of points that would cover one another the first is kept
+        ratios = [np.log(spots[:, i] / low) / math.log(high / low) for i, (low, high) in enumerate((sizes, limits))]
+        spots = spots[np.sort(np.unique(np.round(np.stack(ratios) / _SPOT), axis=1, return_index=True)[1])]
         panel.plot(
             *spots.T,
             linestyle="",
@@ -269,14 +269,6 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
             label=label,
         )
     panel.grid(visible=True, which="major")
-
-
-def _spots(x: Any, y: Any, sizes: tuple[float, float], limits: tuple[float, float]) -> Any:
-    """The points (n,) without those that would cover another one, (m, 2), of which the first is kept."""
-    ratios = (np.log(values / low) / math.log(high / low) for values, (low, high) in ((x, sizes), (y, limits)))
-    spots = np.stack([np.round(ratio / _SPOT) for ratio in ratios], axis=1)
-    first = np.unique(spots, axis=0, return_index=True)[1]
-    return np.stack([x, y], axis=1)[np.sort(first)]
 
 
 def _log_limits(values: Any) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Reports on plans, releases and ledgers: a page to decide from, and a folder with its figures and their data.
+"""Reports on plans and releases: a page to decide from, and a folder with its figures and their data.
 
 What a report says of privacy and accuracy follows from the plan; of a release only estimates are read.
 """

@@ -12,7 +12,6 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, count_text, listed
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
-from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures.drawing import svg_of
@@ -123,23 +122,16 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
     """
     number = 0
     for name, boundaries in maps.items():
-        found = list(_areas(subject, name, boundaries))
+        found: dict[str, Areas] = {}  # of each level, from the first table that has it
+        for table in _tables(subject, name):
+            for areas in areas_with_shapes(table, boundaries):
+                found.setdefault(areas.level, areas)
         if not found:
             raise no_shapes(name)
-        for areas in found:
+        for areas in found.values():
             number += 1
             for shown in LEGENDS:
                 yield _map(subject, areas, boundaries, shown, f"map-{number}-{shown}")
-
-
-def _areas(subject: Subject, name: str, boundaries: Boundaries) -> Iterator[Areas]:
-    """The areas of each level with shapes, from the first table that has it."""
-    seen: set[str] = set()
-    for table in _tables(subject, name):
-        for areas in areas_with_shapes(table, boundaries):
-            if areas.level not in seen:
-                seen.add(areas.level)
-                yield areas
 
 
 def _tables(subject: Subject, name: str) -> Iterator[Table]:
@@ -227,17 +219,12 @@ def statistics_of(subject: Subject) -> list[dict[str, Any]]:
     return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
 
 
-def _axes(form: StatisticForm) -> dict[str, tuple[str, ...]]:
-    """The labels along each axis of a statistic, in words, by the headings of the axes."""
-    found = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
-    return found | {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
-
-
 def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
     table, query = subject.table(row), subject.plan.workload.query_at(row)
     form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
     assert form is not None
-    axes = _axes(form)
+    axes = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
+    axes |= {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
     numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
     rows = [
         (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
@@ -258,13 +245,12 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
 
     At another level than that of the file they are computed again, as of other releases.
     """
-    release = subject.tables
-    assert release is not None
-    numbers, is_unbiased = release.numbers, subject.product.is_unbiased
-    if isinstance(numbers, Saved) and not is_unbiased and numbers.described.level == subject.level:
-        found = numbers.statistic(table.query)
+    saved, is_unbiased = subject.saved, subject.product.is_unbiased
+    if saved is not None and not is_unbiased and saved.described.level == subject.level:
+        found = saved.statistic(table.query)
         return {column.name: found[column.name].to_numpy() for column in form.columns}
-    unbiased = table if is_unbiased else release.unbiased[table.query]
+    assert subject.tables is not None
+    unbiased = table if is_unbiased else subject.tables.unbiased[table.query]
     return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
 
 

@@ -4,7 +4,7 @@ Cell fairness is how the accuracy of a table's cells depends on its size, for th
 Source: paper section 6.2, figures 1 to 3.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -66,7 +66,7 @@ def figures_of(subject: Subject) -> Iterator[Figure]:
 
 def total_texts(subject: Subject) -> tuple[str, str, str] | None:
     """The number of records where a release has the table of it: what it is, the number, a remark."""
-    rows = np.flatnonzero(subject.is_total & subject.has_table).tolist()
+    rows = np.flatnonzero(np.equal(subject.plan.workload.orders, 0) & subject.has_table).tolist()
     table = subject.read_table(rows[0]) if rows else None
     if table is None or np.isnan(table.estimates[0]):
         return None
@@ -102,10 +102,6 @@ def spread_rows(data: "pd.DataFrame") -> list[tuple[str, ...]]:
     return [(_order_text(row[0]), number_text(row[1]), *islice(texts, 3)) for row in rows]
 
 
-def _texts(*columns: Iterable[str]) -> list[tuple[str, ...]]:
-    return list(zip(*columns, strict=True))
-
-
 def _budget_by_order(subject: Subject) -> Figure:
     groups = subject.errors.groupby("order", as_index=False)
     data = groups.agg(tables=("query", "size"), cells=("cells", "sum"), privacy_share=("privacy_share", "sum"))
@@ -119,7 +115,10 @@ def _budget_by_order(subject: Subject) -> Figure:
         svg=svg_of(partial(draw_budget, names, parts)),
         data=data,
         head=("Order", "Tables", "Cells", "Share of budget"),
-        rows=_texts(names, map(number_text, data["tables"]), map(number_text, data["cells"]), map(percent_text, parts)),
+        rows=[
+            (name, number_text(tables), number_text(cells), percent_text(part))
+            for name, tables, cells, part in zip(names, data["tables"], data["cells"], parts, strict=True)
+        ],
     )
 
 
@@ -138,7 +137,7 @@ def _budget_by_query(subject: Subject) -> Figure:
         svg=svg_of(partial(draw_budget, names, parts)),
         data=subject.errors.iloc[first[:_KEPT]][["query", "kinds", "order", "cells", "privacy_share"]],
         head=("Table", "Cells", "Share of budget"),
-        rows=_texts(names, map(number_text, top["cells"]), map(percent_text, parts)),
+        rows=list(zip(names, map(number_text, top["cells"]), map(percent_text, parts), strict=True)),
     )
 
 
@@ -192,9 +191,10 @@ def _targets(subject: Subject) -> Figure:
         svg=svg_of(partial(draw_targets, names, margins, limits, met)),
         data=targets[["query", "kinds", "cells", "margin", "target", "meets_target"]],
         head=("Table", "Margin of the worst cell", "Target", "Met"),
-        rows=_texts(
-            names, map(number_text, margins), map(number_text, limits), ("yes" if fits else "no" for fits in met)
-        ),
+        rows=[
+            (name, number_text(margin), number_text(limit), "yes" if fits else "no")
+            for name, margin, limit, fits in zip(names, margins, limits, met, strict=True)
+        ],
     )
 
 
@@ -217,7 +217,7 @@ def fairness_of(subject: Subject) -> dict[str, "pd.DataFrame"]:
 
     Where records are replaced their number is public, and left out: its noise is as small as floating point allows.
     """
-    is_secret = ~(subject.is_total & subject.plan.neighbors.has_public_total)
+    is_secret = np.greater(subject.plan.workload.orders, 0) | (not subject.plan.neighbors.has_public_total)
     if not is_secret.any():
         is_secret = ~is_secret
     found = {"plan": comparable(subject.errors)[is_secret]}

@@ -32,28 +32,17 @@ _LISTED = 5_000
 _UNBROKEN = 48
 #: How many labels of an attribute are named.
 _LABELS = 6
-#: The headings of the table of errors of published numbers, its numbers, and the most rows: a file beside has all.
-_PUBLISHED_HEAD = (
-    "Table",
-    "Cells",
-    "RMSE of published numbers",
-    "Simulation error",
-    "Bias of published numbers",
-    "Simulation error",
-    "RMSE of unbiased estimates",
-)
-_PUBLISHED = ("rmse", "rmse_simulation_error", "bias", "bias_simulation_error", "std_err_unbiased")
-_PUBLISHED_ROWS = 100
 
 
 def page_of(
     subject: Subject, rows: ErrorRows, tables: PageTables, figures: Mapping[str, tuple[Figure, ...]], folder: str
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
-    script = words.source("page.js").strip()
+    script, plan = words.source("page.js").strip(), subject.plan
+    promise, total = promise_of(subject), total_texts(subject)
     return words.html_of(
         "page.html.jinja",
-        title=subject.title,
+        title=subject.publication.title or f"Accuracy and privacy of {subject.name}",
         script=words.ready(script),
         script_hash=words.script_hash(script),
         data=words.ready(rows_json(rows)),
@@ -64,30 +53,24 @@ def page_of(
         first_rows=[rows.texts(row) for row in range(min(_PAGE_ROWS, rows.count))],
         page=tables,
         shown_table=_shown_table(tables),
-        files=_files(rows),
+        # for readers without scripts, too, unless they are too many for a list
+        files=[pair for pair in zip(rows.values["query"], rows.links, strict=False) if pair[1]]
+        if len(rows.links) <= _LISTED
+        else [],
         **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
-        **_values(subject),
-    )
-
-
-def _values(subject: Subject) -> dict[str, Any]:
-    """All numbers and sentences of the page that are in no table or figure."""
-    promise, total = promise_of(subject), total_texts(subject)
-    return {
-        "subject": subject,
-        "publication": words.publication_texts(subject.publication),
-        "statistics": statistics_of(subject),
-        "has_statistics": bool(kinds_of_statistics(subject.plan.workload)),
-        "published": _published(subject),
-        "omission": subject.tables.noise.omission if subject.tables else remarks_of(subject.plan.domain),
-        "promise": promise,
-        "facts": _facts(subject, promise) + ([total] if total else []),
+        subject=subject,
+        publication=words.publication_texts(subject.publication),
+        statistics=statistics_of(subject),
+        has_statistics=bool(kinds_of_statistics(plan.workload)),
+        omission=subject.tables.noise.omission if subject.tables else remarks_of(plan.domain),
+        promise=promise,
+        facts=_facts(subject, promise) + ([total] if total else []),
         **_workload(subject),
-        "level": words.level_text(subject.level),
-        "print_rows": _PRINT_ROWS,
-        "version": __version__,
-        "plan_sha256": plan_hash(subject.plan),
-    }
+        level=words.level_text(subject.level),
+        print_rows=_PRINT_ROWS,
+        version=__version__,
+        plan_sha256=plan_hash(plan),
+    )
 
 
 def _shown_table(page: PageTables) -> dict[str, Any]:
@@ -106,34 +89,6 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
             *((each.label, each.form != "text") for each in page.columns),
         ],
         "rows": page.texts(table, _PAGE_ROWS),
-    }
-
-
-def _files(rows: ErrorRows) -> list[tuple[str, str]]:
-    """The names of tables with the links to their files, where there are some, and not too many for a list."""
-    if len(rows.links) > _LISTED:
-        return []
-    return [(name, file) for name, file in zip(rows.values["query"], rows.links, strict=False) if file]
-
-
-def _published(subject: Subject) -> dict[str, Any] | None:
-    """The errors of published numbers, of the tables where they are largest, in the order of the workload."""
-    errors = subject.published
-    if errors is None:
-        return None
-    shown = errors.loc[errors["rmse"].nlargest(_PUBLISHED_ROWS).index.sort_values()]
-    decimals = words.decimals_for(shown[["rmse", "std_err_unbiased"]].to_numpy().ravel())
-    every = zip(
-        words.table_names(shown), shown["cells"].tolist(), shown[[*_PUBLISHED]].to_numpy().tolist(), strict=True
-    )
-    return {
-        "head": _PUBLISHED_HEAD,
-        "rows": [
-            (name, number_text(cells), *(f"{number:,.{decimals}f}" for number in numbers))
-            for name, cells, numbers in every
-        ],
-        "simulations": int(errors["simulations"].iloc[0]),
-        "left_out": len(errors) - len(shown),
     }
 
 
@@ -193,13 +148,9 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
         for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
         if rule != "error"
     ]
-    return _described_name(attribute), f"{attribute.size:,}", values, "; ".join(rules) or "refused"
-
-
-def _described_name(attribute: Attribute) -> str:
-    """An attribute's name, with what is said about it."""
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""
-    notes = "; ".join(text for text in (about.note, f"source: {about.source}" if about.source else "") if text)
-    return title + unit + (f" ({notes})" if notes else "")
+    notes = "; ".join(filter(None, (about.note, f"source: {about.source}" if about.source else "")))
+    name = title + unit + (f" ({notes})" if notes else "")
+    return name, f"{attribute.size:,}", values, "; ".join(rules) or "refused"

@@ -1,22 +1,18 @@
-"""What a plan or a release promises, in the notions of privacy that may be claimed for it, and the page on a ledger.
+"""What a plan or a release promises, in the notions of privacy that may be claimed for it.
 
 Every number is rounded to the safe side.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground import words
-from residualplanner.ground.version import __version__
 from residualplanner.method.domain.domain import remarks_of
-from residualplanner.method.privacy import Budget, Neighbors, PrivacyClaim, claim_of_budget
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import Budget, PrivacyClaim, claim_of_budget
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import column_rounded_up, html_of, publication_texts
-from residualplanner.release.quality import Publication
+from residualplanner.publish.report.words import column_rounded_up
 
 #: The deltas that epsilon is stated for, besides the budget's own.
 _DELTAS = ("1e-5", "1e-6", "1e-8", "1e-10")
@@ -52,7 +48,10 @@ def promise_of(subject: Subject) -> Promise:
         claim, is_private = PrivacyClaim(cost, plan.neighbors.words, noise.kind, plan.budget), noise.is_private
         rho, exact = words.decimal_text_up(cost / 2), words.fraction_text(cost / 2)  # which stands in the manifest
         sentence = noise.sentence.replace(f"rho = {exact} (<= {rho})", f"rho at most {rho}")
-    measured = () if tables is None else _measured_rows(tables.noise)
+    several = () if tables is None else tables.noise.measured
+    measured = tuple((str(number), *_measured_row(*each)) for number, each in enumerate(several, 1))
+    epsilons = claim.epsilons(_DELTAS)
+    texts = column_rounded_up([epsilon for _, epsilon in epsilons])
     stated = "Budget as stated" if claim.statement == plan.budget.statement and not measured else "Budget"
     statement = _decimal_statement(plan.budget) if claim.statement == plan.budget.statement else claim.statement
     held = [(holding.notion, f"{holding.parameter} = {words.rounded_up(holding.value)}", holding.remark)
@@ -62,7 +61,7 @@ def promise_of(subject: Subject) -> Promise:
         is_private=is_private,
         statement=statement,
         notions=((stated, statement, ""), *held),
-        epsilons=tuple(_epsilons(claim)),
+        epsilons=tuple((delta, text) for (delta, _), text in zip(epsilons, texts, strict=True)),
         curve=claim.curve,
         in_words=f"{claim.promise[:1].upper()}{claim.promise[1:]}.",
         caution=claim.caution,
@@ -82,69 +81,7 @@ def _decimal_statement(budget: Budget) -> str:
     return budget.worded(*(words.decimal_text_up(Fraction(text)) if "/" in text else text for text in budget.given))
 
 
-def _measured_rows(noise: NoiseRecord) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        (
-            str(number),
-            f"{record.kind} Gaussian",
-            record.randomness,
-            words.number_text(len(plan.workload)),
-            f"rho = {words.rounded_up((plan.budget.pcost_exact if record.pcost is None else record.pcost) / 2)}",
-        )
-        for number, (plan, record) in enumerate(noise.measured, 1)
-    )
-
-
-def ledger_page_of(ledger: Ledger, publication: Publication) -> str:
-    """The page on a ledger as HTML."""
-    neighbors = Neighbors(ledger.neighbors, ledger.records_per_person)
-    claim = PrivacyClaim(ledger.spent, neighbors.words) if ledger.spent else None
-    limit = None if ledger.budget is None else claim_of_budget(ledger.budget, neighbors, noise="discrete")
-    return html_of(
-        "ledger.html.jinja",
-        title=publication.title or f"Privacy ledger of {ledger.data_set}",
-        publication=publication_texts(publication),
-        ledger=ledger,
-        facts=_facts(ledger, neighbors),
-        neighbors=neighbors.words,
-        summary=claim.summary if claim else "",
-        cautions={"budget": limit.caution if limit else "", "spent": claim.caution if claim else ""},
-        epsilons=_epsilons(claim) if claim else [],
-        entries=list(_entries(ledger)),
-        version=__version__,
-    )
-
-
-def _facts(ledger: Ledger, neighbors: Neighbors) -> list[tuple[str, str, str]]:
-    """The numbers at the top: what, how much, and a remark."""
-    budget, balance = ledger.budget, ledger.balance
-    if budget is None:
-        limit = ("Budget", "unlimited", ledger.reason)
-        rest = ("Left", "no limit", "")
-    else:
-        stated = claim_of_budget(budget, neighbors, noise="discrete").statement
-        limit = ("Budget", stated, f"pcost {words.decimal_text_down(budget.pcost_exact)}")
-        left = balance.told_remaining
-        part = words.percent_text(float(left / budget.pcost_exact))
-        rest = ("Left", balance.remaining_text, f"pcost {words.decimal_text_down(left)}, {part} of the budget")
-    return [
-        limit,
-        ("Spent", balance.spent_text, f"pcost {words.decimal_text_up(balance.spent)}"),
-        rest,
-        ("Charges", f"{len(ledger.entries):,}", "one for each time that records were measured, or to be measured"),
-    ]
-
-
-def _epsilons(claim: PrivacyClaim) -> list[tuple[str, str]]:
-    found = claim.epsilons(_DELTAS)
-    texts = column_rounded_up([epsilon for _, epsilon in found])
-    return [(delta, text) for (delta, _), text in zip(found, texts, strict=True)]
-
-
-def _entries(ledger: Ledger) -> Iterator[tuple[Any, ...]]:
-    """Of each charge its number, purpose, plan, cost, and the cost of all up to it."""
-    total = Fraction(0)
-    for entry in ledger.entries:
-        total += entry.cost
-        plan = entry.plan_sha256[:12] or "–"
-        yield str(entry.sequence), entry.label, plan, words.decimal_text_up(entry.cost), words.decimal_text_up(total)
+def _measured_row(plan: Plan, noise: NoiseRecord) -> tuple[str, ...]:
+    """Of one of several measurements its noise, where that came from, tables, and cost."""
+    rho = words.rounded_up((plan.budget.pcost_exact if noise.pcost is None else noise.pcost) / 2)
+    return f"{noise.kind} Gaussian", noise.randomness, words.number_text(len(plan.workload)), f"rho = {rho}"

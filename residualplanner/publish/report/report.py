@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from residualplanner.gate.ledger import Ledger
 from residualplanner.ground.atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
 from residualplanner.ground.checks import is_integer, require_path, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.file_kinds import LEDGER, kind_of_path
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries, require_shapes
@@ -22,7 +20,6 @@ from residualplanner.publish.pictures.drawing import require_package
 from residualplanner.publish.report.estimates import estimates_of, maps_of
 from residualplanner.publish.report.figures import figures_of
 from residualplanner.publish.report.page import page_of
-from residualplanner.publish.report.privacy import ledger_page_of
 from residualplanner.publish.report.subject import Subject, subject_of
 from residualplanner.publish.report.tables import CELLS, error_rows, page_tables
 from residualplanner.release.published_errors import PublishedErrors
@@ -32,9 +29,12 @@ from residualplanner.release.release import Release
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What a page says of what wrote it, near its beginning.
+_GENERATOR = b'<meta name="generator" content="residualplanner '
+
 
 def write_report(
-    source: Plan | Release | Ledger | PathLike,
+    source: Plan | Release | PathLike,
     path: PathLike,
     *,
     level: float = 0.95,
@@ -44,16 +44,16 @@ def write_report(
     errors: PublishedErrors | None = None,
     maps: Mapping[str, Boundaries] | None = None,
 ) -> None:
-    """Write a report on a plan, a release or a ledger as one self-contained HTML page.
+    """Write a report on a plan or a release as one self-contained HTML page.
 
     Beside the page NAME.html comes the folder NAME-figures, with each figure as SVG, its data as CSV, and the whole
-    error table; the page does not need it.  The page on a ledger is for its curator, and has no such folder.
+    error table; the page does not need it.
 
     The page on a release holds its smallest tables, to search and sort.  Where the release is a folder, the page links
     to the files of all tables, by their way from the page, so both can be moved together.
 
     Args:
-        source: a plan, a release of any sort, a ledger, or the path of a plan file, a release's folder or a ledger.
+        source: a plan, a release of any sort, or the path of a plan file or a release's folder.
         path: the page to write; neither it nor the folder may exist, unless they are to be replaced.
         level: the confidence level of margins and intervals, between 0 and 1.
         publication: title, author, date, contact and source; those that the folder was saved with if not given.
@@ -82,14 +82,8 @@ def write_report(
     if not is_integer(cells):
         raise WorkloadError(f"cells must be how many cells a page holds at most, 0 or more, got {value_text(cells)}")
     require_package("jinja2")
-    page, ledger = Path(path), _ledger_of(source)
-    if ledger is not None:
-        _require_free_page(page, replace=replace)
-        text = ledger_page_of(ledger, publication or Publication())
-        with write_atomically(page) as file:
-            file.write(text.encode("utf-8"))
-        return
     require_package("matplotlib")
+    page = Path(path)
     figures = figures_folder(page)
     require_free_report(page, replace=replace)
     subject = subject_of(source, level=level, publication=publication, errors=errors)
@@ -113,20 +107,8 @@ def write_report(
         file.write(text.encode("utf-8"))
 
 
-def _ledger_of(source: object) -> Ledger | None:
-    """The ledger that a page is to be about, itself or in a file; FileFormatError where that is damaged."""
-    if isinstance(source, Ledger):
-        return source
-    if not isinstance(source, str | os.PathLike):
-        return None
-    return Ledger.open(source) if kind_of_path(source) == LEDGER else None
-
-
 def _links_of(subject: Subject, page: Path) -> list[str]:
-    """For each query of the workload the URL of the file of its table, from the page; none where there are no files.
-
-    Files on another drive than the page, or in a bucket, have no URL from there.
-    """
+    """For each query of the workload the URL of the file of its table, from the page; none where there are no files."""
     saved = subject.saved
     if saved is None or not isinstance(saved.folder, Path):
         return []
@@ -150,30 +132,20 @@ def figures_folder(page: Path) -> Path:
 
 def require_free_report(page: Path, *, replace: bool = False) -> None:
     """Raise FileExistsError if the page or its folder is there, or, if replaced, were no report and its figures."""
-    _require_free_page(page, replace=replace)
     figures = figures_folder(page)
+    if page.exists() or page.is_symlink():
+        if not replace:
+            raise FileExistsError(
+                f"{page} exists already and is not overwritten; name another file, or remove it first"
+            )
+        if page.is_symlink() or not page.is_file() or _GENERATOR not in page.read_bytes()[:4096]:
+            raise FileExistsError(
+                f"{page} exists already and is not a report, so it is not replaced; name another file"
+            )
     if not replace:
         require_free_folder(figures)
     elif (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
         raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
-
-
-def _require_free_page(page: Path, *, replace: bool) -> None:
-    """Raise FileExistsError if the page exists already, unless it is a report that may be replaced."""
-    if not (page.exists() or page.is_symlink()):
-        return
-    if not replace:
-        raise FileExistsError(f"{page} exists already and is not overwritten; name another file, or remove it first")
-    if not _is_report(page):
-        raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
-
-
-def _is_report(page: Path) -> bool:
-    """Whether this is a page that `write_report` wrote, by its beginning."""
-    if page.is_symlink() or not page.is_file():
-        return False
-    with open(page, "rb") as file:
-        return b'<meta name="generator" content="residualplanner ' in file.read(4096)
 
 
 def _holds_figures_only(folder: Path) -> bool:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Subject:
     """A plan, and the tables of a release where records have been measured, of which only estimates are read."""
 
@@ -47,11 +47,6 @@ class Subject:
         if self.published is not None:
             errors = errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
         object.__setattr__(self, "errors", errors)
-
-    @property
-    def title(self) -> str:
-        """What the page is called."""
-        return self.publication.title or f"Accuracy and privacy of {self.name}"
 
     @property
     def saved(self) -> Saved | None:
@@ -94,11 +89,6 @@ class Subject:
         return found
 
     @property
-    def is_total(self) -> NDArray[np.bool_]:
-        """Whether a row of the error table is about the number of all records, (q,)."""
-        return np.equal(self.plan.workload.orders, 0)
-
-    @property
     def has_intervals(self) -> bool:
         """Whether there are intervals of numbers that are not unbiased, at the level of the report."""
         if self.saved is not None:
@@ -126,10 +116,9 @@ class Subject:
 
     def table(self, row: int) -> Table:
         """The table that a row of the error table is about, in a release."""
-        tables: Any = self.tables
+        assert self.tables is not None
         (query,) = self.plan.workload.take([row])
-        found: Table = tables[query]
-        return found
+        return self.tables[query]
 
 
 def subject_of(
@@ -142,20 +131,15 @@ def subject_of(
         if errors is not None:
             require_errors_of(source.plan, source.product, errors)
             published = errors.to_frame()
-        return Subject(
-            name="this release" if saved is None else saved.name,
-            level=level,
-            plan=source.plan,
-            tables=source,
-            publication=publication or (saved and saved.publication) or Publication(),
-            published=published,
-        )
+        name = "this release" if saved is None else saved.name
+        about = publication or (saved and saved.publication) or Publication()
+        return Subject(name, level, source.plan, source, about, published)
     name, plan = "this plan", source
     if not isinstance(source, Plan):
         try:
             path = path_at(source)
         except ArgumentError:
-            message = f"a report is about a Plan, a Release, a Ledger or the path of one, got {type(source).__name__}"
+            message = f"a report is about a Plan, a Release or the path of one, got {type(source).__name__}"
             raise WorkloadError(message) from None
         if isinstance(path, BucketPath) or path.is_dir():
             if not (path / "manifest.json").is_file():
@@ -167,4 +151,4 @@ def subject_of(
         name, plan = path.name, load_plan(path)
     if errors is not None:
         raise WorkloadError("errors of published numbers are for the report on a release, not on a plan")
-    return Subject(name=name, level=level, plan=plan, publication=publication or Publication())
+    return Subject(name, level, plan, publication=publication or Publication())

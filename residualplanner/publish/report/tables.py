@@ -234,8 +234,11 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
         axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
         heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
         values, decimals = _values(subject, row, table)
-        of_table = _with_decimals(page.columns, decimals)
-        shown = {column.key: _as_few(values[column.key], column) for column in of_table}
+        shown: dict[str, Any] = {}
+        for column in _with_decimals(page.columns, decimals):
+            every = [as_shown(value, column) for value in values[column.key].tolist()]
+            is_one = len(every) > 1 and len(set(every)) == 1 and every[0] is not None
+            shown[column.key] = every[0] if is_one else every
         page.tables.append(PageTable(name, heads, axes, table.estimate.shape, shown, decimals))
     page.labels.extend(numbers)
     return page
@@ -288,9 +291,3 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
 
 def _with_decimals(columns: Sequence[PageColumn], decimals: int) -> list[PageColumn]:
     return [replace(column, decimals=decimals) if column.form in ("number", "error") else column for column in columns]
-
-
-def _as_few(values: Any, column: PageColumn) -> Any:
-    """The values of a column as they are shown, as a list; or one value where all are the same."""
-    found = [as_shown(value, column) for value in values.tolist()]
-    return found[0] if len(found) > 1 and len(set(found)) == 1 and found[0] is not None else found

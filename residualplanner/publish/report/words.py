@@ -104,7 +104,9 @@ def publication_texts(publication: Publication) -> list[tuple[str, str]]:
 
 def html_of(template: str, *, title: str, **values: Any) -> str:
     """A page from the template in a file, with its title on each printed page; whatever is not `ready` is escaped."""
-    style, running = ready(source("page.css").strip()), ready(_css_text(title))
+    # a string of CSS within a style element, which nothing in it ends
+    plain = "".join(letter if letter.isalnum() or letter == " " else f"\\{ord(letter):x} " for letter in title)
+    style, running = ready(source("page.css").strip()), ready(f'"{plain}"')
     return _environment().get_template(template).render(title=title, style=style, running=running, **values)
 
 
@@ -146,9 +148,3 @@ def source(name: str) -> str:
 def script_hash(script: str) -> str:
     """The hash by which a page's security policy allows this script, and no other, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-
-
-def _css_text(text: str) -> str:
-    """A text as a string of CSS within a style element, which nothing in it ends."""
-    plain = "".join(letter if letter.isalnum() or letter == " " else f"\\{ord(letter):x} " for letter in text)
-    return f'"{plain}"'

@@ -5,7 +5,6 @@ The library is imported within the functions, so that help and wrong arguments d
 
 import inspect
 import itertools
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,13 +86,12 @@ def init(
     *,
     is_dictionary: opt.IsDictionary = False,
     has_header: opt.HasHeader = False,
-    table: opt.TableName = None,
     output: Output,
 ) -> None:
     """Write a commented spec to start from.
 
-    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), a public schema (Frictionless, JSON Schema, CSV on the
-    Web), another spec, a data file, or, with --dictionary, a CSV file that lists names and values.
+    SOURCE is a domain as JSON ({"age": 85, "sex": ["F", "M"]}), another spec, a data file, or, with --dictionary, a CSV
+    file that lists names and values.
 
     Of a data file only the names of the columns are read, of a CSV file with --header: its first line is written into
     the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
@@ -104,7 +102,7 @@ def init(
     require_free_file(path)
     from residualplanner.shell.cli.spec.starting import say_start, starting_spec, with_ledger
 
-    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header, table=table)
+    start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header)
     text = with_ledger(start.text, f"{path.stem}.ledger")
     with telling_outputs(path):
         with write_atomically(path) as file:
@@ -117,7 +115,6 @@ def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
-    errors_file: opt.ErrorsFile = None,
     changes: PlanOptions,
     level: opt.OwnLevel = None,
     force: opt.ForcePlan = False,
@@ -125,8 +122,7 @@ def plan(
 ) -> None:
     """Choose the noise and compute how accurate every table will be, without data.
 
-    Writes the plan, and beside it the error table as CSV, or where --errors-file says. After a change of the spec,
-    --force writes both again.
+    Writes the plan, and beside it the error table as CSV. After a change of the spec, --force writes both again.
 
     Budget, loss and level can be given here in place of the spec's, to compare plans without editing it.
     """
@@ -136,7 +132,7 @@ def plan(
 
     require_files("plan", paths.SPEC, spec)
     path = spec.with_suffix(".plan") if path is None else path
-    errors = path.parent / f"{path.name}.errors.csv" if errors_file is None else errors_file
+    errors = path.parent / f"{path.name}.errors.csv"
     paths.require_free_plan_path(path, errors, force=force)
     run_plan(overridden(read_spec(spec), changes, TableOptions(level=level), output), path, errors, output)
 
@@ -182,16 +178,17 @@ def measure(  # noqa: PLR0913
 ) -> None:
     """Read the records and add the plan's noise: the only step that sees them.
 
-    Every run spends the plan's budget once more, and is charged to the ledger if one is named; but with --store the
-    same command goes on with what an earlier run began, and spends nothing twice.
+    Every run spends the plan's budget once more, and is charged to the ledger if one is named.
     """
     require_files("measure", paths.PLAN, plan)
     require_files("measure", paths.RECORDS, data)
     require_free_file(path)
+    from residualplanner.shell.cli.records import RecordsFile
     from residualplanner.shell.cli.releasing import run_measure
     from residualplanner.shell.cli.spec.file import typed_people
 
-    run_measure(plan, data, typed_people(person, order, key), path, measuring, output, dry_run=dry_run)
+    read = RecordsFile(data, measuring.newlines_in_values, typed_people(person, order, key))
+    run_measure(plan, read, path, measuring, output, dry_run=dry_run)
 
 
 @_command("reconstruct")
@@ -233,8 +230,7 @@ def release(
 ) -> None:
     """Plan, measure and reconstruct in one go.
 
-    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger;
-    but with --store the same command goes on with what an earlier run began, and spends nothing twice.
+    Every run spends the budget of the spec once more, and is charged to the ledger that the spec names, or --ledger.
 
     DIR holds the measurement, too: reconstruct DIR makes other tables of it, such as non-negative ones, at no cost. It
     is written before any table, beside DIR as DIR.measurement, which is removed once DIR is complete.
@@ -302,7 +298,7 @@ def report(
     """Write one page to decide from, or to publish: privacy, the error of every table, and of a release its tables.
 
     The page is self-contained and needs no network. Beside it comes a folder with its figures and their data. The page
-    on a release links to the files of its folder. That on a ledger is for the curator: what was charged, what is left.
+    on a release links to the files of its folder.
     """
     require_files("report", paths.REPORTED, source)
     require_files("report", paths.SPEC, spec)
@@ -338,11 +334,3 @@ def show_ledger(
     if cost is not None:
         opened.settle(cost_of_text(cost))
     say_ledger(opened, output)
-
-
-@_command("schema")
-def schema() -> None:
-    """Print the JSON Schema of a spec, for editors that complete and check TOML."""
-    from residualplanner.shell.cli.spec.file import spec_schema
-
-    typer.echo(json.dumps(spec_schema(), indent=2))

@@ -9,7 +9,7 @@ from residualplanner.ground.atomic import write_folder_atomically
 from residualplanner.ground.words import number_text
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.table import Table
-from residualplanner.shell.cli.measuring import AT_ONCE
+from residualplanner.shell.cli.measuring import measured
 from residualplanner.shell.cli.output import Output
 from residualplanner.shell.cli.planning import make_plan
 from residualplanner.shell.cli.releasing import save_tables
@@ -71,8 +71,8 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         say_errors(plan.errors(LEVEL), output)
 
         output.say("\n2. Measure: count the records, and add the noise.  The only step that sees them.")
-        measurement = AT_ONCE.measured(plan, data, None, output)
-        say_spending(measurement, output, repeated=AT_ONCE.repeated)
+        measurement = measured(plan, data, None, output)
+        say_spending(measurement, output)
 
         output.say("\n3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.")
         release = reconstruct(measurement)

@@ -51,10 +51,7 @@ def existing_ledger(path: Path, command: str) -> Ledger:
 
 @dataclass(frozen=True, slots=True)
 class WantedLedger:
-    """The ledger in a file that a run is to charge: the one that was typed, or that of a spec, and what it says of it.
-
-    Where there is no such file it is begun, if the spec has a budget for it.
-    """
+    """The ledger in a file that a run is to charge, begun where there is none and the spec has a budget for it."""
 
     path: Path
     terms: Mapping[str, Any] = field(default_factory=dict)  # what the spec says of it
@@ -106,18 +103,13 @@ def say_balance(path: Path, balance: Balance, output: Output, words: str = "") -
     output.fact("Ledger", text, path=path, spent=balance.spent, left=balance.remaining)
 
 
-def say_charge(ledger: Ledger | None, output: Output, *, before: int = 0) -> None:
-    """Say what the last charge was since there were so many, and what is left; or that there is no ledger."""
+def say_charge(ledger: Ledger | None, output: Output) -> None:
+    """Say what the last charge was, and what is left; or that there is no ledger."""
     if ledger is None:
         text = "none: nothing adds up what is spent; name one with --ledger, or in the spec"
         output.fact("Ledger", text, path=None, spent=None, left=None)
         return
-    balance, charged = ledger.balance, ledger.entries[before:]
-    if not charged:
-        text = f"nothing now: what is in the store was charged before; {left_text(balance)}"
-        output.fact("Charged", text, pcost=Fraction(0), entry=None, left=balance.remaining)
-        return
-    last = charged[-1]
+    balance, last = ledger.balance, ledger.entries[-1]
     output.fact(
         "Charged",
         f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}",

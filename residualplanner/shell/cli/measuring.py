@@ -1,8 +1,6 @@
 """The step that sees records: they are counted and charged for, and the noisy answers are on the disk at once.
 
-What has been paid for is kept: errors say what is on the disk by then, and what to do about it.  A command measures in
-this process, at once or block by block; or into a store, which keeps answers: the command that was killed is typed
-again, and charges nothing twice.
+What has been paid for is kept: errors say what is on the disk by then, and what to do about it.
 """
 
 import tempfile
@@ -12,191 +10,48 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from residualplanner.gate.ledger import Ledger, LedgerEntry
+from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate
-from residualplanner.gate.spend import ChargeTime
-from residualplanner.ground.errors import (
-    ArgumentError,
-    BudgetError,
-    FileFormatError,
-    NoLedgerWarning,
-    ResidualPlannerError,
-)
-from residualplanner.ground.stores import path_at
-from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, count_text, decimal_text_up, listed
-from residualplanner.method.plan.files import plan_hash
+from residualplanner.gate.measurement.resource_estimate import resource_estimate
+from residualplanner.ground.errors import ArgumentError, FileFormatError, NoLedgerWarning, ResidualPlannerError
+from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, decimal_text_up, listed
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.workload.workload import Workload
-from residualplanner.scale import stored
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
 from residualplanner.shell.cli.options import MeasuringOptions, require_drawable_budget
 from residualplanner.shell.cli.output import Output, command_text, notes_of
-from residualplanner.shell.cli.paths import require_folder_around
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.steps import Effort, measurement_bytes, require_space, say_writing
+from residualplanner.shell.cli.steps import measurement_bytes, require_space, say_writing
 from residualplanner.shell.cli.words import say_spending
 
-#: What measuring into a store holds at once, in bytes: counts of one pass, answers of a task; and of a larger table,
-#: for each cell.
-_PASS, _CELL = 2**28 + 2**26, 40
 
-
-class _Foreseen(NamedTuple):
-    """What measuring would do, found without a record."""
-
-    cost: Fraction  # the exact pcost that would be charged now
-    text: str = ""  # what would be written besides the measurement, and where: a folder or an address
-    where: str = ""
-    size: int = 0  # of that, in bytes, about
-    has_records: bool = True  # whether records would be read
-    entry: LedgerEntry | None = None  # of the ledger, if the release was charged before
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """What measures: this process, which keeps answers until they are written; or into a store, which keeps them.
-
-    In a store, a folder or an address, what is there already is not measured again.
-    """
-
-    memory: int | None = None  # the most bytes of counts and noise at once; None for all
-    scratch: Path | None = None  # with it or a store, the folder where answers are put; None for temporary files
-    store: str | None = None
-    charge: ChargeTime = "counted"
-    again: bool = False  # whether a plan that the ledger holds already is charged again
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The store, if it is a folder."""
-        path = None if self.store is None else path_at(self.store)
-        return (path,) if isinstance(path, Path) else ()
-
-    @property
-    def kept(self) -> str | None:
-        """What is told of a measurement that could not be written, if it is in a store."""
-        text = f"What was drawn is in {self.store}: the same command again goes on from there, for the same charge."
-        return None if self.store is None else text
-
-    @property
-    def repeated(self) -> str:
-        """What the same command does once more, in words."""
-        if self.store is None:
-            return "measuring again spends it again"
-        return f"the same command again reads the answers from {self.store}, and spends nothing"
-
-    def estimate(self, workload: Workload) -> ResourceEstimate:
-        """What measuring takes."""
-        memory = self.memory if self.store is None else _PASS + _CELL * int(workload.cells.max())
-        return resource_estimate(workload, memory=memory)
-
-    def foreseen(self, plan: Plan, records: object, ledger: Ledger | None) -> _Foreseen:
-        """What measuring would do; its refusals.  No record is read, nothing charged or written."""
-        if self.store is None:
-            cost = require_measurable(plan, ledger=ledger, again=self.again, memory=self.memory, scratch=self.scratch)
-            if self.memory is None:
-                return _Foreseen(cost)
-            where, size = str(self.scratch or tempfile.gettempdir()), measurement_bytes(plan)
-            text = f"the noisy answers, some {bytes_text(size)}, in a file without a name that vanishes"
-            return _Foreseen(cost, text, where, size)
-        state = self._own(self.store, plan, ledger)
-        if state is not None and state.is_complete:
-            return _Foreseen(Fraction(0), has_records=False, entry=state.entry(ledger))
-        again, entry = (self.again, None) if state is None else (state.again, state.entry(ledger))
-        is_to_be_charged = ledger if entry is None else None
-        cost, tasks, size = stored.require_storable(plan, records, self.store, ledger=is_to_be_charged, again=again)
-        text = f"the noisy answers of {count_text(tasks, 'task')}, some {bytes_text(size)}, which stay there"
-        return _Foreseen(cost if entry is None else Fraction(0), text, self.store, size, entry=entry)
-
-    def measured(self, plan: Plan, records: object, ledger: Ledger | None, output: Output) -> Measurement:
-        """Measure, with exact noise."""
-        given: dict[str, Any] = {"ledger": ledger, "charge": self.charge, "scratch": self.scratch}
-        state = None if self.store is None else self._own(self.store, plan, ledger)
-        if state is not None:
-            done = "complete; no record is read" if state.is_complete else "not complete; what is missing is drawn"
-            output.fact("Store", f"{self.store}: a release of this plan, {done}", path=self.store)
-        with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
-            try:
-                if self.store is None:
-                    return measure(plan, records, again=self.again, memory=self.memory, progress=progress, **given)
-                if state is None:
-                    return stored.measure_in_store(
-                        plan, records, self.store, again=self.again, progress=progress, **given
-                    )
-                return stored.resume_measuring(self.store, records, progress=progress, **given)
-            except BaseException as error:
-                if self.kept is not None and self._may_hold_a_release():
-                    error.add_note(self.kept)
-                raise
-
-    def _may_hold_a_release(self) -> bool:
-        try:
-            return stored.release_in(self.store) is not None
-        except (ResidualPlannerError, OSError):
-            return True  # nobody knows
-
-    def _own(self, store: str, plan: Plan, ledger: Ledger | None) -> stored.StoredRelease | None:
-        """The release of this plan and ledger that the store holds, if any; BudgetError where it holds another."""
-        for folder in self.folders:
-            require_folder_around(folder)
-        state = stored.release_in(store)
-        if state is None:
-            return None
-        if state.plan_sha256 != plan_hash(plan):
-            raise BudgetError(
-                f"{store} holds a release of another plan; name another store, or measure the plan that it is of"
-            )
-        if self.again and not state.again:
-            raise BudgetError(
-                f"{store} holds a release of this plan already; to go on with it leave out --again, to measure "
-                "once more name another store"
-            )
-        if not state.is_complete:
-            stored.require_same_ledger(state, ledger, is_drawn=state.is_drawn)
-        elif ledger is not None and state.entry(ledger) is None:
-            raise BudgetError(
-                f"the release in {store} was not charged to this ledger; name the one that was charged, or none, since "
-                "it is complete"
-            )
-        return state
-
-
-#: The gate where no option says otherwise: all counts are held at once.
-AT_ONCE = Gate()
-
-
-def gate_of_options(typed: MeasuringOptions) -> Gate:
-    """The gate that was typed."""
-    memory, scratch, store = typed.memory, typed.scratch, typed.store
-    if memory is not None and store is not None:
-        raise ArgumentError(
-            "--memory and --store exclude each other: a store is measured into task by task, in little memory anyway; "
-            "give one of them"
-        )
-    if scratch is not None and memory is None and store is None:
-        raise ArgumentError("--scratch is the folder for answers of --memory or --store; give one, or leave it out")
-    if scratch is not None and not scratch.is_dir():
-        raise NotADirectoryError(f"--scratch {scratch} is not a folder; make it first, or name another")
-    if store is not None:
-        path_at(store)  # refuses what is no store
-    return Gate(None if memory is None else bytes_of_text(memory), scratch, store, typed.charge, typed.again)
-
-
-def bytes_of_text(text: str) -> int:
-    """The number of bytes that was typed; ArgumentError where it is none, or 0."""
+def memory_of(typed: MeasuringOptions) -> int | None:
+    """The most bytes of counts and noise at once that were typed, above 0; None for all."""
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
+    if typed.scratch is not None and typed.memory is None:
+        raise ArgumentError("--scratch is the folder for answers of --memory; give both, or leave it out")
+    if typed.scratch is not None and not typed.scratch.is_dir():
+        raise NotADirectoryError(f"--scratch {typed.scratch} is not a folder; make it first, or name another")
+    if typed.memory is None:
+        return None
     try:
-        size = int(TypeAdapter(ByteSize).validate_python(text))
+        size = int(TypeAdapter(ByteSize).validate_python(typed.memory))
     except ValidationError:
         size = 0
     if size < 1:
-        raise ArgumentError(f"--memory is a number of bytes, such as 4GB, 512MiB or 4000000000; got {text[:40]!r}")
+        forms = "4GB, 512MiB or 4000000000"
+        raise ArgumentError(f"--memory is a number of bytes, such as {forms}; got {typed.memory[:40]!r}")
     return size
+
+
+def measured(plan: Plan, records: object, ledger: Ledger | None, output: Output, **options: Any) -> Measurement:
+    """Measure, with exact noise."""
+    with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
+        return measure(plan, records, ledger=ledger, progress=progress, **options)
 
 
 @dataclass(slots=True)
@@ -207,12 +62,16 @@ class Measure:
     data: RecordsFile
     path: Path
     ledger: WantedLedger | None
-    gate: Gate
+    typed: MeasuringOptions
     output: Output
     until: str = ""  # what becomes of the file, in words
     _measurement: Measurement | None = field(default=None, init=False)
     _found: Ledger | None = field(default=None, init=False)
-    _foreseen: _Foreseen | None = field(default=None, init=False)
+    _cost: Fraction = field(default=Fraction(0), init=False)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"again": self.typed.again, "memory": memory_of(self.typed), "scratch": self.typed.scratch}
 
     def check(self) -> None:
         """Refuse a plan, records or a ledger that do not fit one another, and a disk without room for the answers."""
@@ -220,33 +79,33 @@ class Measure:
         self.data.require_readable(self.plan)
         require_space(self.path, measurement_bytes(self.plan))
         self._found = None if self.ledger is None else self.ledger.rehearsed()
-        self._foreseen = self.gate.foreseen(self.plan, self.data.records, self._found)
+        self._cost = require_measurable(self.plan, ledger=self._found, **self._options)
 
-    def say(self) -> Effort:
+    def say(self) -> tuple[float, float, int]:
         """Say which columns would be read, what would be charged, and what would be written."""
-        assert self._foreseen is not None
-        found, data, output = self._foreseen, self.data, self.output
-        names = data.columns(self.plan) if found.has_records else []
-        columns = f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}" if names else "no record"
+        data, output, people = self.data, self.output, self.data.people
+        every = [*(column.name for column in self.plan.domain.columns), *(() if people is None else people.columns)]
+        names = list(dict.fromkeys(every))
         known = "names" if data.is_csv and not data.path.is_dir() else "names and types"
-        text = f"{data.path}: {columns}; only the {known} have been read"
-        output.fact("Would read", text, event="would-read", path=data.path, columns=names)
+        columns = f"column{'' if len(names) == 1 else 's'} {listed(names, 6)}; only the {known} have been read"
+        output.fact("Would read", f"{data.path}: {columns}", event="would-read", path=data.path, columns=names)
         data.say_people(self.plan, output)
         words, left = "no ledger is named, so nothing adds up what is spent", None
         if self.ledger is not None and self._found is not None:
             balance, entries = self._found.balance, self._found.entries
             say_balance(self.ledger.path, balance, output, ", to be begun" if self.ledger.is_to_be_begun else "")
-            after = balance.after(found.cost)
+            after = balance.after(self._cost)
             words, left = f"entry {len(entries) + 1} of the ledger; then {left_text(after)}", after.remaining
-            if found.entry is not None:
-                words = f"entry {found.entry.sequence} of the ledger is for the release in the store"
-        text = f"pcost {decimal_text_up(found.cost)}; {words}"
-        output.fact("Would spend", text, event="would-spend", pcost=found.cost, left=left)
-        if found.text:
-            say_writing(found.where, found.text, output, size=found.size)
-        size, estimate = measurement_bytes(self.plan), self.gate.estimate(self.plan.workload)
-        say_writing(self.path, f"the noisy answers, some {bytes_text(size)}{self.until}", output, size=size)
-        return Effort(estimate.measuring_seconds, estimate.measuring_bytes, size, is_counting=True)
+        text = f"pcost {decimal_text_up(self._cost)}; {words}"
+        output.fact("Would spend", text, event="would-spend", pcost=self._cost, left=left)
+        size, memory = measurement_bytes(self.plan), memory_of(self.typed)
+        answers = f"the noisy answers, some {bytes_text(size)}"
+        estimate = resource_estimate(self.plan.workload, memory=memory)
+        if memory is not None:
+            where = self.typed.scratch or tempfile.gettempdir()
+            say_writing(where, f"{answers}, in a file without a name that vanishes", output, size=size)
+        say_writing(self.path, f"{answers}{self.until}", output, size=size)
+        return estimate.measuring_seconds, estimate.measuring_bytes, size
 
     def do(self) -> None:
         """Measure, and write the measurement before anything else is done with it."""
@@ -254,16 +113,17 @@ class Measure:
         ledger = None if self.ledger is None else self.ledger.opened(self.output)
         before = 0 if ledger is None else len(ledger.entries)
         with _telling_charge(ledger, before):
-            self._measurement = self.gate.measured(self.plan, self.data.records, ledger, self.output)
+            options = self._options | {"charge": self.typed.charge}
+            self._measurement = measured(self.plan, self.data.records, ledger, self.output, **options)
             try:
                 self._measurement.save(self.path)
             except BaseException as error:
                 if not self.path.exists():
                     charged = "" if ledger is None else ", and stays charged to the ledger"
-                    error.add_note(self.gate.kept or f"The measurement is lost; its cost counts as spent{charged}.")
+                    error.add_note(f"The measurement is lost; its cost counts as spent{charged}.")
                 raise
-        say_spending(self._measurement, self.output, repeated=self.gate.repeated)
-        say_charge(ledger, self.output, before=before)
+        say_spending(self._measurement, self.output)
+        say_charge(ledger, self.output)
 
     @property
     def done(self) -> Measurement:
@@ -295,11 +155,8 @@ def _telling_charge(ledger: Ledger | None, before: int) -> Iterator[None]:
     except BaseException as error:
         told = " ".join(notes_of(error))
         try:
-            charges = (
-                []
-                if ledger is None
-                else [charged_text(entry.cost, entry.sequence) for entry in ledger.entries[before:]]
-            )
+            entries = () if ledger is None else ledger.entries[before:]
+            charges = [charged_text(entry.cost, entry.sequence) for entry in entries]
         except (OSError, FileFormatError):
             charges = [] if "charged" in told else [CHARGE_UNKNOWN]
         for charge in charges:
@@ -310,12 +167,12 @@ def _telling_charge(ledger: Ledger | None, before: int) -> Iterator[None]:
 
 @contextmanager
 def telling_measurement(
-    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = (), kept: str | None = None
+    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = ()
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
     Nothing is at ``measurement`` before.  A release writes the tables to ``folder``, too, to which ``options`` of
-    reconstruct belong.  ``kept`` is the note on an error that says that answers are kept elsewhere.
+    reconstruct belong.
     """
     try:
         yield
@@ -329,6 +186,6 @@ def telling_measurement(
             tables = "; no tables were written" if is_release else ""
             error.add_note(f"The measurement, which has been paid for, is safe in {measurement}{tables}.")
             error.add_note(f"Next: {reconstructing(measurement, folder, options)}")
-        elif not (is_refusal or kept in notes_of(error)):
+        elif not is_refusal:
             error.add_note("Nothing was written.")
         raise

@@ -17,7 +17,7 @@ from residualplanner.gate.spend import ChargeTime
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.version import __version__
 from residualplanner.method.privacy import Budget, Notion, approx_dp, gdp, pcost, require_discrete, zcdp
-from residualplanner.publish.style import MOST_FILES
+from residualplanner.publish.files.formats import MOST_FILES
 from residualplanner.release.profiles import FormatName, ProfileName
 
 #: The losses that have a name on the command line.
@@ -57,16 +57,6 @@ def require_drawable_budget(budget: Budget) -> None:
     require_discrete(budget, spelled=typed_text)
 
 
-def complete_budget(incomplete: str) -> list[tuple[str, str]]:
-    """The words that a budget may begin with, and their meanings, for shells that complete words."""
-    words = {
-        "zcdp=": "rho of zero-concentrated differential privacy, such as zcdp=0.5",
-        "pcost=": "the privacy cost, twice rho, such as pcost=1",
-        "epsilon=": "with delta, such as epsilon=1,delta=1e-9",
-    }
-    return [(word, meaning) for word, meaning in words.items() if word.startswith(incomplete)]
-
-
 def _print_version(value: bool) -> None:
     if value:
         echo(f"residualplanner {__version__}")
@@ -94,7 +84,7 @@ Spec = Annotated[Path, Argument(help="A spec, as init writes it.", metavar="SPEC
 Data = Annotated[
     Path, Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
 ]
-_SOURCES = "A schema (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
+_SOURCES = "A domain (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
 Source = Annotated[Path, Argument(help=_SOURCES, metavar="SOURCE")]
 PlanFile = Annotated[Path, Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
 _MEASUREMENTS = (
@@ -103,8 +93,8 @@ _MEASUREMENTS = (
 )
 MeasurementFiles = Annotated[list[Path], Argument(help=_MEASUREMENTS, metavar="FILE|DIR")]
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
-_REPORTED = "A plan, the folder of a release, as release writes it, or a ledger."
-Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN_OR_LEDGER")]
+_REPORTED = "A plan, or the folder of a release, as release writes it."
+Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN")]
 ExistingLedger = Annotated[Path, Argument(help="A ledger.", metavar="LEDGER")]
 
 # what is written
@@ -116,9 +106,6 @@ NewMeasurement = Annotated[Path, _out("FILE", "The measurement to write.")]
 NewRecords = Annotated[Path, _out("FILE", "The records to write, .csv or .parquet.")]
 NewCsv = Annotated[Path | None, _out("CSV", "A CSV file to write, of all tables.")]
 NewPage = Annotated[Path, _out("HTML", "The page to write.")]
-ErrorsFile = Annotated[
-    Path | None, _of("FILE", "The error table to write, .csv or .parquet; PLAN.errors.csv if not given.")
-]
 ForcePlan = Annotated[bool, _flag("--force", "Replace an existing plan and error table; never another file.")]
 ForceReport = Annotated[bool, _flag("--force", "Replace an existing report and its figures; never other files.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check, and say what would be read, spent and written; do nothing.")]
@@ -130,7 +117,6 @@ IsDictionary = Annotated[bool, _flag("--dictionary", "SOURCE describes columns a
 HasHeader = Annotated[
     bool, _flag("--header", "SOURCE is a CSV file of records whose first line holds names, not a record.")
 ]
-TableName = Annotated[str | None, _of("NAME", "Which table of a schema that describes several.")]
 
 # plan, release
 BudgetText = Annotated[
@@ -138,7 +124,6 @@ BudgetText = Annotated[
     _of(
         "BUDGET",
         "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
-        autocompletion=complete_budget,
     ),
 ]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
@@ -168,15 +153,7 @@ Memory = Annotated[
         "each block of tables.",
     ),
 ]
-Scratch = Annotated[Path | None, _of("DIR", "With --memory or --store: the folder for answers until they are written.")]
-Store = Annotated[
-    str | None,
-    _of(
-        "STORE",
-        "Keep the answers in a new folder or s3://bucket/prefix, task by task: a run that was killed is gone on with "
-        "by the same command, for the same charge.",
-    ),
-]
+Scratch = Annotated[Path | None, _of("DIR", "With --memory: the folder for answers until they are written.")]
 Person = Annotated[
     str | None,
     _of("COLUMN", "Whose each record is: no more records of each person are counted than the plan protects."),
@@ -266,7 +243,6 @@ class MeasuringOptions:
     newlines_in_values: NewlinesInValues = False
     memory: Memory = None
     scratch: Scratch = None
-    store: Store = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Everything is refused before any work.  Messages say what a file is and what is 
 """
 
 import os
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
@@ -24,11 +23,11 @@ ANSWERS: Expected = (
 )
 LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER,))
 SOURCE: Expected = (
-    "a schema (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
+    "a domain (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
     (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
 )
 RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ("a folder",))
-REPORTED: Expected = ("a plan, the folder of a release, or a ledger", (kinds.PLAN, kinds.RELEASE, kinds.LEDGER))
+REPORTED: Expected = ("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE))
 
 
 def require_files(command: str, expected: Expected, *paths: Path | None) -> None:
@@ -75,23 +74,18 @@ def require_folder_around(path: Path) -> None:
         raise FileFormatError(f"the folder {path.parent} may not be written to; check its permissions")
 
 
-def require_different(*paths: Path) -> None:
-    """Raise ArgumentError if two outputs have the same path."""
-    for one, other in combinations(paths, 2):
-        if one.resolve() == other.resolve():
-            raise ArgumentError(f"{other} would be two things at once; give each a name of its own")
-
-
-def require_apart(folder: Path, *files: Path) -> None:
-    """Raise ArgumentError unless a new folder and files have paths of their own, and no file is to be in the folder.
+def require_apart(output: Path, *others: Path) -> None:
+    """Raise ArgumentError unless outputs have paths of their own, and none is to be in the first, a new folder.
 
     The folder is made at once with all that is in it, after the files: it could not be made if one were there.
     """
-    require_different(folder, *files)
-    for path in files:
-        if folder.resolve() in path.resolve().parents:
+    for one, other in combinations((output, *others), 2):
+        if one.resolve() == other.resolve():
+            raise ArgumentError(f"{other} would be two things at once; give each a name of its own")
+    for path in others:
+        if output.resolve() in path.resolve().parents:
             raise ArgumentError(
-                f"{path} is in the folder {folder}, which has to be new or empty; name a file elsewhere"
+                f"{path} is in the folder {output}, which has to be new or empty; name a file elsewhere"
             )
 
 
@@ -107,41 +101,23 @@ def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:
 
     With ``force`` they may replace others; another file, such as a measurement, a ledger or records, never is replaced.
     """
-    from residualplanner.method.plan.error_table import error_format
-
-    error_format(errors)
-    require_different(path, errors)
     for each, kind, is_ours in (
         (path, kinds.PLAN, lambda file: kind_of_path(file) == kinds.PLAN),
         (errors, "an error table", _is_error_table),
     ):
         require_folder_around(each)
-        _require_replaceable(each, kind, is_ours, force=force)
-
-
-def _require_replaceable(path: Path, kind: str, is_ours: Callable[[Path], bool], *, force: bool) -> None:
-    is_kind = path.is_file() and not path.is_symlink() and is_ours(path)
-    if not (is_kind or force):
-        require_free_file(path)
-    elif os.path.lexists(path) and not (is_kind and force):
-        remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
-        raise FileExistsError(f"{path} exists already and is not {remedy} name another file")
+        is_kind = each.is_file() and not each.is_symlink() and is_ours(each)
+        if not (is_kind or force):
+            require_free_file(each)
+        elif os.path.lexists(each) and not (is_kind and force):
+            remedy = "overwritten; replace it with --force, or" if is_kind else f"{kind}; --force does not replace it;"
+            raise FileExistsError(f"{each} exists already and is not {remedy} name another file")
 
 
 def _is_error_table(path: Path) -> bool:
-    """Whether a file is one by its first line as CSV, or its first columns as Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with open(path, "rb") as file:
         headings = file.readline(4096)
-    try:
-        return (b'"query"' in headings and b'"std_err"' in headings) or pq.read_schema(path).names[:2] == [
-            "query",
-            "kinds",
-        ]
-    except (pa.ArrowException, OSError):
-        return False
+    return b'"query"' in headings and b'"std_err"' in headings
 
 
 def require_free_report_path(page: Path, *, force: bool) -> None:
@@ -156,14 +132,11 @@ def require_free_report_path(page: Path, *, force: bool) -> None:
 
 
 def require_free_records_path(path: Path) -> None:
-    """Raise ArgumentError, FileExistsError or FileNotFoundError unless records and the file beside them can be written.
-
-    A run that was killed between the two leaves the latter alone, which is replaced.
-    """
+    """Raise ArgumentError, FileExistsError or FileNotFoundError unless records and their sidecar can be written."""
     from residualplanner.fits.synthesis.saving import is_sidecar, require_records_file, sidecar_path
 
     require_records_file(path)
     require_free_file(path)
-    beside = sidecar_path(path)
+    beside = sidecar_path(path)  # which a run that was killed leaves alone
     if beside.is_symlink() or not is_sidecar(beside):
         require_free_file(beside)

@@ -11,21 +11,20 @@ import numpy as np
 
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
-from residualplanner.ground.file_kinds import LEDGER, PLAN, RELEASE, kind_of_path
+from residualplanner.ground.file_kinds import PLAN, RELEASE, kind_of_path
 from residualplanner.ground.words import number_text, rounded_up, table_text
-from residualplanner.method.plan.error_table import error_format, write_error_table
+from residualplanner.method.plan.error_table import write_error_table
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv
+from residualplanner.publish.files.formats import require_exportable
 from residualplanner.publish.maps import require_shapes
-from residualplanner.publish.style import require_exportable
 from residualplanner.shell.cli.ledgers import wanted_ledger
-from residualplanner.shell.cli.measuring import AT_ONCE, Gate
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.tables import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload
@@ -37,7 +36,6 @@ _ROWS = 10
 _ON_PAGES = {
     PLAN: "the workload, its privacy cost, how accurate every table is",
     RELEASE: "the tables, how accurate each is, how they were made and at what privacy cost",
-    LEDGER: "what was charged and what is left, for the curator",
 }
 
 
@@ -58,12 +56,13 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
         say_errors(rows, output)
         say_means(plan, spec.output.chosen_level, output)
         with output.progress("writing the plan"), write_atomically(errors) as file:  # both files, or neither
-            write_error_table(table, file, error_format(errors))
+            write_error_table(table, file, "csv")
             plan.save(path)
         output.wrote(path, f", and the error of every table to {errors}.", also=[errors])
         beginning, option = (None, ()) if ledger is None else (ledger.beginning, ("--ledger", ledger.path))
-        people = () if spec.people is None else spec.people.options
-        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *people, *option)
+        people = {} if spec.people is None else spec.people.model_dump(include={"person", "order", "key"})
+        given = [word for name, value in people.items() if value is not None for word in (f"--{name}", value)]
+        measuring = command_text("measure", path, "DATA", "-o", path.with_suffix(".measurement"), *given, *option)
         output.next(
             (command_text("report", path), "a page to decide from"),
             *([] if beginning is None else [(beginning, "the budget of all releases from these records")]),
@@ -71,12 +70,12 @@ def run_plan(spec: SpecFile, path: Path, errors: Path, output: Output) -> None:
         )
 
 
-def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, gate: Gate = AT_ONCE) -> Plan:
+def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, memory: int | None = None) -> Plan:
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output, gate.estimate(workload), by_set=spec.bases == "optimal_by_set")
+    say_workload(workload, output, memory=memory, by_set=spec.bases == "optimal_by_set")
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)
@@ -92,7 +91,7 @@ def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = T
 
 
 def run_report(source: Path, page: Path, spec: Path | None, output: Output, **options: Any) -> None:
-    """Write the report on a plan or on a release folder, with its figures, or on a ledger, which has none."""
+    """Write the report on a plan or on a release folder, with its figures."""
     from residualplanner.publish.report import figures_folder, write_report
 
     if spec is not None:
@@ -102,11 +101,9 @@ def run_report(source: Path, page: Path, spec: Path | None, output: Output, **op
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
-        kind = kind_of_path(source)
-        output.wrote(page, f": {_ON_PAGES[PLAN if kind is None else kind]}; it needs no network.")
-        if kind != LEDGER:
-            output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
-            output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
+        output.wrote(page, f": {_ON_PAGES[kind_of_path(source) or PLAN]}; it needs no network.")
+        output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
+        output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")
 
 
 def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: Output) -> None:
@@ -119,7 +116,7 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
     plans = dict(zip(names, map(load_plan, paths), strict=True))
     with output.progress("comparing"):
         comparison = compare(plans, level)
-    _say_totals(plans, comparison, output)
+    _say_totals(comparison, output)
     _say_margins(comparison, level, output)
     if path is not None:
         with telling_outputs(path):
@@ -130,21 +127,19 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
             output.wrote(path, ": the error of every table under each plan.")
 
 
-def _say_totals(plans: dict[str, Plan], comparison: Comparison, output: Output) -> None:
-    facts = [
-        {"plan": name, **{str(key): value for key, value in total.items()}}
-        for name, total in zip(plans, comparison.totals.to_dict("records"), strict=True)
-    ]
+def _say_totals(comparison: Comparison, output: Output) -> None:
+    totals = comparison.totals.rename_axis("plan").reset_index().to_dict("records")
+    facts = [{str(key): value for key, value in total.items()} for total in totals]
     rows = [
         (
-            name,
-            plan.loss.words,
-            number_text(len(plan.workload)),
-            rounded_up(plan.pcost / 2),
-            number_text(plan.rmse),
-            number_text(math.sqrt(plan.max_variance)),
+            str(each["plan"]),
+            each["loss"],
+            number_text(each["queries"]),
+            rounded_up(each["rho"]),
+            number_text(each["rmse"]),
+            number_text(each["max_std_err"]),
         )
-        for name, plan in plans.items()
+        for each in facts
     ]
     columns = ["plan", "minimized", "tables", "rho", "typical error", "worst cell"]
     output.table(columns, rows, texts=2, event="plan", facts=facts)

@@ -36,14 +36,9 @@ class RecordsFile:
         records = CsvFile(self.path, newlines_in_values=True) if self.newlines_in_values else self.path
         if self.people is None:
             return records
-        return LimitedRecords(
-            records, person=self.people.person, keep=self.people.keep, order=self.people.order, **self.people.choice
-        )
-
-    def columns(self, plan: Plan) -> list[str]:
-        """The names of the columns that are read, each once."""
-        names = [column.name for column in plan.domain.columns]
-        return list(dict.fromkeys([*names, *(() if self.people is None else self.people.columns)]))
+        people = self.people
+        key = {} if people.key is None else {"key": bytes.fromhex(people.key)}
+        return LimitedRecords(records, person=people.person, keep=people.keep, order=people.order, **key)
 
     @property
     def is_csv(self) -> bool:

@@ -4,7 +4,7 @@ They consist of steps: each checks, says what it would do, and does it; ``--dry-
 be refused is refused by a check, before records are opened and before anything is spent.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT
+from residualplanner.publish.files.formats import MOST_FILES
 from residualplanner.publish.saving import load_tables
-from residualplanner.publish.style import MOST_FILES
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
 from residualplanner.shell.cli import measuring as gates
@@ -29,12 +29,12 @@ from residualplanner.shell.cli import steps as rehearsal
 from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
 from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
-from residualplanner.shell.cli.paths import require_apart, require_different
+from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
-from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
+from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.output import OutputTable
+from residualplanner.shell.cli.spec.tables import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
@@ -61,19 +61,20 @@ class WriteTables:
         """Refuse tables that cannot be written, facts that cannot be true together, and a disk without room."""
         workload, table = self.plan.workload, self.wanted.table
         require_tables(workload, table)
+        file_format = table.file_format(workload)
+        if file_format == PARTS_FORMAT and table.format is None:
+            words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
+            self.output.fact("Format", f"{words}; --format parquet writes a file for each", format=file_format)
         with self.wanted.naming():
             self.adjustments.require_fit(self.plan, is_here=True)
             if self.adjustments:
                 with self.output.progress("checking what is known anyway") as progress:
                     self.adjustments.require_possible(self.plan, progress)
         size = rehearsal.measurement_bytes(self.plan)
-        rehearsal.require_room_for_tables(
-            self.path, workload, table.file_format(workload), measurement=self.measured, size=size
-        )
+        rehearsal.require_room_for_tables(self.path, workload, file_format, measurement=self.measured, size=size)
 
-    def say(self) -> rehearsal.Effort:
+    def say(self) -> tuple[float, float, int]:
         """Say how large the folder would be."""
-        self._say_format()
         workload, estimate = self.plan.workload, resource_estimate(self.plan.workload)
         file_format = self.wanted.table.file_format(workload)
         sizes = {"parquet": estimate.disk_bytes, PARTS_FORMAT: _IN_PARTS * estimate.cells}
@@ -82,11 +83,10 @@ class WriteTables:
         text = f"{tables}, some {bytes_text(size)} with the measurement and their metadata"
         rehearsal.say_writing(self.path, text, self.output, size=size)
         memory = max(estimate.writing_bytes, nonnegative_bytes(self.plan) if self.adjustments.is_nonnegative else 0)
-        return rehearsal.Effort(estimate.writing_seconds, memory, size)
+        return estimate.writing_seconds, memory, size
 
     def do(self) -> None:
         """Write the folder; what has been measured is there, too."""
-        self._say_format()
         tables = self.release()
         with self.wanted.naming():
             if self.adjustments:
@@ -98,13 +98,6 @@ class WriteTables:
         say_release(tables, self.path, self.output, file_format=file_format, options=options)
         if self.measured is not None:
             self.measured.unlink()
-
-    def _say_format(self) -> None:
-        """Say the format where none is given and tables are too many for a file each."""
-        found = self.wanted.table.file_format(self.plan.workload)
-        if found == PARTS_FORMAT and self.wanted.table.format is None:
-            words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
-            self.output.fact("Format", f"{words}; --format parquet writes a file for each", format=found)
 
 
 def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
@@ -135,31 +128,24 @@ def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, 
     for step in reversed(steps):  # what a spec says of its tables is refused before the file of records is looked at
         step.check()
     if dry_run:
-        rehearsal.say_rehearsed([step.say() for step in steps], steps[-1].path, output)
+        efforts, is_counting = [step.say() for step in steps], isinstance(steps[0], gates.Measure)
+        rehearsal.say_rehearsed(efforts, steps[-1].path, output, is_counting=is_counting)
         return
     for step in steps:
         step.do()
 
 
 def run_measure(
-    plan_path: Path,
-    data: Path,
-    people: PeopleTable | None,
-    path: Path,
-    measuring: MeasuringOptions,
-    output: Output,
-    *,
-    dry_run: bool,
+    plan_path: Path, records: RecordsFile, path: Path, measuring: MeasuringOptions, output: Output, *, dry_run: bool
 ) -> None:
     """Write the measurement of the records."""
-    gate, folder = gates.gate_of_options(measuring), path.with_suffix(".tables")
-    require_different(path, *gate.folders, *filter(None, [measuring.ledger]))
+    memory, folder = gates.memory_of(measuring), path.with_suffix(".tables")
+    require_apart(path, *filter(None, [measuring.ledger]))
     plan = load_plan(plan_path)
-    records = RecordsFile(data, measuring.newlines_in_values, people)
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
-    with gates.telling_measurement(path, folder, is_release=False, kept=gate.kept):
-        say_workload(plan.workload, output, gate.estimate(plan.workload))
-        _carry_out([gates.Measure(plan, records, path, ledger, gate, output)], output, dry_run=dry_run)
+    with gates.telling_measurement(path, folder, is_release=False):
+        say_workload(plan.workload, output, memory=memory)
+        _carry_out([gates.Measure(plan, records, path, ledger, measuring, output)], output, dry_run=dry_run)
         if not dry_run:
             output.wrote(path, ": the noisy answers, and nothing else of the records.")
             output.next((gates.reconstructing(path, folder), "at no further cost, as often as you like"))
@@ -193,20 +179,22 @@ def run_release(
     spec: SpecFile, data: Path, folder: Path, measuring: MeasuringOptions, output: Output, *, dry_run: bool
 ) -> None:
     """Plan, measure and reconstruct; the measurement is beside the folder until that is complete, and then in it."""
-    measured, gate = folder.with_name(f"{folder.name}.measurement"), gates.gate_of_options(measuring)
+    measured, memory = folder.with_name(f"{folder.name}.measurement"), gates.memory_of(measuring)
     wanted = WantedOutput(spec.output, spec)
     gates.require_no_measurement(measured, folder, wanted.options)
     with naming(spec.path):
         ledger = wanted_ledger(measuring.ledger, spec)
-    require_apart(folder, measured, *gate.folders, *([] if ledger is None else [ledger.path]))
+    require_apart(folder, measured, *([] if ledger is None else [ledger.path]))
     records = RecordsFile(data, measuring.newlines_in_values, spec.people)
-    with gates.telling_measurement(measured, folder, is_release=True, options=wanted.options, kept=gate.kept):
+    with gates.telling_measurement(measured, folder, is_release=True, options=wanted.options):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
         with naming(spec.path):
             adjustments = wanted.adjustments(domain_of_spec(spec))
-            plan = make_plan(spec, output, is_written=True, gate=gate)
-        answers = gates.Measure(plan, records, measured, ledger, gate, output, until=f", until {folder} holds them")
+            plan = make_plan(spec, output, is_written=True, memory=memory)
+        answers = gates.Measure(
+            plan, records, measured, ledger, measuring, output, until=f", until {folder} holds them"
+        )
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )
@@ -214,13 +202,7 @@ def run_release(
 
 
 def run_synthesize(
-    paths: Sequence[Path],
-    file: Path,
-    wanted: WantedOutput,
-    output: Output,
-    made: Mapping[str, Any],
-    *,
-    dry_run: bool,
+    paths: Sequence[Path], file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
 ) -> None:
     """Write records made from a measurement, from several, or from the tables of a folder."""
     beside = sidecar_path(file)

@@ -6,11 +6,10 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate, resource_estimate, seconds_text
+from residualplanner.gate.measurement.resource_estimate import resource_estimate, seconds_text
 from residualplanner.ground.atomic import write_atomically, write_folder_atomically
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.json import json_text
@@ -36,12 +35,10 @@ _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 _LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "workbook": (10, 0), "parts": (8, 0)}
 
 
-def say_sizes(
-    workload: Workload, output: Output, measuring: ResourceEstimate | None = None, *, by_set: bool = False
-) -> None:
-    """Say what a workload needs, if that is much: where all is held at once, unless it is measured otherwise."""
+def say_sizes(workload: Workload, output: Output, *, memory: int | None = None, by_set: bool = False) -> None:
+    """Say what a workload needs, if that is much: where all is held at once, unless there is a limit."""
     planning = resource_estimate(workload, by_set=by_set)
-    measuring = measuring or planning
+    measuring = planning if memory is None else resource_estimate(workload, memory=memory)
     if planning.residual_sets > LARGE_SETS or planning.planning_seconds > LONG_PLANNING:
         taking = f"{seconds_text(planning.planning_seconds)} and {bytes_text(planning.planning_bytes)} of memory"
         text = f"{planning.residual_sets:,} sets of attributes; planning takes {taking}"
@@ -106,10 +103,7 @@ class _EnoughError(Exception):
 def require_room_for_tables(
     folder: Path, workload: Workload, file_format: str, *, measurement: Path | None, size: int
 ) -> None:
-    """Raise OSError unless a folder can be made at ``folder``, on a disk that is not plainly too small for its tables.
-
-    Nothing is left there.  The folder holds the measurement, of ``size`` bytes, which may be on the same disk before.
-    """
+    """Raise OSError unless a folder can be made, on a disk that is not plainly too small for its tables."""
     with suppress(_EnoughError), write_folder_atomically(folder):
         raise _EnoughError
     where = folder.absolute().parent
@@ -121,15 +115,6 @@ def require_room_for_tables(
     if free < needed:
         text = f"the disk has {free:,} bytes free, and the tables take at least {needed:,}"
         raise OSError(errno.ENOSPC, text, str(folder))
-
-
-class Effort(NamedTuple):
-    """What a step would take, but for the counting, as that depends on the records."""
-
-    seconds: float = 0.0
-    memory: float = 0.0  # bytes
-    disk: int = 0  # bytes
-    is_counting: bool = False
 
 
 def say_reading(paths: Sequence[Path], output: Output) -> None:
@@ -144,15 +129,20 @@ def say_writing(path: Path | str, text: str, output: Output, *, size: int) -> No
     output.fact("Would write", f"{path}: {text}", event="would-write", path=path, bytes=size)
 
 
-def say_rehearsed(efforts: Sequence[Effort], path: Path, output: Output) -> None:
-    """Say what all steps would take together, that it was a rehearsal, and whether the disk has room."""
-    seconds, memory = sum(each.seconds for each in efforts), max((each.memory for each in efforts), default=0)
+def say_rehearsed(
+    efforts: Sequence[tuple[float, float, int]], path: Path, output: Output, *, is_counting: bool = False
+) -> None:
+    """Say what steps would take together, that it was a rehearsal, and whether the disk has room.
+
+    Of each step there are its seconds, its memory and its disk, both in bytes; not the time of the counting, as that
+    depends on the records.
+    """
+    seconds, memory = sum(each[0] for each in efforts), max((each[1] for each in efforts), default=0)
     if memory:
-        counting = " in addition to the counting" if any(each.is_counting for each in efforts) else ""
-        memory += _AT_REST
+        counting, memory = " in addition to the counting" if is_counting else "", memory + _AT_REST
         text = f"{seconds_text(seconds)}{counting}, and some {bytes_text(memory)} of memory"
         output.fact("Would take", text, event="would-take", seconds=seconds, bytes=int(memory))
-    free, size = shutil.disk_usage(path.absolute().parent).free, sum(each.disk for each in efforts)
+    free, size = shutil.disk_usage(path.absolute().parent).free, sum(each[2] for each in efforts)
     if free < size:
         text = f"Warning: the disk has {bytes_text(free)} free, and some {bytes_text(size)} are to be written."
         output.say(text, event="warning", free=free)

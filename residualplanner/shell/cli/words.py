@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from residualplanner.fits.synthesis.fitted_mixture import FitQuality
 from residualplanner.fits.synthesis.records import SyntheticRecords
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.gate.measurement.resource_estimate import ResourceEstimate
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import COUNTS, JOIN, count_text, is_plain, listed, number_text, rounded_up, table_text
 from residualplanner.method.domain.domain import omission_of
@@ -20,7 +18,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
-from residualplanner.publish.files.sidecar import STATISTICS, queries_with
+from residualplanner.publish.files.sidecar import STATISTICS
 from residualplanner.release.means import mean_std_err_of_query
 from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
@@ -41,14 +39,12 @@ _ROWS = 10
 _RECORDS, _MEANS = 1000, 10
 
 
-def say_workload(
-    workload: Workload, output: Output, measuring: ResourceEstimate | None = None, *, by_set: bool = False
-) -> None:
+def say_workload(workload: Workload, output: Output, *, memory: int | None = None, by_set: bool = False) -> None:
     """Say how many tables and cells a workload has, and what it needs, if that is much."""
     cells = number_text(float(workload.cells.sum()))
     text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
     output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
-    say_sizes(workload, output, measuring, by_set=by_set)
+    say_sizes(workload, output, memory=memory, by_set=by_set)
 
 
 def say_plan(plan: Plan, output: Output) -> None:
@@ -62,7 +58,12 @@ def say_plan(plan: Plan, output: Output) -> None:
     )
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
-        output.fact("Bases", bases_text(plan))
+        families: dict[str, list[str]] = {}
+        for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
+            family = plan.strategy.of_attributes[position].family.replace("_", " ")
+            families.setdefault(family, []).append(plan.domain.names[position])
+        texts = (f"{family} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
+        output.fact("Bases", "; ".join(texts))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
     output.fact(
         "Accuracy",
@@ -90,11 +91,11 @@ def say_caution(claim: PrivacyClaim, output: Output) -> None:
         output.fact("Caution", claim.caution)
 
 
-def say_spending(measurement: Measurement, output: Output, *, repeated: str) -> None:
-    """Say what has been spent, what the same command ``repeated`` spends, and what the noise guarantees."""
+def say_spending(measurement: Measurement, output: Output) -> None:
+    """Say what has been spent, and what the noise guarantees."""
     plan = measurement.plan
     claim = claim_of_budget(plan.budget, plan.neighbors)
-    output.fact("Spent", f"{claim.summary}; {repeated}", **_privacy_facts(plan, claim))
+    output.fact("Spent", f"{claim.summary}; measuring again spends it again", **_privacy_facts(plan, claim))
     say_caution(claim, output)
     output.fact("Guarantee", measurement.noise.guarantee)
 
@@ -129,28 +130,22 @@ def say_release(
     found = _WHICH.get(file_format, "index.csv says which file is")
     errors = "it also says" if in_parts else "errors.csv"
     errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
-    statistics = _statistics_text(release.plan.workload, file_format)
+    words = list(kinds_of_statistics(release.plan.workload))
+    places = {PARTS_FORMAT: " and ".join(f"{word}.parquet" for word in words), BOOK_FORMAT: "a sheet after its table"}
+    where = places.get(file_format, f"{STATISTICS}/")
+    statistics = f"{where} has the {' and the '.join(words)}" if words else ""
     written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(statistics), statistics)
     output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
 
 
-def _statistics_text(workload: Workload, file_format: FormatName) -> str:
-    """Where a release of a workload has which statistics; empty where it has none."""
-    rows = {word: queries_with(workload, codes) for word, codes in kinds_of_statistics(workload).items()}
-    if not rows:
-        return ""
-    first = 1 + min(int(numbers[0]) for numbers in rows.values())
-    files = " and ".join(f"{word}.parquet" for word in rows)
-    places = {PARTS_FORMAT: (files, len(rows) > 1), BOOK_FORMAT: (f'sheets such as "{first} {STATISTICS}"', True)}
-    where, are_several = places.get(file_format, (f"{STATISTICS}/", False))
-    what = " and ".join(f"the {word} of {count_text(len(numbers), 'table')}" for word, numbers in rows.items())
-    return f"{where} {'have' if are_several else 'has'} {what}"
-
-
 def say_errors(errors: "pd.DataFrame", output: Output) -> None:
-    """Print some rows of an error table: the first ones, and at least a few of kinds other than the identity."""
-    head = _rows_to_show(errors)
+    """Print some rows of an error table in their order: the first ones, half of them of kinds but the identity."""
+    kinds = errors["kinds"].cat
+    has_identities = np.array([is_plain(words) for words in kinds.categories])[kinds.codes]
+    plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
+    others = others[: max(_ROWS // 2, _ROWS - len(plain))]
+    head = errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
     level = f"{head['conf_level'].iloc[0]:.0%}"
     first = "first " if head.index[-1] == len(head) - 1 else ""
     shown = f"{first}{len(head)} of {len(errors):,} tables" if len(errors) > len(head) else "all tables"
@@ -211,33 +206,12 @@ def _targets_text(plan: Plan) -> str:
     return f"missed by {tables}, {level}, by a factor of up to {number_text(worst)}; rho {needed} would do"
 
 
-def bases_text(plan: Plan) -> str:
-    """Which family of bases each attribute of the plan's queries is measured by."""
-    families: dict[str, list[str]] = {}
-    for position in np.flatnonzero(plan.workload.uses.any(axis=1)).tolist():
-        families.setdefault(plan.strategy.of_attributes[position].family, []).append(plan.domain.names[position])
-    return "; ".join(
-        f"{family.replace('_', ' ')} for {listed(names, _NAMED)}" for family, names in sorted(families.items())
-    )
-
-
 def _privacy_facts(plan: Plan, claim: PrivacyClaim) -> dict[str, Any]:
     return claim.facts | {"neighbors": plan.neighbors.notion, "records_per_person": plan.neighbors.records_per_person}
 
 
-def _rows_to_show(errors: "pd.DataFrame") -> "pd.DataFrame":
-    """At most `_ROWS` rows, in their order: half of other kinds than the identity where there are that many."""
-    if len(errors) <= _ROWS:
-        return errors
-    kinds = errors["kinds"].cat
-    has_identities = np.array([is_plain(words) for words in kinds.categories])[kinds.codes]
-    plain, others = np.flatnonzero(has_identities), np.flatnonzero(~has_identities)
-    others = others[: max(_ROWS // 2, _ROWS - len(plain))]
-    return errors.iloc[np.sort(np.concatenate([plain[: _ROWS - len(others)], others]))]
-
-
 def say_records(people: SyntheticRecords, output: Output) -> None:
-    """Say what records are: none of a person, made with which facts, what nothing was measured about, how they fit."""
+    """Say what records are, what nothing was measured about, how they fit, and which tables noise does not explain."""
     lines = [
         "synthetic: none is that of a person; what they say beyond the tables is a model's assumption; standard errors "
         "computed from them are too small"
@@ -249,22 +223,18 @@ def say_records(people: SyntheticRecords, output: Output) -> None:
         names = ", ".join(people.unmeasured)
         words = f"{names}: all values are equally frequent, and independent of the others, as nothing was measured"
         output.fact("Uniform", words, attributes=list(people.unmeasured))
-    _say_quality(people.quality, output)
-
-
-def _say_quality(quality: FitQuality, output: Output) -> None:
-    """Say how far the model's tables are from what was measured, and name those that noise does not explain."""
+    quality = people.quality
     freedom, distance = int(quality.freedoms.sum()), float(quality.distances.sum())
-    worse = quality.worse
     ratio = number_text(distance / freedom) if freedom else "0"
     text = f"the model's tables are {ratio} times as far from what was measured as noise explains, in squares"
-    also = f"{len(worse):,} of {len(quality.names):,} sets of attributes fit worse than noise explains"
-    output.fact("Fit", text, also, distance=distance, freedom=freedom, worse=len(worse))
-    ratio_of = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
-    if worse:
+    also = f"{len(quality.worse):,} of {len(quality.names):,} sets of attributes fit worse than noise explains"
+    output.fact("Fit", text, also, distance=distance, freedom=freedom, worse=len(quality.worse))
+    ratios = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
+    worst = [(names, ratios[names]) for names in quality.worse[:_ROWS]]
+    if worst:
         output.table(
             ["fits worst", "times the noise"],
-            [(JOIN.join(names), number_text(ratio_of[names])) for names in worse[:_ROWS]],
+            [(JOIN.join(names), number_text(ratio)) for names, ratio in worst],
             event="fit-of-table",
-            facts=[{"query": list(names), "ratio": ratio_of[names]} for names in worse[:_ROWS]],
+            facts=[{"query": list(names), "ratio": ratio} for names, ratio in worst],
         )

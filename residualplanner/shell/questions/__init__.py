@@ -4,10 +4,9 @@ from residualplanner.gate.measurement.resource_estimate import ResourceEstimate,
 from residualplanner.release.means import mean_std_err
 from residualplanner.shell.questions.comparison import Comparison, compare, sweep
 from residualplanner.shell.questions.cost_of_more import CostOfMore, cost_of_more
-from residualplanner.shell.questions.features import LAWS, FeatureDistribution, sample_sets, with_history
+from residualplanner.shell.questions.features import FeatureDistribution, sample_sets, with_history
 
 __all__ = [
-    "LAWS",
     "Comparison",
     "CostOfMore",
     "FeatureDistribution",

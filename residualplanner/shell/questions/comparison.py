@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial, reduce
-from typing import TYPE_CHECKING, cast
+from functools import reduce
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from residualplanner.ground.margins import margin_factor, require_level
 from residualplanner.ground.notebooks import ROWS
 from residualplanner.method.losses import DescribedLoss, LossLike, read_loss
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import Bases, select, spendable
-from residualplanner.method.privacy import Budget, Notion, pcost
+from residualplanner.method.plan.select import select, spendable
+from residualplanner.method.privacy import Budget, pcost
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.pictures.drawing import Picture
 from residualplanner.publish.pictures.plots import fairness_figure
@@ -45,14 +45,11 @@ class Comparison:
     queries: "pd.DataFrame"
     orders: tuple[int, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         shown = ["pcost", "rho", "rmse", "max_std_err", "loss"]
         errors = self.queries["std_err"]
         head = "standard error of a cell" + (f", {ROWS} of {len(errors):,} queries" if len(errors) > ROWS else "")
         return f"{self.totals[shown].to_string()}\n\n{head}\n{errors.head(ROWS).to_string()}"
-
-    def __repr__(self) -> str:
-        return str(self)
 
     def _repr_html_(self) -> str:
         return f"{self.totals.to_html(escape=True)}{self.queries['std_err'].head(ROWS).to_html(escape=True)}"
@@ -139,10 +136,7 @@ def sweep(
     losses: LossLike | Sequence[LossLike] | Mapping[str, LossLike] = "sum",
     *,
     level: float = 0.95,
-    bases: Bases | None = None,
-    gap: float = 1e-6,
-    neighbors: Notion = "add-remove",
-    records_per_person: int = 1,
+    **options: Any,
 ) -> "pd.DataFrame":
     """The accuracy of the best plan for every loss at every budget, one row each.
 
@@ -151,10 +145,7 @@ def sweep(
         budgets: such as ``[zcdp("0.1"), zcdp("1")]``.
         losses: one, a list, or by the names that are to stand in the table.
         level: the confidence level of the margins of error, between 0 and 1.
-        bases: as for `select`, and so are the others.
-        gap: how close to the optimum is close enough.
-        neighbors: "add-remove" or "replace".
-        records_per_person: the most records one person contributes.
+        options: as for `select`: ``bases``, ``gap``, ``neighbors``, ``records_per_person``.
 
     Returns:
         Columns ``loss``, ``budget`` as stated, ``pcost``, ``rho``, ``rmse``, ``max_std_err``, ``median_moe`` (over
@@ -182,15 +173,12 @@ def sweep(
     if not budgets or not all(isinstance(budget, Budget) for budget in budgets):
         raise BudgetError('budgets must be a list such as [zcdp("0.1"), zcdp("1")]')
     factor = margin_factor(level)
-    planned = partial(
-        select, workload, bases=bases, gap=gap, neighbors=neighbors, records_per_person=records_per_person
-    )
     rows = []
     for name, loss in _named(losses).items():
         plan = None
         for budget in budgets:
             if plan is None or not plan.loss.is_proportional:
-                plan = planned(budget=budget, loss=loss)
+                plan = select(workload, budget=budget, loss=loss, **options)
             else:
                 plan = scaled_plan(plan, spendable(budget) / spendable(plan.budget), budget=budget)
             rows.append({"loss": name, "budget": plan.budget.statement} | _row(plan, factor))

@@ -4,7 +4,6 @@ Source: docs/adaptive-projection.md eqs. (h) to (j).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Self
@@ -22,8 +21,6 @@ from residualplanner.method.workload.workload import Workload
 _TRIES = 10**5
 #: So many draws are made together.
 _BATCH = 256
-#: Draws sets (m, k) of attributes from masses (d,).
-_Law = Callable[[checks.FloatArray, int, int, np.random.Generator], checks.IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +57,8 @@ class FeatureDistribution:
         if not (np.isfinite(given) & (given > 0)).all():
             raise WorkloadError("masses must be positive and finite")
         scaled = np.ldexp(given, -np.frexp(given.max(initial=0.0))[1])  # their sum may be more than a float holds
-        _require_present(scaled)
+        if not (scaled > 0).all():
+            raise WorkloadError("the least mass is 0 beside the largest, so far are they apart; bring them nearer")
         object.__setattr__(self, "domain", domain)
         object.__setattr__(self, "masses", checks.frozen(scaled / scaled.sum()))
 
@@ -71,17 +69,14 @@ class FeatureDistribution:
         return cls(domain, np.ones(len(domain)))
 
     @classmethod
-    def zipf(cls, domain: Domain, *, exponent: float = 1.0, seed: int | None = None) -> Self:
-        """The i-th most probable attribute has a mass in proportion to ``i**-exponent``.
+    def zipf(cls, domain: Domain, *, seed: int | None = None) -> Self:
+        """The i-th most probable attribute has a mass in proportion to ``1 / i``.
 
         Args:
             domain: the schema.
-            exponent: positive; the paper leaves it open.
             seed: of the order of the attributes, which is random; nothing private depends on it.
         """
-        if not 0 < checks.float_of(exponent) < np.inf:
-            raise WorkloadError(f"exponent must be positive and finite, got {checks.value_text(exponent)}")
-        return cls._ranked(domain, lambda ranks: np.asarray((ranks + 1) ** -exponent), seed)
+        return cls(domain, 1 / (1 + _ranks("zipf", domain, seed)))
 
     @classmethod
     def geometric(cls, domain: Domain, *, q: float = 0.25, seed: int | None = None) -> Self:
@@ -99,15 +94,7 @@ class FeatureDistribution:
         """
         if not 0 < checks.float_of(q) < 1:
             raise WorkloadError(f"q must lie strictly between 0 and 1, got {checks.value_text(q)}")
-        return cls._ranked(domain, lambda ranks: np.asarray((1 - q) ** ranks), seed)
-
-    @classmethod
-    def _ranked(cls, domain: Domain, mass: Callable[[checks.FloatArray], checks.FloatArray], seed: int | None) -> Self:
-        checks.require_type("FeatureDistribution", "domain", domain, Domain, "write zipf(domain) or geometric(domain)")
-        _require_seed(seed)
-        masses = mass(np.random.default_rng(seed).permutation(len(domain)).astype(np.float64))
-        _require_present(masses)
-        return cls(domain, masses)
+        return cls(domain, (1 - q) ** _ranks("geometric", domain, seed))
 
     def drifted(self, amount: float, *, seed: int | None = None) -> "FeatureDistribution":
         """The same masses, moved to other attributes: interests change.
@@ -157,9 +144,11 @@ def _require_seed(seed: object) -> None:
         raise WorkloadError(f"seed must be an integer from 0, or None, got {checks.value_text(seed)}")
 
 
-def _require_present(masses: checks.FloatArray) -> None:
-    if not (masses > 0).all():
-        raise WorkloadError("the least mass is 0 beside the largest, so far are they apart; bring them nearer together")
+def _ranks(maker: str, domain: Domain, seed: int | None) -> checks.FloatArray:
+    """The ranks of attributes, from 0, in a random order."""
+    checks.require_type(f"FeatureDistribution.{maker}", "domain", domain, Domain, f"write {maker}(domain)")
+    _require_seed(seed)
+    return np.random.default_rng(seed).permutation(len(domain)).astype(np.float64)
 
 
 def with_history(prespecified: Workload, historical: Workload, *, history_weight: float) -> Workload:
@@ -212,19 +201,16 @@ def sample_sets(
     count: int,
     *,
     replace: bool = False,
-    law: str = "product",
     max_cells: int | None = None,
     seed: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Draw sets of attributes that queries may be about.
+    """Draw sets of attributes that queries may be about, in proportion to the product of their masses.
 
     Args:
         distribution: how probable each attribute is.
         order: k, how many attributes each set has.
         count: how many sets.
         replace: whether a set may come several times; else each comes once, as if draws that repeat were left out.
-        law: "product": the probability of a set is in proportion to the product of its masses; "successive": one
-            attribute after the other is drawn from those that are left, which is another law.
         max_cells: leave out sets whose table has more cells.
         seed: nothing private depends on it.
 
@@ -252,21 +238,19 @@ def sample_sets(
     for name, value in (("order", order), ("count", count)):
         if not checks.is_integer(value, least=1):
             raise WorkloadError(f"{name} must be an integer, at least 1, got {checks.value_text(value)}")
-    drawn_by, domain = checks.entry_named("law", law, LAWS), distribution.domain
+    domain = distribution.domain
     if order > len(domain):
         raise WorkloadError(f"order={order}, but the domain has only {count_text(len(domain), 'attribute')}")
     if not replace and count > math.comb(len(domain), order):
         raise WorkloadError(f"there are {math.comb(len(domain), order):,} sets of {order} attributes; ask for no more")
     generator = np.random.default_rng(seed)
-    batches = (np.sort(drawn_by(distribution.masses, order, _BATCH, generator), axis=1) for _ in repeat(None))
-    found: dict[tuple[int, ...], None] = {}
-    drawn: list[tuple[int, ...]] = []
-    for tries, one in enumerate(tuple(draw) for batch in batches for draw in batch.tolist()):
-        names = [domain.names[position] for position in one]
-        fits = max_cells is None or domain.cells(names) <= max_cells
-        if fits and (replace or one not in found):
-            found[one] = None
-            drawn.append(one)
+    batches = (np.sort(_draws(distribution.masses, order, _BATCH, generator), axis=1) for _ in repeat(None))
+    found, drawn = set[tuple[str, ...]](), list[tuple[str, ...]]()
+    for tries, one in enumerate(draw for batch in batches for draw in batch.tolist()):
+        names = tuple(domain.names[position] for position in one)
+        if (max_cells is None or domain.cells(names) <= max_cells) and (replace or names not in found):
+            found.add(names)
+            drawn.append(names)
             if len(drawn) == count:
                 break
         if tries >= _TRIES * (len(drawn) + 1):
@@ -274,11 +258,11 @@ def sample_sets(
                 "too few sets of attributes fit, or are probable enough to be found; ask for fewer, allow larger "
                 "tables with max_cells, or write replace=True"
             )
-    return [tuple(domain.names[position] for position in one) for one in drawn]
+    return drawn
 
 
-def _product(masses: checks.FloatArray, order: int, draws: int, generator: np.random.Generator) -> checks.IntArray:
-    """Sets (draws, order) whose probability is in proportion to the product of their masses.
+def _draws(masses: checks.FloatArray, order: int, draws: int, generator: np.random.Generator) -> checks.IntArray:
+    """Sets (draws, order) of attributes, each with a probability in proportion to the product of its masses.
 
     With e[j, i] the elementary symmetric polynomial of degree j of the first i masses, and j attributes still to be
     found among the first i, the i-th is among them with probability p_i e[j - 1, i - 1] / e[j, i].  Logarithms are
@@ -298,12 +282,3 @@ def _product(masses: checks.FloatArray, order: int, draws: int, generator: np.ra
         is_in[:, i - 1] = generator.random(draws) < np.where(left == i, 1, chance)
         left -= is_in[:, i - 1]
     return np.nonzero(is_in)[1].reshape(draws, order)
-
-
-def _successive(masses: checks.FloatArray, order: int, draws: int, generator: np.random.Generator) -> checks.IntArray:
-    """Sets (draws, order) drawn attribute by attribute: those with the largest sums of log mass and Gumbel noise."""
-    keys = np.log(masses) + generator.gumbel(size=(draws, len(masses)))
-    return np.argpartition(-keys, order - 1, axis=1)[:, :order].astype(np.int64)
-
-
-LAWS: dict[str, _Law] = {"product": _product, "successive": _successive}

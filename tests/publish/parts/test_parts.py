@@ -140,8 +140,7 @@ def test_some_parts_are_those_of_the_whole_release_and_hold_its_tables(tmp_path)
         if query in saved:
             assert np.array_equal(saved[query].estimate, release[query].estimate)
         else:
-            part = release.part_of(query)
-            with pytest.raises(rp.errors.WorkloadError, match=rf"is in part {part}, which .* saved with\sonly="):
+            with pytest.raises(rp.errors.WorkloadError, match="has no table for"):
                 saved[query]
     rows = pq.read_table(tmp_path / "some" / "tables.parquet").to_pandas()
     assert rows["table_id"].tolist() == mine

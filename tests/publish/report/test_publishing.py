@@ -1,7 +1,6 @@
-"""Pages that are published with their tables: who publishes them, links, tables in the page; pages on ledgers."""
+"""Pages that are published with their tables: who publishes them, links, tables in the page."""
 
 import json
-from fractions import Fraction
 from urllib.parse import unquote
 
 import numpy as np
@@ -103,50 +102,3 @@ def test_columns_of_tables_in_a_page_have_the_titles_of_their_attributes(tmp_pat
     table = page.one("table", id="cells")
     assert [head.text for head in table.all("th", scope="col")][:2] == ["Age at <admission>, years", "sex"]
     assert [head.text for head in table.one("tbody").all("tr")[1].all("th", scope="row")] == ["0", "1"]
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    ledger = rp.Ledger.create(tmp_path / "a.ledger", data_set="people <1>", budget=rp.zcdp("0.5"))
-    for number, label in enumerate(("first", "<script>alert(1)</script>"), start=3):
-        ledger.charge(Fraction(1, number), plan_sha256=str(number) * 64, label=label, neighbors="add-remove")
-    return ledger
-
-
-def test_the_page_on_a_ledger_has_every_charge_and_what_is_left(ledger, tmp_path):
-    rp.publish.write_report(ledger, tmp_path / "page.html")
-    page = read_page(tmp_path / "page.html")
-    rows = [[cell.text for cell in row.all("*") if cell.tag in ("th", "td")] for row in page.all("tbody")[1].all("tr")]
-    assert [row[:3] for row in rows] == [["1", "first", "3" * 12], ["2", "<script>alert(1)</script>", "4" * 12]]
-    for row, cost, total in zip(rows, (1 / 3, 1 / 4), (1 / 3, 7 / 12), strict=True):
-        assert cost <= float(row[3]) < cost + 1e-5
-        assert total <= float(row[4]) < total + 1e-5
-    facts = {each.one("dt").text: each.one("strong").text for each in page.all("dl")[0].all("div")}
-    assert facts["Budget"] == "0.5-zCDP"
-    assert 7 / 24 <= float(facts["Spent"].removesuffix("-zCDP")) < 7 / 24 + 1e-5
-    assert 5 / 24 - 1e-5 < float(facts["Left"].removesuffix("-zCDP")) <= 5 / 24
-    told = {row.all("th")[0].text: float(row.all("td")[0].text) for row in page.all("tbody")[0].all("tr")}
-    exact = rp.pcost(Fraction(7, 12))
-    for delta, epsilon in told.items():
-        assert 0 <= epsilon - float(exact.epsilon(delta)) < 1e-2
-    assert not page.all("script")
-
-
-def test_a_ledger_is_named_by_its_file_too_and_its_page_replaces_a_page_only(ledger, tmp_path):
-    rp.publish.write_report(ledger, tmp_path / "one.html")
-    rp.publish.write_report(tmp_path / "a.ledger", tmp_path / "two.html")
-    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
-    with pytest.raises(FileExistsError, match="is not overwritten"):
-        rp.publish.write_report(ledger, tmp_path / "one.html")
-    rp.publish.write_report(ledger, tmp_path / "one.html", replace=True)
-    (tmp_path / "other.html").write_text("mine")
-    with pytest.raises(FileExistsError, match="is not a report"):
-        rp.publish.write_report(ledger, tmp_path / "other.html", replace=True)
-
-
-def test_a_ledger_without_limit_or_charges_has_a_page(tmp_path):
-    ledger = rp.Ledger.unlimited("a test", data_set="people", neighbors="replace")
-    rp.publish.write_report(ledger, tmp_path / "page.html")
-    text = read_page(tmp_path / "page.html").text
-    assert "unlimited" in text
-    assert "Nothing has been charged." in text

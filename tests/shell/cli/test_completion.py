@@ -1,4 +1,4 @@
-"""Shells complete commands, options, losses and budgets."""
+"""Shells complete commands, options and losses."""
 
 import pytest
 from typer.testing import CliRunner
@@ -24,7 +24,6 @@ def _run(*arguments, **environment):
         ("residualplanner re", ["reconstruct", "release", "report"]),
         ("residualplanner plan --loss ", ["sum", "max", "sqrt", "equal"]),
         ("residualplanner plan --loss s", ["sum", "sqrt"]),
-        ("residualplanner release --budget ", ["zcdp=", "pcost=", "epsilon="]),
         ("residualplanner release --dr", ["--dry-run"]),
     ],
 )

@@ -80,7 +80,6 @@ def test_what_is_there_is_never_overwritten_nor_is_work_done_for_it(run, spec, r
         (("release", "-o", "out", "--ledger", "out/l"), "out/l is in the folder out, which has to be new or empty"),
         (("release", "-o", "our.ledger"), "our.ledger would be two things at once; give each a name of its own"),
         (("release", "-o", "our.ledger", "--dry-run"), "our.ledger would be two things at once"),
-        (("plan", "-o", "p.csv", "--errors-file", "p.csv"), "p.csv would be two things at once"),
         (("plan", "-o", "."), ". is a folder; name a file in it"),
         (("release", "-o", "."), "name a new folder"),
         (("plan", "-o", ""), "an argument is empty; if it is a variable of the shell, it is not set"),

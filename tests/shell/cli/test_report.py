@@ -1,32 +1,13 @@
-"""The command report: a page from a plan or from a folder, and clean refusals."""
+"""The command report replaces a page and its figures, and no other file."""
 
 import pytest
-
-
-@pytest.fixture
-def tables(folder, spec, records, run):
-    """A release folder."""
-    run("release", spec, records, "-o", "tables", "--quiet", status=0)
-    return folder / "tables"
-
-
-@pytest.mark.slow
-def test_a_release_folder_becomes_a_page(folder, tables, run):
-    result = run("report", "tables", status=0)
-    assert "Wrote report.html: the tables, how accurate each is, how they were made" in result.output
-    assert "report-figures" in result.output
-    assert "Next: open report.html" in result.output
-    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
-    assert (folder / "report-figures" / "fairness.svg").is_file()
-    again = run("report", "tables", status=2)
-    assert "report.html exists already and is not overwritten" in again.output
-    assert "--force replaces a report and its figures" in again.output
 
 
 @pytest.mark.slow
 def test_a_report_is_replaced_by_force_and_other_files_are_not(folder, spec, run):
     run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     run("report", "small.plan", "--quiet", status=0)
+    assert "--force replaces a report and its figures" in run("report", "small.plan", status=2).output
     old = (folder / "report.html").read_text()
     (folder / "report-figures" / "errors.csv").write_text("old")
     run("report", "small.plan", "--level", "0.9", "--force", "--quiet", status=0)
@@ -47,7 +28,6 @@ def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, failing):
     run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     run("report", "small.plan", "--quiet", status=0)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
     with failing("write figures"):
         run("report", "small.plan", "--level", "0.9", "--force", status=1)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -12,7 +12,7 @@ import pytest
 
 import residualplanner as rp
 from residualplanner import Among, Attribute, Bins, Domain, Hierarchy, Identity, Prefix, Range, Threshold, Workload
-from shell.specs import Into, domain_of, read_spec, spec_schema, starting_spec, targets_of, workload_of
+from shell.specs import Into, domain_of, read_spec, starting_spec, targets_of, workload_of
 
 HEAD = """\
 budget = { zcdp = 1 }
@@ -228,18 +228,3 @@ def test_the_spec_of_the_manual_is_one(spec):
     workload = workload_of(spec(page.split("```toml\n")[1].split("```")[0]))
     assert {kind.name for kind in workload.kinds} == {"identity", "prefix", "range", "hierarchy", "custom"}
     assert ("age", "sex") in list(workload)
-
-
-def test_the_schema_names_fields_kinds_and_bases_and_resolves_its_references():
-    schema = spec_schema()
-    assert {"budget", "at_most", "loss", "domain", "workload", "output"} <= set(schema["properties"])
-    assert schema["additionalProperties"] is False
-    references = set(re.findall(r"#/\$defs/(\w+)", str(schema)))
-    assert references
-    assert references <= set(schema["$defs"])
-    short = ["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy"]
-    assert schema["$defs"]["KindTable"]["properties"]["kind"]["enum"] == [*short, "custom", "matching"]
-    kinds = schema["$defs"]["QueriesTable"]["properties"]["kinds"]["additionalProperties"]["anyOf"]
-    assert {"enum": short, "type": "string"} in kinds
-    assert {"$ref": "#/$defs/KindTable"} in kinds
-    assert schema["properties"]["bases"]["anyOf"][0]["enum"] == ["optimal", "optimal_by_set", "orthogonal"]

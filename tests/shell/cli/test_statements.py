@@ -80,7 +80,6 @@ def test_no_output_claims_what_holds_for_continuous_noise_alone(run, spec, recor
         ("ledger", "l"),
         ("report", "out", "-o", "out.html"),
         ("report", "p", "-o", "p.html"),
-        ("schema",),
         *((word, "--help") for word in ("init", "plan", "measure", "release", "compare", "ledger", "report")),
     )]  # fmt: skip
     assert not [text for text in told if "Error: " in text]

@@ -108,17 +108,6 @@ def test_whatever_is_published_says_which_records_of_a_person_are_counted(writte
     assert SAYS.replace("'", "&#39;") in (written / "page.html").read_text()
 
 
-def test_a_manifest_that_states_another_rule_for_people_is_refused(written, run):
-    run(*RELEASE)
-    path, more = written / "new" / "manifest.json", {"person": "id", "keep": 3, "order": None}
-    manifest = json.loads(path.read_text())
-    for people in (more, more | {"person": "", "keep": 1}, {"person": "id"}, "id"):
-        manifest["noise"]["people"] = people
-        path.write_text(json.dumps(manifest))
-        with pytest.raises(rp.errors.FileFormatError):
-            rp.load_tables("new")
-
-
 def test_a_key_makes_the_choice_that_it_makes_in_python(written, run):
     """Of 30 persons with three records each one is chosen at random: another choice is as good as sure otherwise."""
     people = pd.DataFrame({"id": np.repeat(np.arange(30), 3), "job": np.tile([0, 1, 2], 30), "day": 0, "hours": 1})

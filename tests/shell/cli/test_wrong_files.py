@@ -23,7 +23,7 @@ KINDS = {
 }
 #: For each file that a command reads what is wanted, and the kinds that are not refused for what they are.
 EXPECTED = {
-    "init FILE": ("init wants a schema", {"spec.toml", "records.csv", "parquet"}),
+    "init FILE": ("init wants a domain", {"spec.toml", "records.csv", "parquet"}),
     "plan FILE -o new": ("plan wants a spec in TOML", {"spec.toml"}),
     "measure FILE records.csv -o new": ("measure wants a plan", {"p.plan"}),
     "measure p.plan FILE -o new": ("measure wants records", {"records.csv", "sub"}),
@@ -32,7 +32,7 @@ EXPECTED = {
     "release FILE records.csv -o new": ("release wants a spec in TOML", {"spec.toml"}),
     "release spec.toml records.csv -o new --ledger FILE": ("--ledger wants a ledger", {"l.ledger"}),
     "compare p.plan FILE": ("compare wants a plan", {"p.plan"}),
-    "report FILE -o new": ("report wants a plan, the folder of a release, or a", {"p.plan", "tables", "l.ledger"}),
+    "report FILE -o new": ("report wants a plan, or the folder of a release", {"p.plan", "tables"}),
     "ledger FILE": ("ledger wants a ledger", {"l.ledger"}),
 }
 

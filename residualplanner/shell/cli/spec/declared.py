@@ -1,21 +1,24 @@
-"""Columns as a dictionary or a public schema declares them, and their entries, as TOML, in a spec to start from."""
+"""Columns as a data dictionary in CSV describes them, with a row for each value or for each column, and as TOML."""
 
+import csv
 import datetime as dt
+import io
 import itertools
 import json
 import math
 import re
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-from residualplanner.ground.errors import DomainError
+from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.labels import Into, Label
+from residualplanner.shell.cli.spec.file import read_limited
 from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: The most values of a column that is declared by a smallest and a largest integer.
@@ -23,15 +26,8 @@ RANGE_LIMIT = 1000
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _MONTH, _YEAR = re.compile("[0-9]{4}-[0-9]{2}"), re.compile("[0-9]{4}")
 _TRUTH = {"true": True, "false": False}
-#: The types of columns, as dictionaries and schemas call them.
-_WHOLE_TYPE = re.compile(
-    "int(eger)?[0-9]*|whole|code|count|ordinal|long|short|byte|(nonNegative|positive)Integer|gYear|year"
-)
-_NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous")
-_TRUTH_TYPE = re.compile(r"bool(ean)?|logical", re.IGNORECASE)
-_DATE_TYPE = re.compile(r"date(-?time)?|timestamp", re.IGNORECASE)
-_WIDTH = 112
-_WHOLE_WORDS: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+#: The types of columns of numbers that are not all integers, as dictionaries call them.
+_NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous", re.IGNORECASE)
 _NOTHING = About()
 
 
@@ -60,42 +56,7 @@ class Declared:
         return replace(self, attribute=attribute, about=about)
 
 
-def column_of(
-    name: str,
-    kind: str,
-    *,
-    values: Sequence[tuple[Any, Any]] | None = None,
-    limits: tuple[Any, Any] = (None, None),
-    where: str = "schema",
-) -> Declared:
-    """A column of a type, with its values and what they mean if these are listed, or with limits."""
-    if values is not None:
-        if not values or not all(isinstance(value, str | int) for value, _ in values):
-            return Declared(name, None, f"{kind}: values that are not strings or integers are to be declared as bins")
-        is_mixed = len({type(value) for value, _ in values}) > 1
-        meanings = ["" if meaning is None else str(meaning) for _, meaning in values]
-        return of_values(name, [str(value) if is_mixed else value for value, _ in values], meanings)
-    if _TRUTH_TYPE.fullmatch(kind):
-        return of_values(name, [True, False])
-    if _DATE_TYPE.fullmatch(kind):
-        forms = '{ months = ["2020-01", "2020-12"] }, { years = [2019, 2021] } or { bins = [...] }'
-        return Declared(name, None, f"dates{_limits_text(*limits)}: write bins such as {forms}")
-    smallest, largest = map(_limit, limits)
-    is_number, is_whole = _NUMBER_TYPE.fullmatch(kind), _WHOLE_TYPE.fullmatch(kind)
-    if is_number or is_whole or (smallest, largest) != (None, None):
-        has_whole = all(limit is None or limit.is_integer() for limit in (smallest, largest))
-        return of_range(name, smallest, largest, is_whole=bool(is_whole or (has_whole and not is_number)))
-    return Declared(name, None, f"{kind}: its values are not in the {where}" if kind not in ("", "any") else "")
-
-
-def _limit(limit: Any) -> float | None:
-    try:
-        return None if limit is None or isinstance(limit, bool) else float(limit)
-    except (TypeError, ValueError):
-        return None
-
-
-def of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
+def _of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
     """A column whose values are listed.
 
     If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
@@ -118,27 +79,16 @@ def labels_of_pairs(name: str, pairs: Iterable[tuple[Any, str]]) -> dict[Any, st
     return dict(listed)
 
 
-def of_range(name: str, smallest: float | None, largest: float | None, *, is_whole: bool) -> Declared:
+def _of_range(name: str, low: str, high: str, kind: str = "") -> Declared:
     """A column of numbers between two limits: their values if they are few integers, else bins by hand."""
-    kind = "integers" if is_whole else "numbers"
-    if smallest is None or largest is None:
-        return Declared(
-            name,
-            None,
-            f"{kind}{_limits_text(smallest, largest)}: write {{ bins = [...] }}, or a number of codes 0, 1, ..",
-        )
-    if is_whole and 0 <= largest - smallest < RANGE_LIMIT:
-        first, last = math.ceil(smallest), math.floor(largest)
+    try:
+        first, last = int(low), int(high)
+    except ValueError:
+        first, last = 1, 0
+    if 0 <= last - first < RANGE_LIMIT and not _NUMBER_TYPE.fullmatch(kind):
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
         return Declared(name, attribute)
-    low, high = number_text(smallest), number_text(largest)
-    return Declared(name, None, f"{kind} from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
-
-
-def _limits_text(smallest: object, largest: object) -> str:
-    both = (("from", smallest), ("to", largest))
-    texts = ((word, number_text(limit) if isinstance(limit, float) else limit) for word, limit in both)
-    return "".join(f" {word} {limit}" for word, limit in texts if limit is not None)
+    return Declared(name, None, f"numbers from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
 
 
 def _labels(values: list[Label]) -> list[Label]:
@@ -152,9 +102,9 @@ def _labels(values: list[Label]) -> list[Label]:
 
 
 def _comment(note: str) -> list[str]:
-    """A note as lines of a comment, without characters that would end one."""
+    """A note as a line of a comment, without characters that would end one."""
     words = " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", note).split())
-    return textwrap.wrap(words, _WIDTH, initial_indent="# ", subsequent_indent="# ", **_WHOLE_WORDS)
+    return [f"# {words}"] if words else []
 
 
 def key_text(name: str) -> str:
@@ -242,3 +192,143 @@ def _list(items: list[str]) -> str:
     grouped = itertools.groupby(zip(items, ends, strict=True), key=lambda pair: pair[1] // 100)
     rows = (", ".join(item for item, _ in group) for _, group in grouped)
     return "[\n    " + ",\n    ".join(rows) + ",\n]"
+
+
+_SPELLINGS = {
+    "name": "variable column field name attribute variablename columnname fieldname variablefieldname",
+    "value": "value code category",
+    "label": "label meaning description valuelabel text",
+    "type": "type datatype fieldtype",
+    "min": "min minimum lower textvalidationmin",
+    "max": "max maximum upper textvalidationmax",
+    "values": "values categories codes levels choices allowedvalues enum choicescalculationsorsliderlabels",
+    "bins": "bins edges breaks",
+    "size": "size numberofvalues",
+    "title": "title variablelabel columnlabel fieldlabel",
+    "unit": "unit units unitofmeasure",
+    "source": "source",
+    "note": "note notes fieldnote comment comments remark remarks",
+}
+#: What the columns of a dictionary may be called: in lower case, without signs between words.
+_WORDS = {spelling: word for word, spellings in _SPELLINGS.items() for spelling in spellings.split()}
+_ABOUT = ("title", "unit", "source", "note")
+_WIDE = ("type", "min", "max", "values", "bins", "size")
+_RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
+
+Row = dict[str, str]
+
+
+def read_dictionary(path: Path) -> list[Declared]:
+    """The columns that a data dictionary describes.
+
+    Its first line names its columns, in any order and known spelling; others are passed over.  It has either a row for
+    each value of each column (name, value, and maybe label; a name that is left out is the one above), or a row for
+    each column (name, and some of type, min, max, values, bins, size; label is its title).  Either may have title,
+    unit, source and note, which hold for the whole column.  Lists are separated by "|", ";" or ",", and may give
+    meanings: "1=female; 2=male" or "1, female | 2, male".
+    """
+    rows = _rows(path)
+    header = next(rows, (1, {}))[1]
+    if "name" in header and "value" in header:
+        return _long(path, rows)
+    if "name" in header and any(word in header for word in _WIDE):
+        return [_wide(path, number, row) for number, row in rows]
+    raise FileFormatError(
+        f"{path}: a data dictionary needs a first line that names its columns: variable and value, or variable and "
+        "some of type, min, max, values, bins, size.  For a file of records leave --dictionary out"
+    )
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """The header, as a row of its own words; then each row that is not empty, with its line."""
+    text = read_limited(path)
+    first = text.partition("\n")[0]
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count), strict=True)
+    try:
+        words: dict[str, int] = {}
+        for index, name in enumerate(next(reader, [])):
+            word = _WORDS.get(re.sub(r"[^a-z]", "", name.lower()))
+            if word is not None:
+                words.setdefault(word, index)  # the first one of a kind counts
+        yield 1, {word: word for word in words}
+        for cells in reader:
+            row = {word: cells[index].strip() for word, index in words.items() if index < len(cells)}
+            if any(row.values()):
+                yield reader.line_num, row
+    except csv.Error:
+        raise FileFormatError(f"{path}, line {reader.line_num}: this is not CSV; check its quotes") from None
+
+
+def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:
+    values: dict[str, list[tuple[str, str]]] = {}
+    abouts: dict[str, Row] = {}
+    name = ""
+    for number, row in rows:
+        name = row.get("name", "") or name
+        if not name:
+            raise FileFormatError(f"{path}, line {number}: there is no name, nor one above it")
+        listed = values.setdefault(name, [])
+        abouts.setdefault(name, {}).update({word: row[word] for word in _ABOUT if row.get(word)})
+        if row.get("value", ""):
+            listed.append((row["value"], row.get("label", "")))
+    if not values:
+        raise FileFormatError(f"{path}: there is no row below its first line; add one for each value of each column")
+    return [
+        _named(path, name, abouts[name], lambda name=name, listed=listed: _of_listed(name, listed))  # type: ignore[misc]
+        for name, listed in values.items()
+    ]
+
+
+def _of_listed(name: str, listed: list[tuple[str, str]]) -> Declared:
+    if not listed:
+        return Declared(name, None, "no value in the dictionary")
+    if len(listed) == 1:  # a range, or a word on what the values are, in place of a list of them
+        if limits := _RANGE.fullmatch(listed[0][0]):
+            return _of_range(name, limits[1], limits[2])
+        return Declared(name, None, f"in the dictionary: {' '.join(listed[0])}".strip())
+    meanings: dict[str, str] = {}
+    for value, meaning in listed:
+        if meaning and meanings.setdefault(value, meaning) != meaning:
+            both = f"{meanings[value][:40]!r} and {meaning[:40]!r}"
+            raise FileFormatError(f"the value {value[:40]!r} has two meanings, {both}; leave one of them out")
+    return _of_values(name, [value for value, _ in listed], [meanings.get(value, "") for value, _ in listed])
+
+
+def _wide(path: Path, number: int, row: Row) -> Declared:
+    name = row.get("name", "")
+    if not name:
+        raise FileFormatError(f"{path}, line {number}: there is no name")
+
+    def declared() -> Declared:
+        if row.get("bins"):
+            edges = [float(text) for text, _ in _items(row["bins"])]
+            return Declared(name, Attribute(name, bins=Bins(edges)))
+        if row.get("values"):
+            return _of_listed(name, _items(row["values"]))
+        if row.get("size"):
+            return Declared(name, Attribute(name, int(row["size"])))
+        if row.get("min") and row.get("max"):
+            return _of_range(name, row["min"], row["max"], row.get("type", ""))
+        known = " ".join(f"{word} {row[word]}" for word in ("type", "min", "max") if row.get(word))
+        return Declared(name, None, f"in the dictionary: {known}" if known else "")
+
+    return _named(path, name, {"title": row.get("label", "")} | row, declared)
+
+
+def _items(text: str) -> list[tuple[str, str]]:
+    """The items of a list in one cell, each with its meaning if it has one."""
+    separator = next((sign for sign in "|;\n" if sign in text), ",")
+    items = [item.strip().strip("\"'") for item in text.strip(" []{}()").split(separator) if item.strip()]
+    for sign in "=", ",":
+        pairs = [item.partition(sign) for item in items]
+        if pairs and all(middle for _, middle, _ in pairs):
+            return [(value.strip(), meaning.strip()) for value, _, meaning in pairs]
+    return [(item, "") for item in items]
+
+
+def _named(path: Path, name: str, about: Row, make: Callable[[], Declared]) -> Declared:
+    """A column with words about it; file and column are named in what is raised."""
+    try:
+        return make().described(About(**{word: about.get(word, "") for word in _ABOUT}))
+    except ValueError as error:  # Python's own, of what is no number, too
+        raise FileFormatError(f"{path}, {name}: {error}") from None

@@ -14,18 +14,8 @@ from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.more.amounts.weight import Weight
-from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
-from residualplanner.shell.cli.spec.values import (
-    BetweenZeroAndOne,
-    Exact,
-    Loss,
-    Real,
-    SpecBudget,
-    SpecTable,
-    messages_of,
-    refusal,
-)
+from residualplanner.shell.cli.spec import values
+from residualplanner.shell.cli.spec.tables import Attribute, Kind, OutputTable, Query, Where
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20
@@ -35,50 +25,46 @@ DOT_LIMIT = 100
 _KEY_WORDS = "64 hexadecimal digits, 0 to 9 and a to f, are expected, as `openssl rand -hex 32` writes them"
 
 
-class QueriesTable(SpecTable):
+class QueriesTable(values.SpecTable):
     """Tables to publish: a family by number of attributes or cells, or a list; ``weight`` is how much they matter."""
 
-    order: int | None = Field(None, ge=0, description="All tables of exactly this many attributes.")
-    up_to: int | None = Field(None, ge=0, description="All tables of at most this many attributes.")
-    max_cells: int | None = Field(None, ge=1, description="Leave out tables with more cells than this.")
-    queries: list[Query] | None = Field(None, min_length=1, description="Tables one by one: names, or kinds by name.")
-    kinds: dict[str, Kind] = Field(
-        {}, description="Kinds of query on some attributes, in place of one count per value."
-    )
-    at_least: int | None = Field(
-        None, ge=1, description="Who matches a cell in at least so many attributes, not in all."
-    )
-    where: Where = Field({}, description="Which records they are about: of some attributes a label, or several.")
-    weight: Real = Field(1.0, description="How much each of them matters, at least 0.")
+    order: int | None = Field(None, ge=0)
+    up_to: int | None = Field(None, ge=0)
+    max_cells: int | None = Field(None, ge=1)
+    queries: list[Query] | None = Field(None, min_length=1)
+    kinds: dict[str, Kind] = Field({})  # on some attributes, in place of one count per value
+    at_least: int | None = Field(None, ge=1)  # who matches a cell in so many attributes, not in all
+    where: Where = Field({})  # which records they are about
+    weight: values.Real = 1.0
 
     @model_validator(mode="after")
     def _has_one_form(self) -> "QueriesTable":
         family = [self.order, self.up_to, self.max_cells]
         if (self.queries is None) == (family == [None, None, None]):
-            raise refusal("give queries = [[...]], or one of order, up_to and max_cells")
+            raise values.refusal("give queries = [[...]], or one of order, up_to and max_cells")
         if self.order is not None and self.up_to is not None:
-            raise refusal("give order or up_to, not both")
+            raise values.refusal("give order or up_to, not both")
         if self.at_least is not None and (self.kinds or (self.queries is None and self.order is None)):
-            raise refusal("at_least goes with order, or with queries = [[...]], and not with kinds")
+            raise values.refusal("at_least goes with order, or with queries = [[...]], and not with kinds")
         return self
 
 
-class TargetTable(SpecTable):
+class TargetTable(values.SpecTable):
     """The margin of error, at the level of [output], that no cell of some tables is to exceed."""
 
-    queries: list[Query] = Field(min_length=1, description="Which of the tables of [[workload]], written as there.")
-    at_least: int | None = Field(None, ge=1, description="As in [[workload]]: they are thresholds.")
-    where: Where = Field({}, description="As in [[workload]]: which records they are about.")
-    moe: Real = Field(description="The margin of error, in counts.")
+    queries: list[Query] = Field(min_length=1)  # of the tables of [[workload]], written as there
+    at_least: int | None = Field(None, ge=1)
+    where: Where = Field({})
+    moe: values.Real
 
 
-class WeightTable(SpecTable):
+class WeightTable(values.SpecTable):
     """The column that says how much each record counts."""
 
-    column: str = Field(description="The column, which is none of [domain].")
-    maximum: Exact = Field(description="The largest weight, as publicly known: noise is as if every record had it.")
-    unit: Exact = Field("1", description="All weights are multiples of it.")
-    above: Literal["refuse", "clip"] = Field("refuse", description="What becomes of a larger weight.")
+    column: str
+    maximum: values.Exact
+    unit: values.Exact = "1"
+    above: Literal["refuse", "clip"] = "refuse"
 
     @property
     def weight(self) -> Weight:
@@ -86,75 +72,54 @@ class WeightTable(SpecTable):
         return Weight(self.column, maximum=self.maximum, unit=self.unit, above=self.above)
 
 
-class PeopleTable(SpecTable):
+class PeopleTable(values.SpecTable):
     """Whose each record is: of each person no more records are counted than the plan protects."""
 
-    person: str = Field(description="The column that says whose a record is: integers or text.")
-    keep: int | None = Field(None, ge=1, le=10**6, description="How many of each count; it sets records_per_person.")
-    order: str | None = Field(None, description="The column by which each person's first records are those that count.")
-    key: str | None = Field(None, description="64 hexadecimal digits for the same random choice in every run.")
+    person: str  # the column that says whose a record is
+    keep: int | None = Field(None, ge=1, le=10**6)  # how many of each count; it sets records_per_person
+    order: str | None = None  # the column by which each person's first records are those that count
+    key: str | None = None  # for the same random choice in every run
 
     @field_validator("key")
     @classmethod
     def _is_hexadecimal(cls, key: str | None) -> str | None:
-        if not _is_key(key):
-            raise refusal(_KEY_WORDS)
+        if key is not None and not re.fullmatch("[0-9a-f]{64}", key):
+            raise values.refusal(_KEY_WORDS)
         return key
-
-    @property
-    def choice(self) -> dict[str, bytes]:
-        """The key of random choices, as an argument of `LimitedRecords`; nothing where it makes one."""
-        return {} if self.key is None else {"key": bytes.fromhex(self.key)}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it names."""
         return (self.person,) if self.order is None else (self.person, self.order)
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options with which `measure` keeps as many records as a plan protects."""
-        given = {"--person": self.person, "--order": self.order, "--key": self.key}
-        return tuple(word for option, value in given.items() if value is not None for word in (option, value))
 
-
-class LedgerTable(SpecTable):
+class LedgerTable(values.SpecTable):
     """The ledger that every release of the spec is charged to."""
 
-    file: str = Field(min_length=1, description="Its file, seen from the folder of the spec.")
-    budget: SpecBudget | None = Field(None, description="The most that all releases cost; the first one begins it.")
+    file: str = Field(min_length=1)  # seen from the folder of the spec
+    budget: values.SpecBudget | None = None  # the first release begins it with this
 
 
-class SpecFile(SpecTable):
+class SpecFile(values.SpecTable):
     """A release: its schema, its tables, its budget."""
 
-    budget: SpecBudget | None = Field(None, description="The privacy budget; give this or at_most.")
-    at_most: Real | None = Field(None, description="The largest loss allowed; the least budget for it is found.")
-    loss: Loss = Field(SumOfVariances(), description="The loss to minimize.")
-    targets: list[TargetTable] = Field(
-        [], max_length=1000, description="Margins of error to reach, in place of a loss."
-    )
-    reserve: BetweenZeroAndOne = Field(0.01, description="The part of the cost for noise that no target limits.")
-    gap: Real = Field(1e-6, description="How close to the best is close enough, as a fraction.")
-    bases: Literal["optimal", "optimal_by_set", "orthogonal"] | None = Field(
-        None,
-        description="Bases for kinds of query: the best; the best in each set; or orthogonal to the total. By default "
-        "the second where the first may be far from the best of all mechanisms.",
-    )
-    time: Real = Field(
-        10.0, description="Seconds that may go to proving how good the plan is, and as many to better bases."
-    )
-    neighbors: Literal["add-remove", "replace"] = Field(
-        "add-remove", description="A record more or less; or one with other values, their number public."
-    )
-    records_per_person: int = Field(1, ge=1, le=10**6, description="The most records of one person: a promise.")
-    people: PeopleTable | None = Field(None, description="Whose each record is: it keeps what records_per_person says.")
-    noise: Literal["discrete"] = Field("discrete", description="The kind of noise: exact discrete Gaussian.")
-    ledger: LedgerTable | None = Field(None, description="The ledger of all releases from the same records.")
-    domain: dict[str, Attribute] = Field(description="The columns and the values each can take.")
-    weight: WeightTable | None = Field(None, description="The column whose totals tables hold, not numbers of records.")
-    workload: list[QueriesTable] = Field(min_length=1, max_length=1000, description="The tables to publish.")
-    output: OutputTable = Field(OutputTable(), description="What the published tables look like.")
+    budget: values.SpecBudget | None = None
+    at_most: values.Real | None = None  # the largest loss allowed, in place of a budget
+    loss: values.Loss = SumOfVariances()
+    targets: list[TargetTable] = Field([], max_length=1000)  # in place of a loss
+    reserve: values.BetweenZeroAndOne = 0.01  # the part of the cost for noise that no target limits
+    gap: values.Real = 1e-6
+    bases: Literal["optimal", "optimal_by_set", "orthogonal"] | None = None
+    time: values.Real = 10.0  # seconds for proving how good the plan is, and as many for better bases
+    neighbors: Literal["add-remove", "replace"] = "add-remove"
+    records_per_person: int = Field(1, ge=1, le=10**6)  # a promise, which `people` keeps
+    people: PeopleTable | None = None
+    noise: Literal["discrete"] = "discrete"
+    ledger: LedgerTable | None = None
+    domain: dict[str, Attribute]
+    weight: WeightTable | None = None
+    workload: list[QueriesTable] = Field(min_length=1, max_length=1000)
+    output: OutputTable = OutputTable()
     _path: Path = PrivateAttr(Path())
     _read: dict[str, Any] = PrivateAttr(default_factory=dict)
 
@@ -172,27 +137,28 @@ class SpecFile(SpecTable):
     def _has_one_limit(self) -> "SpecFile":
         if self.targets:
             for name in {"loss", "at_most"} & self.model_fields_set:
-                raise refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
+                raise values.refusal(f"{name} and [[targets]] both say what to reach; leave one of them out")
             return self
         if "reserve" in self.model_fields_set:
-            raise refusal("reserve = ... belongs to [[targets]]; there are none")
+            raise values.refusal("reserve = ... belongs to [[targets]]; there are none")
         if (self.budget is None) == (self.at_most is None):
-            raise refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
+            raise values.refusal('give exactly one of budget = { zcdp = "0.5" } and at_most = 25.0, or [[targets]]')
         return self
 
     @model_validator(mode="after")
     def _agrees_on_people(self) -> "SpecFile":
         stated = "records_per_person" in self.model_fields_set
         if stated and self.people is not None and self.people.keep not in (None, self.records_per_person):
-            raise refusal("people.keep and records_per_person say different things; leave one of them out")
+            raise values.refusal("people.keep and records_per_person say different things; leave one of them out")
         if self.people is not None and self.neighbors == "replace":
-            raise refusal(
-                'with neighbors = "replace" the number of records is public, but how many records of all persons '
-                'together are kept is not; write "add-remove", and twice as many to keep if replacements are to be '
-                "protected"
+            raise values.refusal(
+                'with neighbors = "replace" the number of records is public, but how many of all persons are kept '
+                'is not; write "add-remove", and twice as many to keep if replacements are to be protected'
             )
         if self.people is not None and self.weight is not None and self.weight.column in self.people.columns:
-            raise refusal("the column of weights is neither that of persons nor their order; name another column")
+            raise values.refusal(
+                "the column of weights is neither that of persons nor their order; name another column"
+            )
         return self
 
     @property
@@ -209,13 +175,10 @@ def typed_people(person: str | None, order: str | None, key: str | None) -> Peop
             if value is not None:
                 raise DataError(f"{option} is for the records of each person; name the column of persons with --person")
         return None
-    if not _is_key(key):
-        raise DataError(f"--key: {_KEY_WORDS}")
-    return PeopleTable(person=person, keep=None, order=order, key=key)
-
-
-def _is_key(key: str | None) -> bool:
-    return key is None or re.fullmatch("[0-9a-f]{64}", key) is not None
+    try:
+        return PeopleTable(person=person, keep=None, order=order, key=key)
+    except ValidationError:
+        raise DataError(f"--key: {_KEY_WORDS}") from None
 
 
 def read_spec(path: Path) -> SpecFile:
@@ -228,7 +191,7 @@ def read_spec(path: Path) -> SpecFile:
         spec._path = path
         return spec
     except ValidationError as error:  # itself a ValueError
-        raise FileFormatError("\n".join(f"{path}: {message}" for message in messages_of(error))) from None
+        raise FileFormatError("\n".join(f"{path}: {message}" for message in values.messages_of(error))) from None
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number is too long, or it is too deep"
         message = f"{path} is not TOML: {reason}; strings need quotes, lists [brackets], tables {{ braces }}"
@@ -242,12 +205,3 @@ def read_limited(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not UTF-8 text; save it with that encoding") from None
-
-
-def spec_schema() -> dict[str, Any]:
-    """The JSON Schema of the spec file."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **SpecFile.model_json_schema(mode="validation"),
-        "title": "residualplanner spec",
-    }

@@ -1,7 +1,5 @@
 """A commented spec to start from."""
 
-import re
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +12,13 @@ from residualplanner.ground.words import listed, separators
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.spec.declared import Declared, attribute_text, key_text, string_text, toml_text
-from residualplanner.shell.cli.spec.described import columns_of_schema, read_dictionary
+from residualplanner.shell.cli.spec.declared import (
+    attribute_text,
+    key_text,
+    read_dictionary,
+    string_text,
+    toml_text,
+)
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.tables import UNDECLARED
@@ -46,23 +49,22 @@ def with_ledger(text: str, name: str) -> str:
     return text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},")
 
 
-def starting_spec(
-    path: Path, *, is_dictionary: bool = False, has_header: bool = False, table: str | None = None
-) -> StartingSpec:
-    """A spec for what ``path`` describes: JSON of a schema, another spec, a data dictionary, or records.
+def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:
+    """A spec for what ``path`` describes: a domain in JSON, another spec, a data dictionary, or records.
 
     Of a CSV file nothing but the first line is read unless it is a dictionary; only ``has_header`` tells that this line
-    holds names, not a record.  A schema of several tables needs the name of one.
+    holds names, not a record.
     """
     kind = kind_of_name(path)
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
-    if table is not None and kind != JSON:
-        raise FileFormatError(f"{path}: --table chooses a table of a schema (.json); leave it out")
     if is_dictionary:
-        return _declared_start(read_dictionary(path))
+        columns = read_dictionary(path)
+        undeclared = tuple(column.name for column in columns if column.attribute is None)
+        lines = "\n".join(line for column in columns for line in column.lines())
+        return StartingSpec(_template() + (_TO_FILL_IN if undeclared else "") + lines + "\n", undeclared)
     if kind == JSON:
-        return _start_of_json(path, table)
+        return StartingSpec(spec_text(_domain_in_json(path)), ())
     if kind == SPEC:
         return StartingSpec(spec_text(domain_of_spec(read_spec(path))), ())
     if kind == CSV and not has_header:
@@ -72,20 +74,8 @@ def starting_spec(
             "if this is a data dictionary, without any record, add --dictionary"
         )
     if kind not in (CSV, PARQUET):
-        raise FileFormatError(f"{path}: a schema (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
-    return _start_of_names(path, _types_in_parquet(path) if kind == PARQUET else {})
-
-
-def _types_in_parquet(path: Path) -> dict[str, str]:
-    """The types of columns by their names, as Parquet calls them, for a comment."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
-    return {each.name: re.sub(r"[^ -~]+|<.*", "", str(each.type))[:40] for each in schema}
+        raise FileFormatError(f"{path}: a domain (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+    return _start_of_names(path)
 
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
@@ -112,19 +102,19 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     return text + "\n".join(lines) + "\n"
 
 
-def _start_of_names(path: Path, types: Mapping[str, str]) -> StartingSpec:
-    """A spec with the names of the columns of records, and their types as far as they are known."""
+def _start_of_names(path: Path) -> StartingSpec:
+    """A spec with the names of the columns of records."""
     try:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:
         raise FileFormatError(f"{path}: {error}") from None
+    except (ValueError, OSError):  # pyarrow's
+        raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
     if not all(map(_is_name, names)) or len(set(names)) < len(names) or separators(names) is not None:
         raise FileFormatError(
-            f"{path}: its first line, or its schema, must hold the names of its columns, separated by commas, all "
-            "different, none empty or a number; write them there"
+            f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
-    comments = {name: f"    # {kind} in the file" for name, kind in types.items()}
-    lines = [f'{key_text(name)} = "{UNDECLARED}"{comments.get(name, "")}' for name in names]
+    lines = [f'{key_text(name)} = "{UNDECLARED}"' for name in names]
     return StartingSpec(_template() + _TO_FILL_IN + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
 
 
@@ -137,25 +127,14 @@ def _is_name(text: str) -> bool:
     return False
 
 
-def _declared_start(columns: list[Declared]) -> StartingSpec:
-    lines = [line for column in columns for line in column.lines()]
-    undeclared = tuple(column.name for column in columns if column.attribute is None)
-    return StartingSpec(_template() + (_TO_FILL_IN if undeclared else "") + "\n".join(lines) + "\n", undeclared)
-
-
-def _start_of_json(path: Path, table: str | None) -> StartingSpec:
+def _domain_in_json(path: Path) -> Domain:
+    """What `Domain.to_json` gives, or an object from name to size or labels, as a domain."""
     text = read_limited(path)
     try:
         value = parse_json(text)
         if not isinstance(value, dict):
             raise FileFormatError('expected an object from attribute name to size, such as {"age": 85}')
-        columns = columns_of_schema(value, table)
-        if columns is not None:
-            return _declared_start(columns)
-        if table is not None:
-            raise FileFormatError("--table chooses a table of a schema of several; leave it out")
-        # Either what Domain.to_json gives, or an object from name to size or labels.
         is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return StartingSpec(spec_text(Domain.from_json(value) if is_whole else Domain(value)), ())
+        return Domain.from_json(value) if is_whole else Domain(value)
     except (FileFormatError, DomainError) as error:
         raise type(error)(f"{path}: {error}") from None

@@ -2,30 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.runs import Prefix, Range
+from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.statistics import Mean, Quantiles
-from residualplanner.shell.cli.spec.values import (
-    KINDS,
-    NAMES,
-    Date,
-    DeclaredLabel,
-    Edge,
-    Exact,
-    Label,
-    Month,
-    NumericBins,
-    Real,
-    Rule,
-    SpecTable,
-    expected,
-    refusal,
-    unlike,
-)
+from residualplanner.publish.files.formats import chosen_format
+from residualplanner.release.profiles import FormatName, level_of
+from residualplanner.release.quality import Publication, Quality
+from residualplanner.shell.cli.spec import values as allowed
 
 #: The value that `init` writes for an attribute whose values are to be declared by hand.
 UNDECLARED = "?"
@@ -36,20 +25,20 @@ CodeLengths = dict[
     str,
     Annotated[
         _Length | None,
-        BeforeValidator(lambda each: None if each == "any" else each, json_schema_input_type=_Length | Literal["any"]),
-        expected('a number of characters, or "any" where codes differ in length'),
+        BeforeValidator(lambda each: None if each == "any" else each),
+        allowed.expected('a number of characters, or "any" where codes differ in length'),
     ],
 ]
 _Columns = Annotated[
     str | Annotated[tuple[str, str], Field(strict=False)],  # TOML has lists alone
-    expected('a column of codes, or a pair of the columns of codes and names as ["GEOID", "NAME"]'),
+    allowed.expected('a column of codes, or a pair of the columns of codes and names as ["GEOID", "NAME"]'),
 ]
 
 
 def _levels(value: Any) -> Any:
     are_names = isinstance(value, list) and all(isinstance(each, str) for each in value)
     if not value or not (are_names or isinstance(value, dict)):
-        raise unlike(
+        raise allowed.unlike(
             'expected levels from coarse to fine such as ["state", "county"], or a table with the columns of each',
             value,
         )
@@ -58,98 +47,87 @@ def _levels(value: Any) -> Any:
 
 #: The levels of a hierarchy in a file: their names, or the columns of each.
 Levels = Annotated[
-    Annotated[list[str], Tag(NAMES)] | Annotated[dict[str, _Columns], Tag(KINDS)],
-    Discriminator(lambda value: KINDS if isinstance(value, dict) else NAMES),
+    Annotated[list[str], Tag(allowed.NAMES)] | Annotated[dict[str, _Columns], Tag(allowed.KINDS)],
+    Discriminator(lambda value: allowed.KINDS if isinstance(value, dict) else allowed.NAMES),
     BeforeValidator(_levels),
 ]
 
 
-class CrosswalkTable(SpecTable):
+class CrosswalkTable(allowed.SpecTable):
     """Other groups of the leaves of an attribute's hierarchy, in a CSV file beside the spec."""
 
-    file: str = Field(description="A CSV file beside the spec, with a row for each leaf.")
-    leaf: str = Field(description="The column of the codes of the leaves.")
-    group: str = Field(description="The column of the codes of the groups; it names their level.")
-    name: str = Field("", description="The column of the names of the groups, if there is one.")
-    within: str = Field("", description="A level of the attribute's own hierarchy along which groups are cut.")
-    ungrouped: str | None = Field(None, description="The code of a group for leaves that the file has no group for.")
-    code_lengths: CodeLengths = Field({}, description='How many characters codes have, by column; "any": they differ.')
-    encoding: str = Field("utf-8", description="Of the file.")
-    separator: str = Field(",", description="Between two entries of a line of the file.")
+    file: str  # beside the spec, with a row for each leaf
+    leaf: str  # the column of their codes
+    group: str  # the column of the codes of the groups, which names their level
+    name: str = ""  # the column of the names of the groups
+    within: str = ""  # a level of the attribute's own hierarchy along which groups are cut
+    ungrouped: str | None = None  # the code of a group for leaves that have none in the file
+    code_lengths: CodeLengths = Field({})
+    encoding: str = "utf-8"
+    separator: str = ","
 
 
-class NumericTable(SpecTable):
+class NumericTable(allowed.SpecTable):
     """Amounts whose sums are published: limits, and bins between them."""
 
-    low: Exact = Field(description="The least amount that counts as itself.")
-    high: Exact = Field(description="The largest.")
-    unit: Exact = Field(1, description='What amounts are multiples of, such as 100 or "0.01".')
-    bins: NumericBins = Field(1, description="How many bins of equal width, or the edges between low and high.")
-    outside: Literal["refuse", "clip"] = Field("refuse", description="Of amounts outside; to refuse: they are unknown.")
-    between_units: Literal["round", "refuse"] = Field("round", description="Of amounts between multiples of the unit.")
+    low: allowed.Exact
+    high: allowed.Exact
+    unit: allowed.Exact = 1
+    bins: allowed.NumericBins = 1  # how many of equal width, or the edges between low and high
+    outside: Literal["refuse", "clip"] = "refuse"
+    between_units: Literal["round", "refuse"] = "round"
 
 
-class AttributeTable(SpecTable):
+class AttributeTable(allowed.SpecTable):
     """One column: exactly one of a size, labels, bins (which may have labels), months, years and numeric; and words."""
 
-    size: int | None = Field(None, ge=1, description="The records hold codes 0 .. size-1.")
-    labels: list[DeclaredLabel] | None = Field(
-        None, min_length=1, description="The values, or pairs of a value and its meaning; or names of bins."
-    )
-    bins: list[Edge] | None = Field(
-        None, min_length=2, description="Increasing edges of intervals of numbers or dates."
-    )
-    months: list[Month] | None = Field(
-        None, min_length=2, max_length=2, description="Of dates: the first and the last."
-    )
-    years: list[int] | None = Field(None, min_length=2, max_length=2, description="Of dates: the first and the last.")
-    numeric: NumericTable | None = Field(None, description="Limits and bins of amounts whose sums are published.")
-    hierarchy: str | None = Field(None, description="A CSV file beside the spec, whose leaves are the values.")
-    levels: Levels | None = Field(None, description="Of the file, from coarse to fine; or each with its columns.")
-    code_lengths: CodeLengths = Field({}, description='How many characters codes have, by level; "any": they differ.')
-    encoding: str = Field("utf-8", description="Of the file.")
-    separator: str = Field(",", description="Between two entries of a line of the file.")
-    unknown: Rule = Field(
-        "error", description="For other values: error, drop, one of the values, or a label of its own."
-    )
-    missing: Rule = Field("error", description="The same for records without a value.")
-    title: str = Field("", description="What the column is called, for readers of the tables.")
-    unit: str = Field("", description="The unit of its values.")
-    source: str = Field("", description="Where its definition is from.")
-    note: str = Field("", description="Anything else that readers should know of it.")
+    size: int | None = Field(None, ge=1)
+    labels: list[allowed.DeclaredLabel] | None = Field(None, min_length=1)  # or, of bins, their names
+    bins: list[allowed.Edge] | None = Field(None, min_length=2)
+    months: list[allowed.Month] | None = Field(None, min_length=2, max_length=2)
+    years: list[int] | None = Field(None, min_length=2, max_length=2)
+    numeric: NumericTable | None = None
+    hierarchy: str | None = None  # a CSV file beside the spec, whose leaves are the values
+    levels: Levels | None = None
+    code_lengths: CodeLengths = Field({})
+    encoding: str = "utf-8"
+    separator: str = ","
+    unknown: allowed.Rule = "error"
+    missing: allowed.Rule = "error"
+    title: str = ""
+    unit: str = ""
+    source: str = ""
+    note: str = ""
 
     @model_validator(mode="after")
     def _has_values(self) -> "AttributeTable":
         values = [self.size, self.bins or self.labels, self.months, self.years, self.numeric, self.hierarchy]
         if sum(given is not None for given in values) != 1:
-            raise refusal("give exactly one of size, labels, bins, months, years, numeric and hierarchy")
+            raise allowed.refusal("give exactly one of size, labels, bins, months, years, numeric and hierarchy")
         if (self.hierarchy is None) != (self.levels is None):
-            raise refusal(
+            raise allowed.refusal(
                 'a hierarchy is a file and its levels: hierarchy = "county.csv", levels = ["state", "county"]'
             )
         foreign = sorted({"code_lengths", "encoding", "separator"} & self.model_fields_set)
         if foreign and self.hierarchy is None:
-            raise refusal(f"{foreign[0]!r} belongs to a hierarchy; there is none")
+            raise allowed.refusal(f"{foreign[0]!r} belongs to a hierarchy; there is none")
         return self
 
 
 def _attribute(value: Any) -> Any:
     """The short forms of an attribute written out."""
     if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
-        raise refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
+        raise allowed.refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
     if isinstance(value, str):
         if value != UNDECLARED:
-            raise unlike("expected a size, a list of labels, or a table", value)
+            raise allowed.unlike("expected a size, a list of labels, or a table", value)
         return None
     if isinstance(value, int):
         return {"size": value}
     return {"labels": value} if isinstance(value, list) else value
 
 
-Attribute = Annotated[
-    AttributeTable | None,
-    BeforeValidator(_attribute, json_schema_input_type=int | list[DeclaredLabel] | Literal["?"] | AttributeTable),
-]
+Attribute = Annotated[AttributeTable | None, BeforeValidator(_attribute)]
 
 #: By its word what makes a kind of query, and the fields that are its arguments; a hierarchy may need a file beside.
 MAKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -169,43 +147,36 @@ _REQUIRED = {
     "matching": ("at_least", "give how many attributes of this kind must match: at_least = 1"),
 }
 _GroupLevel = Annotated[
-    int | dict[str, list[Label]], expected('an integer, or groups and their members such as { West = ["CA", "WA"] }')
+    int | dict[str, list[allowed.Label]],
+    allowed.expected('an integer, or groups and their members such as { West = ["CA", "WA"] }'),
 ]
 
 
-class KindTable(SpecTable):
+class KindTable(allowed.SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
     kind: Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"]
-    by: Literal["bin"] | None = Field(None, description="Of a sum: bin, for one of the amounts in each bin.")
-    between: list[Real] | None = Field(
-        None, min_length=2, max_length=2, description="Of a mean: two amounts between which means are expected."
-    )
-    probabilities: list[Real] | None = Field(None, description="Of quantiles: between 0 and 1; quartiles without.")
-    levels: list[_GroupLevel] | None = Field(None, description="Of a hierarchy: widths of bands, or groups of members.")
-    total: Annotated[bool | str, expected("true, false or a string")] = Field(
-        True, description="Whether a hierarchy has a row for all values, or its name."
-    )
-    leaves: bool = Field(True, description="Whether a hierarchy has a row for each value.")
-    crosswalk: CrosswalkTable | None = Field(None, description="Of a hierarchy in a file: other groups of its leaves.")
-    matrix: list[list[Real]] | None = Field(
-        None, description="Of a custom query: for each answer a number for each value."
-    )
-    labels: list[str] | None = Field(None, description="The names of the rows of a custom query.")
-    at_least: int | None = Field(
-        None, ge=1, description="How many attributes of the kind matching a record must match."
-    )
+    by: Literal["bin"] | None = None  # of a sum
+    between: list[allowed.Real] | None = Field(None, min_length=2, max_length=2)  # of a mean
+    probabilities: list[allowed.Real] | None = None  # of quantiles
+    levels: list[_GroupLevel] | None = None  # of a hierarchy, and so the next three
+    total: Annotated[bool | str, allowed.expected("true, false or a string")] = True
+    leaves: bool = True
+    crosswalk: CrosswalkTable | None = None
+    matrix: list[list[allowed.Real]] | None = None  # of a custom query, and so its labels
+    labels: list[str] | None = None
+    at_least: int | None = Field(None, ge=1)  # how many attributes of the kind matching must match
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "KindTable":
         foreign = sorted(self.model_fields_set - {"kind", *MAKERS[self.kind][1]})
         if foreign:
-            raise refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
+            raise allowed.refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
         if self.levels is not None and self.crosswalk is not None:
-            raise refusal("give levels or a crosswalk, not both")
+            raise allowed.refusal("give levels or a crosswalk, not both")
         field, words = _REQUIRED.get(self.kind, ("kind", ""))
         if getattr(self, field) is None:
-            raise refusal(words)
+            raise allowed.refusal(words)
         return self
 
 
@@ -214,28 +185,21 @@ def _kind(value: Any) -> Any:
     if isinstance(value, str):
         return {"kind": value}
     if not isinstance(value, dict):
-        raise unlike('expected a kind of query such as "prefix", or a table', value)
+        raise allowed.unlike('expected a kind of query such as "prefix", or a table', value)
     return value
 
 
-Kind = Annotated[
-    KindTable,
-    BeforeValidator(
-        _kind,
-        json_schema_input_type=Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy"]
-        | KindTable,
-    ),
-]
+Kind = Annotated[KindTable, BeforeValidator(_kind)]
 Query = Annotated[
-    Annotated[list[str], Tag(NAMES)] | Annotated[dict[str, Kind], Tag(KINDS)],
-    Discriminator(lambda value: KINDS if isinstance(value, dict) else NAMES),
+    Annotated[list[str], Tag(allowed.NAMES)] | Annotated[dict[str, Kind], Tag(allowed.KINDS)],
+    Discriminator(lambda value: allowed.KINDS if isinstance(value, dict) else allowed.NAMES),
 ]
 #: Of some attributes the labels of which a record must have one.
 Where = dict[
     str,
     Annotated[
-        Label | Annotated[list[Label], Field(min_length=1)],
-        expected('a label, or a list of labels such as ["yes", "part-time"]'),
+        allowed.Label | Annotated[list[allowed.Label], Field(min_length=1)],
+        allowed.expected('a label, or a list of labels such as ["yes", "part-time"]'),
     ],
 ]
 #: Cells that cannot occur: for each of some attributes a label, or several; dates are labels, too.
@@ -243,8 +207,8 @@ Cells = Annotated[
     dict[
         str,
         Annotated[
-            Label | Date | Annotated[list[Label | Date], Field(min_length=1)],
-            expected('a label, or several such as ["married", "widowed"]'),
+            allowed.Label | allowed.Date | Annotated[list[allowed.Label | allowed.Date], Field(min_length=1)],
+            allowed.expected('a label, or several such as ["married", "widowed"]'),
         ],
     ],
     Field(min_length=1),
@@ -256,23 +220,115 @@ def _counts(value: Any) -> Any:
     if isinstance(value, list):
         return [_counts(entry) for entry in value]
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise unlike("expected a number, or lists of numbers, nested as deep as there are attributes", value)
+        raise allowed.unlike("expected a number, or lists of numbers, nested as deep as there are attributes", value)
     return value
 
 
-class KnownTable(SpecTable):
+class KnownTable(allowed.SpecTable):
     """A table that is public anyway: its counts here, or in a CSV file beside the spec."""
 
-    query: Query = Field(description="Which table, written as in [[workload]]; [] is the number of records.")
-    counts: Annotated[
-        Any, PlainValidator(_counts), WithJsonSchema({"type": ["number", "array"], "examples": [38045, [19000, 19045]]})
-    ] = Field(None, description="A number for each cell: in a list for each attribute, one within the other.")
-    file: str | None = Field(
-        None, description='A CSV file beside the spec, with a column for each attribute and a column "count".'
-    )
+    query: Query
+    counts: Annotated[Any, PlainValidator(_counts)] = None  # nested as deep as the query has attributes
+    file: str | None = None  # with a column for each attribute, and a column "count"
 
     @model_validator(mode="after")
     def _has_counts(self) -> "KnownTable":
         if (self.counts is None) == (self.file is None):
-            raise refusal('give counts = [...], or file = "known.csv" beside the spec')
+            raise allowed.refusal('give counts = [...], or file = "known.csv" beside the spec')
         return self
+
+
+#: How numbers become others than the unbiased estimates.
+_ADJUSTED = "write nonnegative = true or round_to = 1, or as options --nonnegative or --round-to 1"
+
+
+class QualityTable(allowed.SpecTable):
+    """Which estimates are too noisy to use, by their coefficient of variation: standard error over estimate."""
+
+    reliable: allowed.Real = 0.15  # below this an estimate is "reliable"
+    usable: allowed.Real = 0.30  # below this it is to "use with caution", else it is "unreliable"
+    suppress: bool = False  # whether files leave out unreliable estimates
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> "QualityTable":
+        try:
+            Quality(**dict(self))
+        except WorkloadError as error:
+            raise allowed.refusal(str(error)) from None
+        return self
+
+
+class PublicationTable(allowed.SpecTable):
+    """What is said to readers about all tables together."""
+
+    title: str = ""
+    author: str = ""
+    date: allowed.TextOrDate = ""
+    contact: str = ""
+    source: str = ""
+    note: str = ""
+
+    @property
+    def publication(self) -> Publication:
+        """The same for tables."""
+        return Publication(**{name: str(text) for name, text in self.model_dump().items()})
+
+
+class MapTable(allowed.SpecTable):
+    """The shapes of the areas that the values of an attribute are."""
+
+    geojson: str  # a GeoJSON file beside the spec
+    code: str  # the property of its features that has their codes
+
+
+class OutputTable(allowed.SpecTable):
+    """What the published tables look like, and what their numbers are."""
+
+    format: FormatName | None = None
+    profile: Literal["default", "acs", "gls"] = "default"
+    level: allowed.BetweenZeroAndOne | None = None  # of margins of error; the profile's if not given
+
+    nonnegative: bool = False
+    known: list[KnownTable] = Field(default=[], max_length=1000)  # tables that are public anyway: not protected
+    impossible: list[Cells] = Field(default=[], max_length=1000)
+    round_to: int | None = Field(default=None, ge=1, le=10**9)  # multiples of this that add up
+    with_unbiased: bool = False
+    published_errors: int | None = Field(default=None, ge=10, le=10_000)  # how many simulations tell them
+    quality: QualityTable | None = None
+    maps: dict[str, MapTable] = Field(default={})  # for a report, by attribute
+    publication: PublicationTable = PublicationTable()
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> "OutputTable":
+        if problem := self.problem:
+            raise allowed.refusal(problem)
+        return self
+
+    @property
+    def problem(self) -> str:
+        """What does not go together, and what to write instead; empty where all does."""
+        if (self.known or self.impossible) and not self.nonnegative:
+            return "known and impossible are for non-negative tables; write nonnegative = true, or --nonnegative"
+        for name in ("with_unbiased", "published_errors"):
+            if getattr(self, name) and not self.is_adjusted:
+                return f"{name} is for other numbers than unbiased ones; {_ADJUSTED}"
+        return ""
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether the numbers are others than the unbiased estimates."""
+        return self.nonnegative or self.round_to is not None
+
+    @property
+    def chosen_quality(self) -> Quality | None:
+        """Which estimates are reliable, if tables are to say it."""
+        return None if self.quality is None else Quality(**dict(self.quality))
+
+    def file_format(self, workload: Workload) -> FormatName:
+        """The format of the tables of a workload: given, or else chosen by what is wanted and how many there are."""
+        return chosen_format(workload, self.format, self.profile, quality=self.chosen_quality)
+
+    @property
+    def chosen_level(self) -> float:
+        """The confidence level, given or the profile's."""
+        return level_of(self.profile, self.level)

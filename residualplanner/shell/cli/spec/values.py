@@ -1,19 +1,12 @@
 """The values in a spec file: which are accepted, and the message for any other."""
 
 import datetime as dt
+import re
 import reprlib
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WithJsonSchema,
-    WrapValidator,
-)
+import pydantic
+from pydantic import Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
 from residualplanner.ground.errors import BudgetError
@@ -44,29 +37,15 @@ _MISSING = {
     ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
     ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
 }
-#: The parts that pydantic adds to the location of a wrong value, to tell the two forms of a query apart.
+#: The parts that pydantic adds to the location of a wrong value: the names of the two forms of a query, and of types.
 NAMES, KINDS = "(names)", "(kinds)"
+_BRANCH = re.compile(r"Table$|^literal\[|^\((names|kinds)\)$")
 
 
-class SpecTable(BaseModel):
+class SpecTable(pydantic.BaseModel):
     """A TOML table: no fields but these, no values converted from one type to another."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class _AsInToml(reprlib.Repr):
-    """Values cut where they are long; dates and truth values are written as in TOML."""
-
-    def repr_bool(self, value: bool, _level: int) -> str:
-        return str(value).lower()
-
-    def repr_date(self, value: dt.date | dt.time, _level: int) -> str:
-        return value.isoformat()
-
-    repr_datetime = repr_time = repr_date  # reprlib finds them by the names of types
-
-
-_shown = _AsInToml().repr
+    model_config = pydantic.ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def refusal(message: str) -> PydanticCustomError:
@@ -76,19 +55,19 @@ def refusal(message: str) -> PydanticCustomError:
 
 def unlike(expected: str, value: object) -> PydanticCustomError:
     """The refusal of a value that is not what was expected."""
-    return refusal(f"{expected}, got {_shown(value)}")
+    return refusal(f"{expected}, got {reprlib.repr(value)}")
 
 
-def expected(words: str) -> WrapValidator:
+def expected(words: str) -> pydantic.WrapValidator:
     """Says in these words what is expected, in place of all that pydantic says of a value that its type refuses."""
 
-    def checked(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def checked(value: Any, handler: pydantic.ValidatorFunctionWrapHandler) -> Any:
         try:
             return handler(value)
         except ValidationError:
             raise unlike(f"expected {words}", value) from None
 
-    return WrapValidator(checked)
+    return pydantic.WrapValidator(checked)
 
 
 Label = bool | int | str
@@ -120,12 +99,7 @@ def _rule(value: Any) -> Any:
     return value
 
 
-_LABEL_SCHEMA: dict[str, Any] = {"type": ["string", "integer", "boolean"]}
-Rule = Annotated[
-    Label | Into,
-    PlainValidator(_rule),
-    WithJsonSchema({"anyOf": [{"enum": ["error", "drop"]}, _LABEL_SCHEMA, {"type": "object", "required": ["into"]}]}),
-]
+Rule = Annotated[Label | Into, PlainValidator(_rule)]
 _WEIGHTS = ["cells", "equal", "sqrt"]
 
 
@@ -138,14 +112,7 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
     raise unlike('expected "sum", "max" or { sum = "equal" } (or "cells" or "sqrt")', value)
 
 
-_SUM_SCHEMA = {"type": "object", "properties": {"sum": {"enum": _WEIGHTS}}, "required": ["sum"]}
-Loss = Annotated[
-    SumOfVariances | MaxVariance,
-    PlainValidator(_loss),
-    WithJsonSchema({"anyOf": [{"enum": ["sum", "max"]}, _SUM_SCHEMA | {"additionalProperties": False}]}),
-]
-
-
+Loss = Annotated[SumOfVariances | MaxVariance, PlainValidator(_loss)]
 _FORMS = 'one of { zcdp = "0.5" }, { pcost = "1" } and { approx_dp = { epsilon = "1", delta = "1e-9" } }'
 
 
@@ -167,14 +134,7 @@ def _budget(value: Any) -> Budget:
     return found
 
 
-_EXACT: dict[str, Any] = {"type": ["string", "number"]}
-_APPROX = {"type": "object", "required": ["epsilon", "delta"], "properties": {"epsilon": _EXACT, "delta": _EXACT}}
-_NOTIONS = {"zcdp": _EXACT, "pcost": _EXACT, "approx_dp": _APPROX}
-SpecBudget = Annotated[
-    Budget,
-    PlainValidator(_budget),
-    WithJsonSchema({"type": "object", "minProperties": 1, "properties": _NOTIONS, "additionalProperties": False}),
-]
+SpecBudget = Annotated[Budget, PlainValidator(_budget)]
 
 
 def messages_of(error: ValidationError) -> list[str]:
@@ -191,14 +151,13 @@ def _message(detail: dict[str, Any]) -> str:
         return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "extra_forbidden":
         known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
-        remedy = suggestion(where[-1], known) or "; residualplanner schema prints those of every table"
-        return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}{suggestion(where[-1], known)}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "expected":
         return f"{_at(where)}{detail['msg']}"
     words = _EXPECTED[kind].format(**detail.get("ctx", {})) if kind in _EXPECTED else detail["msg"]
-    return f"{_at(where)}{words}, got {_shown(found)}"
+    return f"{_at(where)}{words}, got {reprlib.repr(found)}"
 
 
 def _at(where: tuple[str | int, ...]) -> str:
@@ -212,10 +171,6 @@ def _at(where: tuple[str | int, ...]) -> str:
             parts = [f"[{table}] {name}"]
         case _:
             parts, rest = [], list(where)
-    parts += [f"entry {part + 1}" if isinstance(part, int) else part for part in rest if not _is_branch(part)]
+    own = (part for part in rest if isinstance(part, int) or not _BRANCH.search(part))
+    parts += [f"entry {part + 1}" if isinstance(part, int) else part for part in own]
     return f"{', '.join(parts)}: " if parts else ""
-
-
-def _is_branch(part: str | int) -> bool:
-    """Whether pydantic added this part for itself: the name of a type among several."""
-    return isinstance(part, str) and (part.endswith("Table") or part.startswith("literal[") or part in (NAMES, KINDS))

@@ -25,8 +25,7 @@ from residualplanner.shell.cli.options import LossName, PlanOptions, TableOption
 from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
-from residualplanner.shell.cli.spec.output import OutputTable
-from residualplanner.shell.cli.spec.tables import KnownTable
+from residualplanner.shell.cli.spec.tables import KnownTable, OutputTable
 
 _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
     "sum": SumOfVariances(),
@@ -156,11 +155,7 @@ def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None
 
 
 def _counts_of_file(path: Path, query: QueryLike, domain: Domain) -> NDArray[np.float64]:
-    """The counts of a query's table, in its shape, from a CSV file with a line for each cell, in any order.
-
-    It has a column for each attribute of the query, which holds labels as tables show them, and a column "count".  No
-    message shows what it holds: another file could have been meant.
-    """
+    """The counts of a query's table, in its shape, from a CSV file with a line for each cell, in any order."""
     written = written_query(domain, query)
     names = [domain.names[position] for position in written.positions]
     kinds = zip(names, written.kinds, strict=True)
