@@ -22,7 +22,7 @@ from residualplanner.ground.checks import float_of, is_integer, require_type, va
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import count_text
-from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
+from residualplanner.scale.engines.engines import require_ready_engine
 
 #: Bytes for counts and what is computed of them, unless memory= says otherwise.
 MEMORY = 2**30
@@ -139,7 +139,6 @@ def _require_room(plan: RapPlan, data: object, memory: int) -> bool:
         "RAP holds {needed} of counts and noisy answers at once",
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )
-    require_result_room(data, min(counts, most) // _COUNT_BYTES)
     require_several_readings(data, "for RAP")
     return counts <= most
 

@@ -1,6 +1,5 @@
 """The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
@@ -146,17 +145,6 @@ class _Measuring(NamedTuple):
     collector: AnswersOnDisk | None  # None where all answers are held in memory
     progress: Progress | None
 
-    @property
-    def counted_cells(self) -> int:
-        """How many cells the tables have that the records are counted in at a time."""
-        return max(
-            sum(
-                math.prod(shape) * number
-                for shape, number in zip(block.groups.shapes, self._counted(block), strict=True)
-            )
-            for block in self.blocks
-        )
-
     def bill(self, *, again: bool) -> spending.Bill:
         return spending.bill_of_plan(self.noise.plan, self.noise.cost, again=again)
 
@@ -167,7 +155,6 @@ class _Measuring(NamedTuple):
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
         require_public_number(data, self.noise.plan.neighbors)
-        engines().require_result_room(data, self.counted_cells)
         if len(self.blocks) > 1:
             require_several_readings(data, f"once for each of {len(self.blocks):,} blocks, which more memory joins")
 

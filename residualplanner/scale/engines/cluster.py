@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -61,9 +61,8 @@ class LocalCluster:
         self._progress = progress
         self._counted: dict[int, list[IntArray]] = {}
 
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+    def check(self, tasks: Sequence[CountingTask]) -> None:
         """As of `EngineCluster`: count the tasks of the first pass, and keep the counts for drawing them."""
-        del is_trusted
         self._count(next(self._passes(tasks)), later=tasks)
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
@@ -123,17 +122,12 @@ class EngineCluster(ABC):
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
 
-    @staticmethod  # noqa: B027 - most engines send whatever it is
-    def require_result_room(frame: Any, cells: int) -> None:
-        """Raise ResourceError where the engine would refuse to send the counts of so many cells of a frame."""
-
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+    def check(self, tasks: Sequence[CountingTask]) -> None:
         """Raise what counting the tasks would raise for the records' sake: the workers code all columns of all records.
 
-        Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
-        that are trusted are not read where that takes a reading of its own.
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.
         """
-        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        outcome = self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
         del self  # as below
         if isinstance(outcome, DataError):
             raise outcome

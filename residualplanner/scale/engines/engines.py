@@ -31,8 +31,6 @@ from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Worke
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
-COUNT_BYTES = 9
 #: How many partitions' counts Dask adds up at a time.
 _TOGETHER = 8
 #: How Spark has rows, and how many a worker gives to it at a time.
@@ -140,17 +138,6 @@ class SparkRecords(EngineCluster):
         """Those of its session."""
         return SparkWorkers(frame.sparkSession)
 
-    @staticmethod
-    def require_result_room(frame: Any, cells: int) -> None:
-        """As of `EngineCluster`; how large counts are depends on the records, so they are taken to be the largest."""
-        limit, needed = SparkWorkers(frame.sparkSession).result_bytes, cells * COUNT_BYTES
-        if limit is not None and limit < needed:
-            raise ResourceError(
-                f"Spark may have to send {cells:,} counts, {needed:,} bytes, and sends at most {limit:,} "
-                "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
-                f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
-            )
-
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """As `EngineCluster.rows`, by two stages with a shuffle between them: partitions, then tasks.
 
@@ -231,14 +218,6 @@ def cluster_of_frame(
 def _records_of(data: object) -> Any:
     """The class of `ENGINES` that opens a frame; None for what is no engine's frame."""
     return next((records for records in ENGINES.values() if records.is_frame(data)), None)
-
-
-def require_result_room(data: Any, cells: int) -> None:
-    """ResourceError where an engine would refuse to send the counts of so many cells."""
-    frame = unlimited(data)
-    records = _records_of(frame)
-    if records is not None:
-        records.require_result_room(frame, cells)
 
 
 def workers_of(data: Any) -> Workers | None:

@@ -11,7 +11,7 @@ read.  So whoever holds an older copy lacks a stage that the ledger has, and dra
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -93,8 +93,6 @@ class Driver:
     cluster: Cluster
     source: ByteSource
     ledger: Ledger | None  # without one, nothing tells a store from its copy
-    #: Called before a generation is issued, with its number and the tasks that may have been drawn in the one before.
-    charge_again: Callable[[int, list[int]], None]
     _receipts: dict[int, stored.Receipt] = field(init=False, default_factory=dict)
     _issued: int | None = field(init=False, default=None)
 
@@ -156,8 +154,6 @@ class Driver:
             self.ledger.require_stages(self.release.identifier, known=self._known())
         close(self.release, missing, issued)
         self._find(missing if issued else [])
-        if issued and self._missing:
-            self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
         name = f"{stored.GENERATIONS}{latest + 1:06d}"
         if not store.create_if_absent(name, os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
@@ -202,8 +198,3 @@ def close(release: stored.StoredRelease, tasks: Iterable[int], generations: Iter
             for name in (stored.claim_name(task, generation), stored.answer_name(task, generation)):  # in this order
                 if name not in there:
                     store.create_if_absent(name, stored.CLOSED)
-
-
-def claimed_by_workers(release: stored.StoredRelease, tasks: Iterable[int], generation: int) -> list[int]:
-    """Those tasks that a worker claimed in a closed generation, and may have drawn."""
-    return [task for task in tasks if release.store.read(stored.claim_name(task, generation)) != stored.CLOSED]

@@ -80,7 +80,6 @@ class StoredRelease:
     task_cells: int  # how many cells the tables of a task may have together
     source: str  # the mark of the source of random bytes
     has_ledger: bool
-    is_strict: bool  # whether a task that is drawn again is charged again
     again: bool  # whether the plan may be charged though the ledger held it already
 
     @property
@@ -126,17 +125,15 @@ _TERMS: dict[str, Any] = {
     "task_cells": lambda cells: type(cells) is int and 1 <= cells <= 2**31,
     "source": lambda mark: isinstance(mark, str) and len(mark) <= 200,
     "has_ledger": bool,
-    "is_strict": bool,
     "again": bool,
 }
 
 
 def open_release(
-    store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, is_strict: bool, again: bool
+    store: ObjectStore, plan: Plan, *, task_cells: int, source: str, has_ledger: bool, again: bool
 ) -> StoredRelease:
     """Open a release in a store, which then holds its plan and its terms; StoreError where it holds one already."""
-    terms = (os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, is_strict, again)
-    release = StoredRelease(store, *terms)
+    release = StoredRelease(store, os.urandom(16).hex(), plan_hash(plan), task_cells, source, has_ledger, again)
     store.create_if_absent(_plan_name(release.plan_sha256), plan_bytes(plan))
     release.plan()  # one that was there before may be damaged
     if not store.create_if_absent(RELEASE, json_text({**_FORMAT, **release.terms})):

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.process import GUARD, memory_left, require_guarded_main
-from residualplanner.ground.stores import Mark, ObjectStore, marked, variables_of
+from residualplanner.ground.stores import Mark, ObjectStore, marked
 from residualplanner.ground.version import __version__
-from residualplanner.ground.words import listed
 
 
 class Room(NamedTuple):
@@ -32,10 +31,7 @@ class Room(NamedTuple):
 
 
 class Workers(Protocol):
-    """Processes that call a function which is sent to them: a `concurrent.futures.Executor` that can be asked before.
-
-    Of an executor's methods they have ``map``, since an engine schedules many calls at once.
-    """
+    """Processes that call functions sent to them: a `concurrent.futures.Executor` that can be asked before."""
 
     def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
         """Ask every worker that there is whether it serves; it reads no record.
@@ -47,8 +43,7 @@ class Workers(Protocol):
             The memory for tasks that they have left.
 
         Raises:
-            ResourceError: one has not the versions of Python and this library that are here, or does not reach the
-                store; the message names it, and says what to set there.
+            ResourceError: one has other versions of Python or this library, or does not reach the store; it is named.
             StoreError: this process does not reach the store.
         """
 
@@ -93,11 +88,9 @@ def rooms_of_process() -> list[Room]:
 
 
 def answer_of_worker(mark: Mark | None) -> str:
-    """As JSON: the version here, memory left under each limit, what is wrong with the store, and its variables."""
-    facts = {"library": __version__, "memory": [*memory_left()]}
-    if mark is not None:
-        facts |= {"trouble": mark.trouble(), "variables": variables_of(mark.store)}
-    return json.dumps(facts)
+    """As JSON: the version here, memory left under each limit, and what is wrong with the store."""
+    trouble = "" if mark is None else mark.trouble()
+    return json.dumps({"library": __version__, "memory": [*memory_left()], "trouble": trouble})
 
 
 def sent_to_workers(mark: Mark | None, dumps: Callable[[Any], bytes]) -> Callable[[], str]:
@@ -126,24 +119,22 @@ def ready_rooms(
     """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
     with nullcontext() if store is None else marked(store) as mark:
         answers = ask(mark)
-    found = [(f"{engine.name}'s worker {worker}", json.loads(text)) for worker, _, text, _, _ in answers]
-    for worker, facts in found:
-        if "failed" in facts:
-            raise ResourceError(
-                f"{worker}, with Python {facts['python']}, {facts['failed']}; install there what this process has, for "
-                f"Python {python_version()}: {engine.library}"
-            )
-    require_equal_versions(((facts["python"], facts["library"]) for _, facts in found), engine.name)
-    for worker, facts in found:
-        if store is not None and facts["trouble"]:
-            missing = sorted({*variables_of(store)} - {*facts["variables"]})
-            set_there = "" if not missing else f"; {listed(missing, 9)} must be set there as here: {engine.variables}"
-            raise ResourceError(f"{worker} does not reach {store}: {facts['trouble']}{set_there}")
-    on_machine = Counter[str]()
+    on_machine, rooms = Counter[str](), []
     for _, machine, _, tasks, _ in answers:
         on_machine[machine] += tasks
-    rooms = []
-    for (worker, facts), (_, machine, _, tasks, own) in zip(found, answers, strict=True):
+    for address, machine, text, tasks, own in answers:
+        worker, facts = f"{engine.name}'s worker {address}", json.loads(text)
+        problem = facts.get("failed", f"has residualplanner {facts.get('library')}")
+        if facts["python"] != python_version() or problem != f"has residualplanner {__version__}":
+            raise ResourceError(
+                f"{worker}, with Python {facts['python']}, {problem}; install there what this process has, Python "
+                f"{python_version()} with residualplanner {__version__}: {engine.library}"
+            )
+        if facts["trouble"]:
+            raise ResourceError(
+                f"{worker} does not reach {store}: {facts['trouble']}; variables must be set there as here: "
+                f"{engine.variables}"
+            )
         # What a machine or a container has is shared by all of its workers; what an engine lets a worker have is not.
         rooms += [Room(left, on_machine[machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
         rooms += [] if own is None else [Room(own, tasks, worker)]
@@ -153,18 +144,6 @@ def ready_rooms(
 def python_version() -> str:
     """The version of Python here, such as 3.12."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def require_equal_versions(found: Iterable[tuple[str, str]], engine: str) -> None:
-    """ResourceError unless all workers have the versions of Python and of this library that this process has."""
-    own = python_version(), __version__
-    others = sorted({theirs for theirs in found if theirs != own})
-    if others:
-        theirs = " and ".join(f"Python {python} with residualplanner {library}" for python, library in others)
-        raise ResourceError(
-            f"{engine}'s workers have {theirs}; this process has Python {own[0]} with residualplanner {own[1]}.  "
-            "Install the same there"
-        )
 
 
 def is_interrupt(error: BaseException) -> bool:

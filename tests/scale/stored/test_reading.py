@@ -97,7 +97,7 @@ def test_a_manifest_that_says_something_else_is_refused(change):
     ("field", "value"),
     [
         *(("task_cells", value) for value in (0, 2**31 + 1, True)),
-        *(("is_strict", 1), ("identifier", "x"), ("source", "x" * 201), ("more", 1), ("version", 9)),
+        *(("again", 1), ("identifier", "x"), ("source", "x" * 201), ("more", 1), ("version", 9)),
     ],
 )
 def test_terms_that_this_library_never_writes_are_refused(field, value):
