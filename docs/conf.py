@@ -32,7 +32,6 @@ INTERNAL = [
     "AnyPath",
     "AxisMap",
     "Blocks",
-    "BucketPath",
     "Candidate",
     "Centered",
     "Closure",

@@ -24,7 +24,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 
 if TYPE_CHECKING:
-    from residualplanner.ground.stores import AnyPath, BucketPath
+    from residualplanner.ground.stores import AnyPath, Bucket
 
 FORMAT_VERSION = 5
 
@@ -110,7 +110,7 @@ class Measurement:
             return self.mapped_from
         return VerifiedFile(path, None, {})
 
-    def save(self, path: "PathLike | BucketPath") -> None:
+    def save(self, path: "PathLike | Bucket") -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
 
         Args:
@@ -159,7 +159,7 @@ def groups_of_plan(plan: Plan) -> BasisGroups:
 
 
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: "PathLike | BucketPath", *, mapped: bool = False) -> Measurement:
+def load_measurement(path: "PathLike | Bucket", *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Args:
