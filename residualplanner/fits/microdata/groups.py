@@ -14,7 +14,6 @@ from residualplanner.fits.microdata.sums import MarginalSums, MatrixSums, Sums, 
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.domain import Domain
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
@@ -25,7 +24,6 @@ _CELLS = 50_000_000
 _NEXT_TO_NOTHING = 1e-12
 
 
-@hides("arranged", "sums")
 class QueryGroup(ABC):
     """Queries on one data set that are measured together."""
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from residualplanner.gate.ledger import lines as chain
 from residualplanner.ground.checks import Number, require_fraction
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.ground.notebooks import hides, html_table
+from residualplanner.ground.notebooks import html_table
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method import privacy
 
@@ -18,7 +18,6 @@ _RHO = privacy.zcdp(1)
 _TRACE = Fraction(1, 10**6)
 
 
-@hides("fitting_text", "remaining_text", "spent_text", "told_remaining")
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
     """What has been spent of a budget, and what is left.

@@ -17,7 +17,7 @@ from residualplanner.ground.archive import archive_pieces, open_archive, write_a
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.notebooks import caption_of, hides, html_table
+from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from residualplanner.method.plan.plan import Plan
@@ -35,7 +35,6 @@ _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian"
 _KEPT = {"integers", "residuals"}
 
 
-@hides("with_residuals")
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.

@@ -8,7 +8,6 @@ import numpy as np
 
 from residualplanner.ground.checks import IntArray, frozen, is_integer, is_unicode, value_text
 from residualplanner.ground.errors import BudgetError, DataError, FileFormatError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import GET_IT_BACK, TEXT_LIMIT
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
@@ -19,7 +18,6 @@ _KEY_BYTES = 32
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-@hides("require_public_number")
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LimitedRecords:
     """Records of which at most some of each person count, so that ``records_per_person`` is true, not only promised.

@@ -6,6 +6,7 @@
 from residualplanner.ground.stores.bucket import (
     AnyPath,
     Bucket,
+    ObjectStore,
     local_file,
     new_folder,
     open_store,
@@ -13,7 +14,7 @@ from residualplanner.ground.stores.bucket import (
     path_given,
     require_free,
 )
-from residualplanner.ground.stores.object_store import Folder, Mark, ObjectStore, marked, require_create_if_absent
+from residualplanner.ground.stores.object_store import Folder, Mark, marked, require_create_if_absent
 
 __all__ = [
     "AnyPath",

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -17,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
 from residualplanner.ground.checks import require_path, value_text
 from residualplanner.ground.errors import ArgumentError, StoreError, needing
-from residualplanner.ground.stores.object_store import Folder, ObjectStore, require_name
+from residualplanner.ground.stores.object_store import Folder, require_name
 
 _OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
 _OF_AZURE = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"
@@ -35,6 +36,8 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_
 _PROVIDERS = ("AWS_", "AZURE_", "GOOGLE_")
 #: What is written to an object is held in memory up to so many bytes, and then in a file without a name.
 _SPOOL_BYTES = 2**26
+#: How long a request is tried again; one whose keys or endpoint are wrong would be for minutes.
+_PATIENCE = timedelta(minutes=1)
 #: What a folder holds as soon as it is whole.
 LAST = "manifest.json"
 _ACCEPTED = (
@@ -73,7 +76,7 @@ class Bucket:
         return replace(self, key=str(words))
 
     def create_if_absent(self, name: str, content: bytes) -> bool:
-        """As `ObjectStore.create_if_absent`: a request with ``If-None-Match: *``."""
+        """As `Folder.create_if_absent`: a request with ``If-None-Match: *``."""
         made = self / require_name(name)
         with made._reached() as (obstore, client):
             try:
@@ -83,11 +86,11 @@ class Bucket:
         return True
 
     def read(self, name: str) -> bytes:
-        """As `ObjectStore.read`."""
+        """As `Folder.read`."""
         return (self / require_name(name)).read_bytes()
 
     def names(self, prefix: str) -> list[str]:
-        """As `ObjectStore.names`."""
+        """As `Folder.names`."""
         above = f"{self.key}/" if self.key else ""
         folder = (above + prefix).rpartition("/")[0]  # an object store lists by whole words between slashes
         with self._reached() as (obstore, client):
@@ -95,7 +98,7 @@ class Bucket:
         return sorted(key.removeprefix(above) for key in keys if key.startswith(above + prefix))
 
     def remove(self, name: str) -> None:
-        """As `ObjectStore.remove`."""
+        """As `Folder.remove`."""
         (self / require_name(name)).unlink()
 
     def remove_unfinished(self) -> None:
@@ -177,6 +180,8 @@ class Bucket:
 
 #: A file or folder, on a disk or in a bucket.
 AnyPath = Path | Bucket
+#: A store, which has objects that are written once.
+ObjectStore = Folder | Bucket
 
 
 def open_store(where: object) -> ObjectStore:
@@ -184,8 +189,8 @@ def open_store(where: object) -> ObjectStore:
 
     A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
     """
-    if isinstance(where, ObjectStore):
-        return where
+    if hasattr(where, "create_if_absent"):
+        return where  # type: ignore[no-any-return]
     path = path_at(where)
     return path if isinstance(path, Bucket) else Folder(path.absolute())
 
@@ -267,7 +272,8 @@ def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tupl
     endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
-        return from_url(address, config=config or None, client_options={"allow_http": is_plain})
+        retry = {"retry_timeout": _PATIENCE}
+        return from_url(address, config=config or None, client_options={"allow_http": is_plain}, retry_config=retry)
     except (BaseError, ValueError) as error:
         raise _refused(address, type(error).__name__) from None
 

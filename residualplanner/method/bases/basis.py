@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron import AxisMap, IntegerMap, dense_integers, keeping, matrix_map
 from residualplanner.method.queries.identity import Identity
@@ -40,10 +39,6 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@hides(
-    "after_noise before_noise farthest_pair has_equal_variances integer_maps is_symmetric largest_entry noise_values "
-    "present_parts random_pair reconstruction_transposed spans_rows takes_differences value_groups"
-)
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values: of `integer_basis`, `subtraction_basis` or `nested_basis`.

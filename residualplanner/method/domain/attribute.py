@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.notebooks import ROWS, hides, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, html_table, rest_note
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, values_of_labels
@@ -51,7 +51,6 @@ class Words:
         return {word: text for word in self.__dataclass_fields__ if (text := getattr(self, word))}
 
 
-@hides("subject", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About(Words):
     """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
@@ -122,7 +121,6 @@ _COMPARED = 1_000
 _AMOUNT = "amount"
 
 
-@hides("code_of_label")
 @dataclass(frozen=True, init=False, repr=False)
 class Attribute:
     """One column of the table, described by exactly one of a size, labels, bins, or limits of amounts.

@@ -11,7 +11,6 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
@@ -71,10 +70,6 @@ def rule_of(weights: Weights | None) -> str | None:
 RESERVE = 1 + 1e-11
 
 
-@hides(
-    "allows_bases_by_set basis_importance best_noise cheapest_noise default_limit has_targets importance "
-    "is_of_maximum is_proportional of pcost_for stated to_archive unit unit_noise with_more words"
-)
 class Loss:
     """What a plan is to make small: unless it says otherwise, weighted variances, in proportion to the noise."""
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 
 from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.losses.loss import DescribedLoss, Loss, Weights
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_maximum, least_sum
@@ -19,7 +18,6 @@ from residualplanner.method.noise.noise_problem import NoiseProblem, least_maxim
 _WORTH = 1e-4
 
 
-@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class SumOfVariances(Loss):
     """The weighted sum over queries of the variance of an average cell.
@@ -53,7 +51,6 @@ class SumOfVariances(Loss):
         return replace(plain, status=f"{plain.status}; no better bases by set were found")
 
 
-@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class MaxVariance(Loss):
     """The largest (weighted) cell variance of the workload.
@@ -79,7 +76,6 @@ class MaxVariance(Loss):
         return problem.selection(least_maximum(problem))
 
 
-@hides("weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class ConvexLoss(Loss):
     """Any convex function of the variances of the queries' average cells.

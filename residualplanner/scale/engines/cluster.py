@@ -12,6 +12,7 @@ from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
+from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
@@ -166,20 +167,11 @@ class EngineCluster(ABC):
         self, work: Work, finish: Finish, progress: Progress | None = None
     ) -> list[PartitionRow] | DataError | ResourceError:
         """What is left of the counts of each task, or what is wrong with the records or the engine."""
-        raised: list[BaseException] = []
-
-        def report(done: int, total: int) -> None:
-            assert progress is not None
-            try:
-                progress(done, total)
-            except BaseException as error:
-                raised.append(error)
-                raise
-
+        watched = WatchedProgress(progress)
         try:
-            rows = self.rows(work, finish, None if progress is None else report) if work.tasks else []
+            rows = self.rows(work, finish, watched.report) if work.tasks else []
         except Exception as error:
-            if error in raised:  # only what progress raises, and interrupts, pass
+            if watched.has_raised(error):  # only what progress raises, and interrupts, pass
                 raise
             if is_interrupt(error):
                 raise KeyboardInterrupt from None

@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, partial
 
 from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
-from residualplanner.gate.measurement.discrete import exact_noise
+from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import require_several_readings
 from residualplanner.gate.sources.source import Progress
@@ -48,74 +47,56 @@ class Options:
     charge: spending.ChargeTime = "counted"
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """What is measured into a store, and with what."""
+def _measured(
+    data: object,
+    opening: Callable[[], stored.StoredRelease],
+    tasks: Tasks,
+    collector: AnswersOnDisk,
+    options: Options,
+    *,
+    is_drawn: bool = False,
+) -> Measurement:
+    """Check the records, charge, unless that was done before, and have everything drawn that is missing.
 
-    data: object
-    opening: Callable[[], stored.StoredRelease]  # gives the release; opens it in the store if it is begun
-    tasks: Tasks
-    collector: AnswersOnDisk
-    options: Options
+    ``opening`` gives the release, and opens it in the store if it is begun; before that nothing is there.  Where some
+    tasks were drawn before, there is nothing to check any more.
+    """
+    release, noise = cache(opening), replace(tasks.noise, source=options.source)
+    plan, record = noise.plan, noise.record.of_run(options.ledger, data, noise.plan.neighbors)
 
-    @cached_property
-    def release(self) -> stored.StoredRelease:
-        """What is measured, open: before that, nothing is in the store."""
-        return self.opening()
+    def opened() -> Cluster:
+        require_several_readings(data, "for other tasks, and after a failure")
+        persons, progress = plan.neighbors.records_per_person, options.progress.report
+        return open_cluster(data, plan.domain, records_per_person=persons, progress=progress)
 
-    def finished(self, *, is_drawn: bool = False) -> Measurement:
-        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
-
-        Where some tasks were drawn before, there is nothing to check any more.
-        """
-        options = self.options
-        noise = replace(self.tasks.noise, source=options.source)
-        record = noise.record.of_run(options.ledger, self.data, noise.plan.neighbors)
-        steps = spending.Steps(
-            self._ready_cluster,
-            lambda cluster: cluster if is_drawn else self._checked(cluster),
-            self._charge,
-            lambda cluster: self._drawn(cluster, record),
-        )
-        try:
-            return spending.spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
-        except BaseException as error:
-            if "release" in vars(self):
-                error.add_note(_REST)
-            raise
-
-    def _ready_cluster(self) -> Cluster:
-        """The workers that count the records, which can do it."""
-        plan = self.tasks.noise.plan
-        require_several_readings(self.data, "for other tasks, and after a failure")
-        return open_cluster(
-            self.data,
-            plan.domain,
-            records_per_person=plan.neighbors.records_per_person,
-            progress=self.options.progress.report,
-        )
-
-    def _checked(self, cluster: Cluster) -> Cluster:
-        counting = [self.tasks.counting(number) for number in range(len(self.tasks))]
-        cluster.check(counting)
+    def checked(cluster: Cluster) -> Cluster:
+        if not is_drawn:
+            cluster.check([tasks.counting(number) for number in range(len(tasks))])
         return cluster
 
-    def _charge(self) -> LedgerEntry | None:
-        """Charge the release; the entry that is there if it was charged before."""
-        noise, ledger, purpose = self.tasks.noise, self.options.ledger, self.release.purpose
-        if ledger is None:
-            return None
-        for entry in ledger.entries:
-            if entry.label.startswith(purpose) and entry.cost >= noise.cost:
-                return entry
-        return spending.bill_of_plan(noise.plan, noise.cost, purpose=purpose, again=self.release.again).charge(ledger)
+    def drawn(cluster: Cluster) -> Measurement:
+        receipts = Driver(release(), tasks, cluster, options.source, options.ledger).receipts()
+        reading.write_manifest(release(), plan, record, receipts)
+        release().store.remove_unfinished()
+        return reading.measurement_of(release(), tasks, lambda: collector)
 
-    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
-        options = self.options
-        driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger)
-        reading.write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
-        self.release.store.remove_unfinished()
-        return reading.measurement_of(self.release, self.tasks, lambda: self.collector)
+    steps = spending.Steps(opened, checked, lambda: _charged(release(), noise, options.ledger), drawn)
+    try:
+        return spending.spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+    except BaseException as error:
+        if release.cache_info().currsize:
+            error.add_note(_REST)
+        raise
+
+
+def _charged(release: stored.StoredRelease, noise: ExactNoise, ledger: Ledger | None) -> LedgerEntry | None:
+    """The entry of a release in the ledger: the one that is there if it was charged before, else a new one."""
+    if ledger is None:
+        return None
+    for entry in ledger.entries:
+        if entry.label.startswith(release.purpose) and entry.cost >= noise.cost:
+            return entry
+    return spending.bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again).charge(ledger)
 
 
 @spending.entrance
@@ -266,7 +247,7 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         has_ledger=ledger is not None,
         again=options.again,
     )
-    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
+    return _measured(data, opening, tasks, _require_room(tasks, objects, options.scratch), options)
 
 
 def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
@@ -292,8 +273,8 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     tasks = tasks_of_release(release)
     require_public_number(data, tasks.noise.plan.neighbors)
     require_rooms(tasks, require_ready_engine(data, objects))
-    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
-    return job.finished(is_drawn=is_drawn)
+    collector = _require_room(tasks, objects, options.scratch)
+    return _measured(data, lambda: release, tasks, collector, options, is_drawn=is_drawn)
 
 
 def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:

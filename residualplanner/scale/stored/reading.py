@@ -132,7 +132,7 @@ def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Call
 def _answers(release: stored.StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
     """The answers of one task, checked."""
     try:
-        content = release.store.read(stored.answer_name(task, generation))
+        content = release.store.read(stored.object_name(stored.ANSWERS, task, generation))
     except FileNotFoundError:
         raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
     receipt, arrays = stored.read_answers(release, task, generation, content)

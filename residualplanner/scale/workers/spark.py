@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, TypeVar, final
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers import workers
 
@@ -40,7 +39,6 @@ _PAUSE = 0.25
 _LOOK, _END = 0.25, 60
 
 
-@hides("collect", "were_lost")
 @final
 class SparkWorkers:
     """The Python workers of a Spark session.
@@ -113,9 +111,7 @@ class SparkWorkers:
 
     def _answers(self, mark: Mark | None) -> list[workers.Answer]:
         """What each executor answers; ResourceError where Spark fails."""
-        from pyspark import cloudpickle
-
-        task = _asking(workers.sent_to_workers(mark, cloudpickle.dumps))
+        task = _asking(mark)
         try:
             cores = self._session.range(2**20).selectExpr("spark_partition_id() as core").distinct().count()
             answers = self._session.range(0, cores, 1, cores).mapInArrow(task, "machine string, answer string")
@@ -124,8 +120,8 @@ class SparkWorkers:
             if workers.is_interrupt(error):
                 raise KeyboardInterrupt from None
             raise ResourceError(
-                f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
-                f"{workers.python_version()}, as this process: {ENGINE.library}"
+                f"Spark's workers cannot run Python with this library ({type(error).__name__}); see that they "
+                f"have Python {workers.python_version()} and all modules that this process has: {ENGINE.library}"
             ) from None
         # Each answer stands for a core: the memory of a machine is for as many tasks as its executors have cores.
         return [(row["machine"], row["machine"], row["answer"], 1, None) for row in rows]
@@ -155,9 +151,8 @@ def unlogged() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _asking(ask: Callable[[], str]) -> Task:
+def _asking(mark: Mark | None) -> Task:
     """A task that asks its worker once, and then waits."""
-    pause = _PAUSE
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import socket
@@ -166,8 +161,8 @@ def _asking(ask: Callable[[], str]) -> Task:
         import pyarrow as pa
 
         for _ in batches:
-            answers = {"machine": [socket.gethostname()], "answer": [ask()]}
-            time.sleep(pause)
+            answers = {"machine": [socket.gethostname()], "answer": [workers.answer_of_worker(mark)]}
+            time.sleep(_PAUSE)
             yield pa.RecordBatch.from_pydict(answers)
 
     return task

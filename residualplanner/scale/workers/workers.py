@@ -1,7 +1,4 @@
-"""What is expected of workers, and what an engine's workers say of themselves: versions, the store, memory.
-
-What is sent to a worker does not need this library until it runs there, so that a worker without it can say so.
-"""
+"""What is expected of workers, and what an engine's workers say of themselves: versions, the store, memory."""
 
 import json
 import multiprocessing
@@ -14,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.process import GUARD, memory_left, require_guarded_main
@@ -77,7 +74,7 @@ class Engine(NamedTuple):
     variables: str  # how they get variables of the environment
 
 
-#: What a worker answers: its address; its machine; what `sent_to_workers` gives there; how many tasks it does at a
+#: What a worker answers: its address; its machine; what `answer_of_worker` gives there; how many tasks it does at a
 #: time; bytes of memory that the engine still lets it have, where the engine says so.
 Answer = tuple[str, str, str, int, int | None]
 
@@ -88,29 +85,9 @@ def rooms_of_process() -> list[Room]:
 
 
 def answer_of_worker(mark: Mark | None) -> str:
-    """As JSON: the version here, memory left under each limit, and what is wrong with the store."""
-    trouble = "" if mark is None else mark.trouble()
-    return json.dumps({"library": __version__, "memory": [*memory_left()], "trouble": trouble})
-
-
-def sent_to_workers(mark: Mark | None, dumps: Callable[[Any], bytes]) -> Callable[[], str]:
-    """What calls `answer_of_worker` in any Python, from the engine's own pickle; errors there become answers, too."""
-    content = dumps((answer_of_worker, mark))
-
-    def ask() -> str:
-        import json
-        import pickle
-        import sys
-
-        python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        try:
-            function, argument = pickle.loads(content)  # noqa: S301 - the driver's own
-            return json.dumps({"python": python, **json.loads(function(argument))})
-        except Exception as error:  # noqa: BLE001 - it reads no record
-            lacks = f"lacks the module {error.name}" if isinstance(error, ImportError) else ""
-            return json.dumps({"python": python, "failed": lacks or f"cannot run Python ({type(error).__name__})"})
-
-    return ask
+    """As JSON: the versions here, memory left under each limit, and what is wrong with the store."""
+    facts = {"python": python_version(), "library": __version__, "memory": [*memory_left()]}
+    return json.dumps(facts | {"trouble": "" if mark is None else mark()})
 
 
 def ready_rooms(
@@ -124,11 +101,10 @@ def ready_rooms(
         on_machine[machine] += tasks
     for address, machine, text, tasks, own in answers:
         worker, facts = f"{engine.name}'s worker {address}", json.loads(text)
-        problem = facts.get("failed", f"has residualplanner {facts.get('library')}")
-        if facts["python"] != python_version() or problem != f"has residualplanner {__version__}":
+        if (facts["python"], facts["library"]) != (python_version(), __version__):
             raise ResourceError(
-                f"{worker}, with Python {facts['python']}, {problem}; install there what this process has, Python "
-                f"{python_version()} with residualplanner {__version__}: {engine.library}"
+                f"{worker} has Python {facts['python']} with residualplanner {facts['library']}; install there what "
+                f"this process has, Python {python_version()} with residualplanner {__version__}: {engine.library}"
             )
         if facts["trouble"]:
             raise ResourceError(
@@ -197,7 +173,13 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
     """Nothing once the work has begun, then the result for each number."""
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_process, (function,))
     try:
-        results = _begun(pool, numbers)
+        try:
+            results = pool.map(_call, numbers)
+        except (OSError, RuntimeError) as error:
+            raise ResourceError(
+                f"processes to work along could not be started: {error}; take fewer, or see how many processes and "
+                "threads the system allows (ulimit -u)"
+            ) from None
         yield b""
         yield from results
     except BrokenProcessPool:
@@ -208,16 +190,6 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
     finally:
         with suppress(RuntimeError):  # a thread of the pool that could not be started cannot be joined
             pool.shutdown(cancel_futures=True)
-
-
-def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]:
-    try:
-        return pool.map(_call, numbers)
-    except (OSError, RuntimeError) as error:
-        raise ResourceError(
-            f"processes to work along could not be started: {error}; take fewer, or see how many processes and threads "
-            "the system allows (ulimit -u)"
-        ) from None
 
 
 #: What a process of the pool was sent when it started: once, however many numbers it is called with.

@@ -76,7 +76,7 @@ def versions(**workers):
         ({"tcp://there:1": TypeError()}, r"worker tcp://there:1 does not answer \(TypeError\)"),
         (
             versions(one=(python_version(), rp.__version__), other=("2.7", "0.1")),
-            r"Dask's worker other, with Python 2\.7, has residualplanner 0\.1; install there what this process has",
+            r"Dask's worker other has Python 2\.7 with residualplanner 0\.1; install there what this process has",
         ),
     ],
     ids=["no workers", "no answer", "another version"],

@@ -28,14 +28,15 @@ def test_each_set_has_one_answer_whoever_dies_often(tmp_path):
     assert wrongs(range(34, 40), lambda: Folder(tmp_path / str(next(left)))) == set()
 
 
-def closing(names):
+def closing(folders):
     """`close`, with these of its two objects only."""
 
     def close(release, tasks, issued):
         for generation in issued:
             for task in tasks:
-                for name in names:
-                    release.store.create_if_absent(name(task, generation), release_part.CLOSED)
+                for folder in folders:
+                    name = release_part.object_name(folder, task, generation)
+                    release.store.create_if_absent(name, release_part.CLOSED)
 
     return close
 
@@ -67,17 +68,17 @@ FAULTS = {
         "noise was drawn after a lost claim",
     ),
     "answers are not closed": (
-        [(generations, "close", closing([release_part.claim_name]))],
+        [(generations, "close", closing([release_part.CLAIMS]))],
         Scene("create answers"),
         "a task has two answers",
     ),
     "claims are not closed": (
-        [(generations, "close", closing([release_part.answer_name]))],
+        [(generations, "close", closing([release_part.ANSWERS]))],
         Scene("create claims"),
         "a task was claimed in a generation that is over",
     ),
     "nothing is charged": (
-        [(measuring._Job, "_charge", lambda self: None)],
+        [(measuring, "_charged", lambda *_: None)],
         Scene("create answers"),
         "noise was drawn before the charge",
     ),
