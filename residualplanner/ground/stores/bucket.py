@@ -190,7 +190,7 @@ def open_store(where: object) -> ObjectStore:
     A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
     """
     if hasattr(where, "create_if_absent"):
-        return where  # type: ignore[no-any-return]
+        return cast(ObjectStore, where)
     path = path_at(where)
     return path if isinstance(path, Bucket) else Folder(path.absolute())
 

@@ -293,7 +293,8 @@ def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *,
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
     """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
-    collector = reading.collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    # first, since it may take room on the store's own disk
+    collector = AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
     require_create_if_absent(store)
     _require_free(tasks, store)
     return collector

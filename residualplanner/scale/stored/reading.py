@@ -106,18 +106,13 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     """
     release = stored.opened_release(open_store(store))
     tasks = tasks_of_release(release)
-    return measurement_of(release, tasks, lambda: collector_of(tasks, scratch))
+    return measurement_of(release, tasks, lambda: AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch))
 
 
 def release_in(store: object) -> stored.StoredRelease | None:
     """The release in a store; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
     return stored.opened_release(objects) if stored.RELEASE in objects.names(stored.RELEASE) else None
-
-
-def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
-    """A file with room for the answers of all tasks; ResourceError where there is too little."""
-    return AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
 
 
 def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:

@@ -60,38 +60,31 @@ class DaskWorkers:
         What ``progress`` raises ends the work, as interrupts do.
         """
         client, report = _client(), progress or (lambda _done, _total: None)
-        return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
+        if client is None:
+            import dask
+            from dask.callbacks import Callback
 
+            last, done = {task.key for task in tasks}, set()
 
-def _computed_here(tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
-    import dask
-    from dask.callbacks import Callback
+            def after(key: Any, *_: Any) -> None:
+                if key in last:
+                    done.add(key)
+                    report(len(done), len(last))
 
-    last, done = {task.key for task in tasks}, set()
+            with Callback(posttask=after):
+                return [*dask.compute(*tasks)]
+        from distributed import as_completed
 
-    def after(key: Any, *_: Any) -> None:
-        if key in last:
-            done.add(key)
-            report(len(done), len(last))
-
-    with Callback(posttask=after):
-        return [*dask.compute(*tasks)]
-
-
-def _computed_by(client: Any, tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
-    from distributed import as_completed
-
-    futures = client.compute([*tasks])
-    results = {}
-    try:
-        for future, result in as_completed(futures, with_results=True):
-            results[future.key] = result
-            report(len(results), len(futures))
-    except BaseException:
-        with suppress(Exception):
-            client.cancel(futures, force=True)
-        raise
-    return [results[future.key] for future in futures]
+        futures, results = client.compute([*tasks]), {}
+        try:
+            for future, result in as_completed(futures, with_results=True):
+                results[future.key] = result
+                report(len(results), len(futures))
+        except BaseException:
+            with suppress(Exception):
+                client.cancel(futures, force=True)
+            raise
+        return [results[future.key] for future in futures]
 
 
 def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:

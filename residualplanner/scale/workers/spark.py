@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, TypeVar, final
 
 from residualplanner.ground.errors import ResourceError
@@ -97,9 +96,16 @@ class SparkWorkers:
         ``progress`` is called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
         """
         tag = f"residualplanner-{secrets.token_hex(16)}"
+
+        def collect() -> Any:
+            self._session.addTag(tag)  # of the thread that collects
+            try:
+                return frame.toArrow()
+            finally:
+                self._session.removeTag(tag)
+
         try:
             with unlogged():
-                collect = partial(_tagged, self._session, tag, frame)
                 if progress is None:
                     return collect()
                 told = _told_by_client if ".connect." in type(self._session).__module__ else _told_by_tracker
@@ -125,14 +131,6 @@ class SparkWorkers:
             ) from None
         # Each answer stands for a core: the memory of a machine is for as many tasks as its executors have cores.
         return [(row["machine"], row["machine"], row["answer"], 1, None) for row in rows]
-
-
-def _tagged(session: Any, tag: str, frame: Any) -> Any:
-    session.addTag(tag)
-    try:
-        return frame.toArrow()
-    finally:
-        session.removeTag(tag)
 
 
 @contextmanager

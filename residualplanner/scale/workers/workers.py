@@ -96,7 +96,8 @@ def ready_rooms(
     """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
     with nullcontext() if store is None else marked(store) as mark:
         answers = ask(mark)
-    on_machine, rooms = Counter[str](), []
+    on_machine = Counter[str]()
+    rooms: list[Room] = []
     for _, machine, _, tasks, _ in answers:
         on_machine[machine] += tasks
     for address, machine, text, tasks, own in answers:
