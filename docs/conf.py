@@ -42,6 +42,7 @@ INTERNAL = [
     "EqualWeights",
     "Estimates",
     "Facts",
+    "Folder",
     "FormatName",
     "IntegerMap",
     "Layout",
