@@ -21,6 +21,7 @@ which is recorded too, and with 2 without CuPy or a device: then nothing is writ
 """
 
 import argparse
+import hashlib
 import importlib
 import json
 import subprocess
@@ -46,7 +47,7 @@ from benchmarks.gpu_cases import (
 from benchmarks.gpu_speed import Bench
 from residualplanner.method.kron.axis_maps import tables_of_residuals
 from residualplanner.release.devices import Device, cuda_device
-from residualplanner.scale.cuda import kernel_sha256
+from residualplanner.scale.cuda.fused import kernel_source
 
 RESULTS = Path(__file__).parent / "results" / "gpu.json"
 #: Criteria: which figure is at least how many times which other one.
@@ -62,6 +63,11 @@ _FEW = 256
 Step = tuple[str, Callable[[], Any]]
 #: What runs a part, of cells, repetitions and seconds, and says what was found.
 Run = Callable[[str, int, int, float], Iterator[dict[str, Any]]]
+
+
+def kernel_sha256() -> str:
+    """The SHA-256 of the kernel's source, by which figures that were measured with it are known."""
+    return hashlib.sha256(kernel_source().encode()).hexdigest()
 
 
 def _about(cupy: Any) -> Iterator[Step]:

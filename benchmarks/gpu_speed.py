@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, matrix_map, rebuilding, tables_of_residuals
-from residualplanner.scale.cuda import fused_tables
+from residualplanner.scale.cuda.fused import fused_tables
 
 #: How far tables may be from NumPy's, relative to the largest answer.
 _TOLERANCE = 1e-12

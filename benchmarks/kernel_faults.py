@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.kernel_twin import COMPILER
 from benchmarks.kernel_twin.checks import CHECKS
-from residualplanner.scale.cuda import kernel_source
+from residualplanner.scale.cuda.fused import kernel_source
 
 
 @dataclass(frozen=True)

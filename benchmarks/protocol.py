@@ -39,7 +39,7 @@ def histories(deaths: int, seed: int, stores: dict[str, MakeStore]) -> dict[str,
     names = ["memory"] * 18 + [name for name in stores if name != "memory"]
     while sum(count for step, count in injected.items() if step.startswith("death")) < deaths:
         kind = names[number % len(names)]
-        world = World(stores[kind](number), random.Random(f"{seed}:{number}"), is_strict=number % 3 == 0).history()
+        world = World(stores[kind](number), random.Random(f"{seed}:{number}")).history()
         injected += world.injected
         kinds[kind] += 1
         wrongs += [f"history {number}: {wrong}" for wrong in world.wrongs]

@@ -244,7 +244,6 @@ class World:
     Attributes:
         store: the real one.
         random: decides everything.
-        is_strict: whether tasks are charged again.
         scene: what happens, if it is not left to chance.
         ledger: charged.
         injected: how often which fault happened.
@@ -254,7 +253,6 @@ class World:
 
     store: ObjectStore
     random: random.Random
-    is_strict: bool = False
     scene: Scene | None = None
     ledger: rp.Ledger = field(default_factory=lambda: rp.Ledger(rp.pcost(1000)))
     injected: Counter[str] = field(default_factory=Counter)
@@ -330,7 +328,7 @@ class World:
 
     def _drive(self) -> Measurement | BaseException:
         driver = Actor(self, faults=self._faults(40, 0.8, ("death", "death", "error")))
-        options = measuring.Options(self.ledger, self.is_strict, task_cells=TASK_CELLS)
+        options = measuring.Options(self.ledger, task_cells=TASK_CELLS)
         with _drivers_of(self, driver):
             try:
                 if self.store.names(RELEASE):
@@ -384,9 +382,7 @@ class World:
         tasks = tasks_of_release(measuring.stored.opened_release(self.store))
         if sorted(self.published) != list(range(len(tasks))):
             self.wrongs.append("a task has no answers")
-        repeated = list((Counter(task for task, _ in attempts) - Counter(range(len(tasks)))).elements())
-        owed = self._cost + (sum((tasks.cost([task]) for task in repeated), Fraction(0)) if self.is_strict else 0)
-        if not self.ledger.spent >= owed or (not self.is_strict and self.ledger.spent != self._cost):
+        if self.ledger.spent != self._cost:
             self.wrongs.append("the ledger was charged wrongly")
 
 
@@ -397,8 +393,8 @@ class UnreliableCluster:
     world: World
     driver: Actor
 
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
-        del tasks, is_trusted
+    def check(self, tasks: Sequence[CountingTask]) -> None:
+        del tasks
         self.driver.step("check the records", lambda: None)
 
     def draw(self, tasks: Sequence[CountingTask], draw: Any) -> list[bytes]:

@@ -1,6 +1,7 @@
 """Records of every kind of value, and what a counter makes of them, for the tests of all sources."""
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from dense import counts
@@ -38,6 +39,24 @@ GROUPS = [
     np.empty((1, 0), dtype=int),
     np.array([[0, 1, 2, 3, 4]]),
 ]
+
+
+TYPES = pa.schema(
+    {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float64()}
+)
+
+
+def some_records(number):
+    """The same ones each time, with entries of every sort."""
+    draw = np.random.default_rng(5)
+    values = {
+        "text": [*TEXT, "odd", "NO ", "no", None],
+        "code": [0, 1, 2, 3, 4, -1, None],
+        "integer": [5, -3, 0, 2**40, 7, None],
+        "truth": [True, False, None],
+        "number": [-1.0, -0.0, 0.0, 2.5, 10.0, 11.0, None],
+    }
+    return [{name: column[draw.integers(len(column))] for name, column in values.items()} for _ in range(number)]
 
 
 VALUES = {"text": [*TEXT, "other"], "code": range(4), "integer": [5, -3, 0, 2**40], "truth": [True, False]}

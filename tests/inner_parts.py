@@ -66,21 +66,15 @@ from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan
 from residualplanner.method.strategy import costs
 from residualplanner.publish.files import formats
 from residualplanner.release import devices, reference_answers, stacks
-from residualplanner.scale.cuda import (
+from residualplanner.scale.cuda import fused, launches
+from residualplanner.scale.cuda.fused import (
     AXIS_KERNEL,
     KERNEL,
-    SM_80,
-    SM_90,
-    fit_on_device,
-    fits,
-    fused,
     fused_tables,
-    kernel_sha256,
     kernel_source,
-    launches,
-    layout_of,
     tables_on_cuda,
 )
+from residualplanner.scale.cuda.launches import SM_80, SM_90, fits, layout_of
 from residualplanner.scale.engines import cluster, engines, partitions
 from residualplanner.scale.stored import generations, measuring, release, tasks
 from residualplanner.scale.workers import ProcessWorkers, Room, spark

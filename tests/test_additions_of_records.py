@@ -134,8 +134,3 @@ def test_without_their_lines_they_are_no_records():
     for data in (Cards(FRAME), Shards(FRAME)):
         with pytest.raises(rp.errors.DataError, match="are not understood; give a pandas DataFrame"):
             rp.measure(PLAN, data, ledger=rp.Ledger(rp.zcdp(9)))
-
-
-def test_an_engine_is_checked_as_the_others_are(monkeypatch, tmp_path):
-    monkeypatch.setitem(engines.ENGINES, "Shards", ShardRecords)
-    assert rp.scale.check_engine(Shards(FRAME), tmp_path / "store", plan=PLAN)

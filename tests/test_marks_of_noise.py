@@ -59,7 +59,6 @@ def test_a_table_says_that_its_noise_promises_no_privacy_however_it_is_shown(mar
     assert words in repr(table)
     assert words in table._repr_html_()
     assert table.to_frame().attrs == ({"noise": words} if words else {})
-    assert table.to_xarray().attrs.get("noise", "") == words
 
 
 def test_a_parquet_file_of_synthetic_records_says_what_is_guaranteed(marked, tmp_path):

@@ -12,14 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.method.kron.axis_maps import AxisMap, ProductMap, tables_of_residuals
-from residualplanner.scale.cuda import KERNEL, kernel_source
-from residualplanner.scale.cuda.launches import (
-    AXIS_THREADS,
-    AxisLaunch,
-    axis_launches_of,
-    cut_layout,
-    launch_of,
-)
+from residualplanner.scale.cuda.fused import KERNEL, kernel_source
+from residualplanner.scale.cuda.launches import AXIS_THREADS, Pass, cut_layout, entries, launch_of
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("g++")
@@ -85,27 +79,28 @@ class Tables:
             for block, divisor in zip(self.blocks, self.divisors, strict=True)
         ]
         launch = launch_of(layout, sources, len(self.rows))
-        later = axis_launches_of(layout, len(self.rows))
         run = [
             *(self.threads or launch.threads, launch.blocks, launch.shared_bytes // 8),
             *(launch.slabs, self.first_table * layout.slabs_of_table, layout.slabs),
             *(len(self.rows), self.first_table, len(sources)),
             *(HEADER + AXIS * len(layout.columns), layout.estimates, len(launch.description)),
-            *(len(later), self.backwards),
+            *(len(layout.later_passes), self.backwards),
         ]
         first_rows = np.array(self.first_rows or [0] * len(self.blocks))
         parts = [np.array(run), launch.description]
         for block, first in zip(self.blocks, first_rows.tolist(), strict=True):
             answers = np.ascontiguousarray(block).ravel().view(np.int64)
             parts += [np.array([first * math.prod(block.shape[1:]), len(answers)]), answers]
-        parts += [self.rows + first_rows, *(part for axis in later for part in _axis_run(axis, self.threads))]
+        parts.append(self.rows + first_rows)
+        for step in layout.later_passes:
+            parts += _axis_run(step, len(self.rows), self.threads)
         return b"".join(part.astype(np.int64, casting="equiv").tobytes() for part in parts)
 
 
-def _axis_run(axis: AxisLaunch, wanted: int) -> list[NDArray[np.int64]]:
-    threads = wanted or AXIS_THREADS
-    run = [threads, -(-axis.lines // threads), axis.matrix.size, axis.columns, axis.rows, axis.inner, axis.outer]
-    return [np.array(run), axis.matrix]
+def _axis_run(step: Pass, tables: int, wanted: int) -> list[NDArray[np.int64]]:
+    threads, matrix = wanted or AXIS_THREADS, entries(step)
+    sizes = [step.axis.columns, step.axis.rows, step.inner, tables * step.outer]
+    return [np.array([threads, -(-tables * step.lines // threads), matrix.size, *sizes]), matrix]
 
 
 def run(program: Path, launches: Sequence[Tables]) -> list[NDArray[np.float64]]:

@@ -6,12 +6,9 @@ before: shapes after names ("matrix (m, n): ..."), and sections of one paragraph
 """
 
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 from sphinx.domains.python import PyObject
-
-from residualplanner.ground.notebooks import hidden_names
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -47,16 +44,6 @@ def rewrite(_app: "Sphinx", kind: str, _name: str, _object: Any, _options: Any, 
         lines[:0] = ["..", ""]  # an empty comment; else Napoleon takes what stands before a colon for a type
 
 
-def is_hidden(_app: "Sphinx", _kind: str, name: str, member: Any, _skip: bool, _options: Any) -> bool | None:
-    """Leave out what completion leaves out, but for a protocol, whose page shows all that it asks for."""
-    function = next((found for way in ("fget", "func", "__func__") if (found := getattr(member, way, None))), member)
-    owner = getattr(
-        sys.modules.get(getattr(function, "__module__", "")), getattr(function, "__qualname__", "").split(".")[0], None
-    )
-    is_ours = isinstance(owner, type) and not getattr(owner, "_is_protocol", False)
-    return True if is_ours and name in hidden_names(owner) else None
-
-
 def find_by_name(app: "Sphinx", env: "BuildEnvironment", node: "pending_xref", content: "nodes.Element") -> Any:
     """Annotations name the module that defines a type, the pages its public name: link one to the other."""
     if node.get("refdomain") != "py":
@@ -76,7 +63,6 @@ def find_by_name(app: "Sphinx", env: "BuildEnvironment", node: "pending_xref", c
 def setup(app: "Sphinx") -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)  # before Napoleon
-    app.connect("autodoc-skip-member", is_hidden)
     app.connect("missing-reference", find_by_name)
     for field in PyObject.doc_field_types:
         if field.name == "variable":

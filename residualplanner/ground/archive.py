@@ -20,7 +20,7 @@ from typing import IO, Any
 import numpy as np
 
 from residualplanner.ground import array_hashes as hashing
-from residualplanner.ground.atomic import PathLike, WholeObject, write_atomically
+from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import frozen, has_shape, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
@@ -56,7 +56,7 @@ _UNREADABLE = (
 
 
 def write_archive(
-    path: PathLike | WholeObject,
+    path: Any,
     *,
     kind: str,
     version: int,
@@ -70,7 +70,7 @@ def write_archive(
 
     ValueError where the header is not JSON, a name or an array's type cannot be stored, or a limit is exceeded.
     """
-    if not isinstance(path, WholeObject):
+    if not hasattr(path, "writing"):
         require_path(f"{kind}.save", path, f'{kind}.save("people.{kind}")')
     write = archive_pieces(kind=kind, version=version, header=header, arrays=arrays)
     with write_atomically(path) as file:
@@ -136,15 +136,13 @@ def open_archive(
     require_path(f"load_{kind}", path, f'load_{kind}("people.{kind}")')
     if os.path.isdir(path):
         raise FileFormatError(f"{os.fspath(path)}: {_other_words(path, kind)}")
-    if mapped:
-        hashing.settle(path)
     now = time.time_ns()
     with open_regular(path) as file:
         state = hashing.state_of(os.fstat(file.fileno()))
         known = verified.hashes if verified is not None and state == verified.state else {}
         try:
             content, arrays, hashes = _content(file, state.size, kind, version, known, is_mapped=mapped)
-            is_sure = state.is_settled(now) and hashing.state_of(os.fstat(file.fileno())) == state
+            is_sure = hashing.is_settled(state, now) and hashing.state_of(os.fstat(file.fileno())) == state
             return content, arrays, hashing.VerifiedFile(Path(path).absolute(), state if is_sure else None, hashes)
         except FileFormatError as refusal:
             raise FileFormatError(f"{os.fspath(path)}: {refusal}") from None

@@ -3,17 +3,15 @@
 import hashlib
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.json import json_text
 
 Array = NDArray[Any]
@@ -30,8 +28,6 @@ _CHUNK = 2**20
 BLOCK = 2**26
 #: Times of files are no finer than this on any file system in use: FAT's are even numbers of seconds.
 _TIME_STEP = 2 * 10**9
-#: Files of so many bytes take longer to read than `settle` waits.
-_WORTH_WAITING_FOR = 2**31
 
 
 def content_hash(header: Mapping[str, Any], arrays: Mapping[str, Array], hashes: Mapping[str, str] = NONE_KNOWN) -> str:
@@ -86,21 +82,14 @@ def pieces(array: Array) -> Iterator[memoryview]:
         yield view[start : start + _CHUNK]
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(NamedTuple):
     """What the file system says of a file, and says differently after every change of its content."""
 
     device: int  # which file system the file is in, as a number of this machine
     inode: int  # the file's number there
     size: int  # bytes
     modified_ns: int  # when its content was last written, which programs can set to any time
-    #: When the system last noted a change of content, name or rights, which only the system sets; on Windows when the
-    #: file was made.
-    changed_ns: int
-
-    def is_settled(self, now_ns: int) -> bool:
-        """Whether a change from now on gets other times than those that are stated here."""
-        return max(self.modified_ns, self.changed_ns) + _TIME_STEP < now_ns
+    changed_ns: int  # when the system last noted a change of content, name or rights; on Windows when it was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +116,9 @@ class VerifiedFile:
             return False
 
 
-def settle(path: PathLike) -> None:
-    """Where a large file was written a moment ago, wait the two seconds after which later changes will show."""
-    state = state_of(os.stat(path))
-    latest = max(state.modified_ns, state.changed_ns)
-    if state.size >= _WORTH_WAITING_FOR:
-        time.sleep(min(max(0, latest + _TIME_STEP - time.time_ns()), _TIME_STEP) / 10**9)
+def is_settled(state: FileState, now_ns: int) -> bool:
+    """Whether a change of a file from now on gets other times than those that are stated."""
+    return max(state.modified_ns, state.changed_ns) + _TIME_STEP < now_ns
 
 
 def state_of(status: os.stat_result) -> FileState:

@@ -4,31 +4,24 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Protocol, runtime_checkable
+from typing import IO, Any
 
 from residualplanner.ground.errors import UnforcedError
 
 PathLike = str | os.PathLike[str]
 
 
-@runtime_checkable
-class WholeObject(Protocol):
-    """A path in a store where nobody ever sees a part of an object."""
-
-    def writing(self) -> AbstractContextManager[IO[bytes]]:
-        """A file whose content becomes the object, if the block does not raise."""
-
-
 @contextmanager
-def write_atomically(path: PathLike | WholeObject) -> Iterator[IO[bytes]]:
+def write_atomically(path: Any) -> Iterator[IO[bytes]]:
     """Open a file that replaces ``path`` when the block ends, and vanishes if the block raises.
 
     A killed process leaves the old file, or none, and a hidden ``.NAME.XXXXXXXX.partial`` beside it.  UnforcedError
-    where the new file exists, complete, but may be gone after a power failure.
+    where the new file exists, complete, but may be gone after a power failure.  A path in a store does the
+    same by ``writing``.
     """
-    if isinstance(path, WholeObject):
+    if hasattr(path, "writing"):
         with path.writing() as file:
             yield file
         return

@@ -15,10 +15,7 @@ SPEC, PAGE, CSV, JSON, PARQUET = "a spec", "a web page", "a CSV file", "a JSON f
 _MANIFEST = "the manifest of a release; name its folder"
 _OURS = {b"plan": PLAN, b"measurement": MEASUREMENT, b"ledger": LEDGER, b"release": _MANIFEST}
 _WORKBOOK = "an Excel workbook; save it as CSV"
-_OF_PANDAS = "{} file; save it as CSV, or in Python give pandas.{}"
-_STATA = _OF_PANDAS.format("a Stata", "read_stata(path)")
-_SPSS = _OF_PANDAS.format("an SPSS", "read_spss(path)")
-_SAS = _OF_PANDAS.format("a SAS", "read_sas(path, encoding=...)")
+_STATISTICS = "a file of a statistics package; save it as CSV, or in Python give the frame that pandas reads from it"
 _BY_NAME = {
     SPEC: (".toml",),
     CSV: (".csv", ".csv.gz"),
@@ -27,9 +24,7 @@ _BY_NAME = {
     PAGE: (".html", ".htm"),
     "a PDF": (".pdf",),
     _WORKBOOK: (".xlsx", ".xls"),
-    _STATA: (".dta",),
-    _SPSS: (".sav", ".zsav", ".por"),
-    _SAS: (".sas7bdat", ".xpt"),
+    _STATISTICS: (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
 }
 _MAGIC = {b"PAR1": PARQUET, b"\x1f\x8b": "a gzipped file"}
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from itertools import accumulate
 from typing import Any
 
 from residualplanner.ground.errors import FileFormatError
@@ -63,12 +64,5 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _depth(text: str) -> int:
     """The depth of nested brackets outside strings."""
-    deepest = depth = 0
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', text):
-        bracket = token[0]
-        if bracket in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif bracket in "]}":
-            depth -= 1
-    return deepest
+    brackets = re.sub(r'"(?:[^"\\]|\\.)*+"|[^][{}"]+', "", text)
+    return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0)

@@ -1,17 +1,13 @@
-"""What consoles and notebooks show of a noun: tables in HTML, with what users wrote escaped, and the names to complete.
+"""What consoles and notebooks show of a noun: tables in HTML, with what users wrote escaped."""
 
-Completion shows the names that the manual has, not those that modules of the package share.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: How many rows of a long table consoles and notebooks show.
 ROWS = 20
-_Class = TypeVar("_Class", bound=type)
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
@@ -42,28 +38,3 @@ def caption_of(noun: object) -> str:
 def rest_note(left: int, remedy: str) -> str:
     """The note on so many rows that a table leaves out, and where all are; empty where it leaves out none."""
     return f"and {left:,} more; {remedy}" if left > 0 else ""
-
-
-def hides(*names: str) -> Callable[[_Class], _Class]:
-    """A decorator of a class: ``dir`` of its objects, and of those of its subclasses, leaves out these names.
-
-    Each string is a name, or several with spaces between them.
-
-    They can be used as before.  They are for other modules of the package, and stand on no page of the manual.
-    """
-
-    def hiding(cls: _Class) -> _Class:
-        setattr(cls, "_hidden", frozenset(" ".join(names).split()))  # noqa: B010 - as no type checker knows it
-        setattr(cls, "__dir__", _shown)  # noqa: B010
-        return cls
-
-    return hiding
-
-
-def hidden_names(cls: type) -> frozenset[str]:
-    """The names that a class and those that it is made from hide."""
-    return frozenset[str]().union(*(vars(each).get("_hidden", ()) for each in cls.__mro__))
-
-
-def _shown(self: Any) -> list[str]:
-    return sorted(set(object.__dir__(self)) - hidden_names(type(self)))

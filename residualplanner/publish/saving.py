@@ -14,7 +14,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
-from residualplanner.ground.stores import AnyPath, Bucket, BucketPath, new_folder, path_at, path_given
+from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, workbook
@@ -208,7 +208,7 @@ def write_new(path: Path, content: Any) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def load_tables(folder: PathLike | Bucket | BucketPath) -> Release:
+def load_tables(folder: PathLike | Bucket) -> Release:
     """Open the folder of a release, in any format and profile.
 
     Args:

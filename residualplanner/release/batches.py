@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import memory_for
 from residualplanner.method.kron.arrays import Array, Scratch, namespace, read_only, take
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import QueryBlock
+from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.release.devices import Device
 from residualplanner.release.stacks import BATCH_CELLS, Reconstructor, Stack
@@ -43,17 +46,34 @@ class TableBatch:
         return replace(self, estimates=read_only(device.to_host(self.estimates)))
 
 
-def chunks(reconstructor: Reconstructor, workload: Workload, first: int, last: int) -> Iterator[list[TableBatch]]:
-    """For each run of consecutive queries its tables, as batches on the reconstructor's device, of bounded size."""
-    scratch, factor = Scratch(), reconstructor.device.batch_factor
-    for numbers, block in workload.runs(first=first, last=last):
-        cells = workload.cells[numbers]
-        chunk = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
-        for before, after in pairwise([0, *(1 + np.flatnonzero(np.diff(chunk))).tolist(), len(cells)]):
-            part = block.part(slice(before, after))
-            with memory_for(A_TABLE):
-                stacks = list(reconstructor.stacks(part.attributes, part.kinds, workload.kinds, scratch))
-            yield [batch for stack in stacks for batch in _batches_as_written(part, stack, numbers.start + before)]
+@final
+@dataclass(frozen=True, eq=False, slots=True)
+class UnbiasedEstimates:
+    """The unbiased estimates of one measurement."""
+
+    reconstructor: Reconstructor  # of its answers, on the device where estimates are computed
+    workload: Workload  # what `chunks` are of
+
+    @memory_for(A_TABLE)
+    def estimate(self, query: WrittenQuery) -> FloatArray:
+        """The estimates of one table, on the host."""
+        positions, kinds = query.in_domain_order
+        rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
+        ((_, _, found),) = self.reconstructor.stacks(rows, codes, kinds, Scratch())
+        estimates: FloatArray = frozen(self.reconstructor.device.to_host(found))[0]
+        return estimates.transpose(query.axes)
+
+    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
+        """The tables of the queries from one number on up to another, in runs of bounded size, on the device."""
+        scratch, factor = Scratch(), self.reconstructor.device.batch_factor
+        for numbers, block in self.workload.runs(first=first, last=last):
+            cells = self.workload.cells[numbers]
+            chunk = np.cumsum(cells) // (factor * _CHUNK_CELLS) + np.arange(len(cells)) // (factor * _CHUNK_TABLES)
+            for before, after in pairwise([0, *(1 + np.flatnonzero(np.diff(chunk))).tolist(), len(cells)]):
+                part = block.part(slice(before, after))
+                with memory_for(A_TABLE):
+                    stacks = list(self.reconstructor.stacks(part.attributes, part.kinds, self.workload.kinds, scratch))
+                yield [batch for stack in stacks for batch in _batches_as_written(part, stack, numbers.start + before)]
 
 
 def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator[TableBatch]:
@@ -69,9 +89,5 @@ def _batches_as_written(block: QueryBlock, stack: Stack, start: int) -> Iterator
             start + rows[same],
             queries.written_attributes[same],
             tuple(kinds[axis] for axis in axes.tolist()),
-            read_only(_with_axes(take(estimates, same), axes.tolist())),
+            read_only(namespace(estimates).permute_dims(take(estimates, same), (0, *(1 + axes).tolist()))),
         )
-
-
-def _with_axes(tables: Array, axes: list[int]) -> Array:
-    return namespace(tables).permute_dims(tables, (0, *(1 + axis for axis in axes)))

@@ -89,7 +89,7 @@ def cuda_device(memory: int | None = None) -> Device:
             f'device="cuda" needs a CUDA device, and CuPy finds none ({error}); check that nvidia-smi lists one, or '
             "leave device out to compute with NumPy"
         ) from error
-    from residualplanner.scale.cuda import tables_on_cuda  # here, as only those who have a device need it
+    from residualplanner.scale.cuda.fused import tables_on_cuda  # here, as only those who have a device need it
 
     kept = free // 2 if memory is None else memory
     return Device("cuda", xp, unit, cupy.asnumpy, kept, _CUDA_BATCH, tables_on_cuda)

@@ -11,7 +11,6 @@ import numpy as np
 
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.workload.workload import Workload
 
 #: The folder of the parts within that of the release, and the files that say which tables there are.
@@ -27,7 +26,6 @@ PART_CELLS = 2**20
 ROW_GROUP_CELLS = 2**18
 
 
-@hides("chosen", "row_groups")
 @dataclass(frozen=True, eq=False, slots=True)
 class Layout:
     """How the tables of a workload, in its order, are divided into parts, and these into row groups.

@@ -12,14 +12,12 @@ import numpy as np
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
-from residualplanner.ground.checks import FloatArray, frozen
-from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.ground.notebooks import hides
-from residualplanner.method.kron.arrays import Scratch
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.release.batches import A_TABLE, TableBatch, chunks
+from residualplanner.release.batches import TableBatch, UnbiasedEstimates
 from residualplanner.release.devices import HOST, Device
 from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.stacks import Reconstructor
@@ -51,7 +49,6 @@ class Simulation(NamedTuple):
     draw: Callable[[np.random.Generator], Estimates]  # gives the numbers that one draw of the noise leads to
 
 
-@hides("about", "of", "origin", "parts", "require", "sent", "simulation")
 class Numbers(ABC):
     """What the numbers of a release are: unbiased, made from unbiased ones, or saved in a folder."""
 
@@ -136,7 +133,7 @@ class Unbiased(Numbers):
 
     def of(self, measurement: NoisyAnswers, device: Device = HOST) -> "UnbiasedEstimates":
         """Those of a measurement."""
-        return UnbiasedEstimates(Reconstructor(measurement, device), measurement.plan.workload, device)
+        return UnbiasedEstimates(Reconstructor(measurement, device), measurement.plan.workload)
 
     def words(self, noise: NoiseRecord) -> str:
         """How the noise was drawn."""
@@ -144,29 +141,6 @@ class Unbiased(Numbers):
 
 
 UNBIASED_NUMBERS = Unbiased()
-
-
-@final
-@dataclass(frozen=True, eq=False, slots=True)
-class UnbiasedEstimates:
-    """The unbiased estimates of one measurement."""
-
-    reconstructor: Reconstructor  # of its answers
-    workload: Workload  # what `chunks` are of
-    device: Device  # where they are computed, and where those of `chunks` stay
-
-    @memory_for(A_TABLE)
-    def estimate(self, query: WrittenQuery) -> FloatArray:
-        """The estimates of one table, on the host."""
-        positions, kinds = query.in_domain_order
-        rows, codes = np.array([positions], dtype=np.int32), np.arange(len(kinds), dtype=np.int16)[None]
-        ((_, _, found),) = self.reconstructor.stacks(rows, codes, kinds, Scratch())
-        estimates: FloatArray = frozen(self.device.to_host(found))[0]
-        return estimates.transpose(query.axes)
-
-    def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
-        """The tables of the queries from one number on up to another, in runs of bounded size."""
-        return chunks(self.reconstructor, self.workload, first, last)
 
 
 def one_by_one(

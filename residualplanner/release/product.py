@@ -1,6 +1,6 @@
 """What the numbers of a release are: unbiased estimates, or something that was made from these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, frozen, is_unicode
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.plan.plan import Plan
 
 
-@hides("to_json")
 @dataclass(frozen=True, slots=True)
 class Product:
     """What the numbers of a release are.
@@ -122,7 +120,6 @@ def product_of_json(stated: object) -> Product:
     raise FileFormatError("it does not say what its numbers are")
 
 
-@hides("part", "raveled", "summed", "transposed")
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
     """The unbiased estimates that the numbers of a table were made from, and the counts that are possible.
@@ -146,25 +143,9 @@ class Origin:
         low, high = self.estimate - margin, self.estimate + margin
         return np.clip(low, self.least, self.most), np.clip(high, self.least, self.most)
 
-    def summed(self, axes: tuple[int, ...]) -> "Origin":
-        """Of the table with its cells summed along some axes."""
-        return Origin(*(frozen(np.asarray(part.sum(axis=axes))) for part in self._parts))
-
-    def transposed(self, axes: Sequence[int]) -> "Origin":
-        """Of the table with its axes in another order."""
-        return Origin(*(part.transpose(axes) for part in self._parts))
-
-    def raveled(self) -> "Origin":
-        """Of the cells in C order."""
-        return Origin(*(part.ravel() for part in self._parts))
-
-    def part(self, numbers: NDArray[np.int64]) -> "Origin":
-        """Of some of its cells, along the first axis."""
-        return Origin(*(frozen(part[numbers]) for part in self._parts))
-
-    @property
-    def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        return self.estimate, self.least, self.most
+    def each(self, change: Callable[[FloatArray], Any]) -> "Origin":
+        """Of the table with its cells moved, chosen or summed up by a function of arrays."""
+        return Origin(*(frozen(np.asarray(change(part))) for part in (self.estimate, self.least, self.most)))
 
 
 def unlimited(estimate: FloatArray) -> Origin:

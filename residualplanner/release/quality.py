@@ -12,14 +12,12 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Words
 
 #: What is said of an estimate, from the least noisy to the noisiest.
 RELIABLE, CAUTION, UNRELIABLE = "reliable", "use with caution", "unreliable"
 
 
-@hides("subject", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication(Words):
     """What is said to readers about all tables of a release together.  It changes no number; what is empty is left out.
@@ -50,7 +48,6 @@ class Publication(Words):
     note: str = ""
 
 
-@hides("meaning", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
     """How large the coefficient of variation of an estimate may be, and whether estimates above that are suppressed.

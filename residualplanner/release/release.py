@@ -14,9 +14,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_o
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
-from residualplanner.method.kron.arrays import Array
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryKey, QueryLike, WrittenQuery, written_query
 from residualplanner.method.workload.workload import workload_html
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from residualplanner.scale.workers import Workers
 
 
-@hides("estimates", "query_numbers")
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Mapping[Any, Table]):
     """A mapping from queries to tables that follow from a measurement.
@@ -284,7 +281,8 @@ class Release(Mapping[Any, Table]):
         return written
 
     def _table(self, query: WrittenQuery) -> Table:
-        table = Table.of_answers(self._provenance, query, self.estimates.estimate(query))
+        shape = query.table_axes.shape(self.plan.domain)  # without axes of length one, of attributes that only select
+        table = Table(*query, self._provenance, self.estimates.estimate(query).reshape(shape))
         return self._made_from(self.unbiased._table(query), table) if self._has_origins else table
 
     @property
@@ -320,13 +318,7 @@ class Release(Mapping[Any, Table]):
 
 
 def _tables(provenance: Provenance, batch: TableBatch) -> Iterator[Table]:
-    attributes, estimates = map(tuple, batch.attributes.tolist()), _along_axes(provenance.plan, batch)
-    return map(Table, attributes, repeat(batch.kinds), repeat(provenance), estimates)
-
-
-def _along_axes(plan: Plan, batch: TableBatch) -> Array:
-    """The estimates of a batch without the axes, all of length one, of attributes that only select."""
-    if 1 not in batch.estimates.shape[1:]:
-        return batch.estimates
     axes = WrittenQuery(tuple(batch.attributes[0].tolist()), batch.kinds).table_axes
-    return batch.estimates.reshape(len(batch.queries), *axes.shape(plan.domain))
+    # without the axes, all of length one, of attributes that only select
+    estimates = batch.estimates.reshape(len(batch.queries), *axes.shape(provenance.plan.domain))
+    return map(Table, map(tuple, batch.attributes.tolist()), repeat(batch.kinds), repeat(provenance), estimates)

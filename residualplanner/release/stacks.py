@@ -5,7 +5,7 @@ Nothing loops over tables.
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ class Reconstructor:
         self._bases = measurement.plan.strategy.of_attributes
         self._codes = basis_codes(self._bases)
         # Kept with the object, not with the module: maps hold the matrices of one plan's bases.
-        self._axis_maps: dict[tuple[int, Kind], AxisMap] = {}
-        self._table_map = lru_cache(_KEPT)(lambda *pairs: ProductMap([self._axis_map(*pair) for pair in pairs]))
+        axis_map = cache(lambda code, kind: reconstruction_map(self._bases[int(np.argmax(self._codes == code))], kind))
+        self._table_map = lru_cache(_KEPT)(lambda *pairs: ProductMap([axis_map(*pair) for pair in pairs]))
 
     def stacks(
         self, attributes: NDArray[np.int32], kinds: NDArray[np.int16], names: Sequence[Kind], scratch: Scratch
@@ -60,40 +60,22 @@ class Reconstructor:
         """
         trivial = self._closure.trivial[attributes]
         for pattern in np.unique(trivial, axis=0) if trivial.any() else trivial[:1]:
-            rows = np.flatnonzero((trivial == pattern).all(axis=1))
-            yield from self._stacks_of_pattern(attributes[rows], kinds[rows], names, rows, scratch)
-
-    def _stacks_of_pattern(
-        self,
-        attributes: NDArray[np.int32],
-        kinds: NDArray[np.int16],
-        names: Sequence[Kind],
-        rows: NDArray[np.int64],
-        scratch: Scratch,
-    ) -> Iterator[Stack]:
-        """The tables of queries that have attributes of a single value along the same axes."""
-        kept = ~self._closure.trivial[attributes[0]]
-        groups = self._groups
-        subsets = self._closure.subset_positions(attributes[:, kept])
-        group, row = groups.group[subsets], groups.row[subsets]
-        largest = group[:, -1]
-        number = largest if (kinds == kinds[:1]).all() else row_numbers(np.column_stack([largest, kinds]))
-        for same in indices_of_numbers(number):
-            numbers = group[same[0]].tolist()
-            divisors = [self._answers.divisor(number) for number in numbers]
-            chosen = tuple(names[code] for code in kinds[same[0]].tolist())
-            maps = self._table_map(*zip(self._codes[attributes[same[0]]].tolist(), chosen, strict=True))
-            cells = max(math.prod(maps.columns), math.prod(maps.rows))
-            pieces = max(1, min(len(same), round(len(same) * cells / (BATCH_CELLS * self.device.batch_factor))))
-            for part in np.array_split(same, pieces):
-                blocks, of_part = self._answers.blocks(numbers, row[part])
-                tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
-                yield rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1))
-
-    def _axis_map(self, code: int, kind: Kind) -> AxisMap:
-        if (code, kind) not in self._axis_maps:
-            self._axis_maps[code, kind] = reconstruction_map(self._bases[int(np.argmax(self._codes == code))], kind)
-        return self._axis_maps[code, kind]
+            rows = np.flatnonzero((trivial == pattern).all(axis=1))  # of queries with the same trivial axes
+            codes, subsets = kinds[rows], self._closure.subset_positions(attributes[rows][:, ~pattern])
+            group, row = self._groups.group[subsets], self._groups.row[subsets]
+            largest = group[:, -1]
+            number = largest if (codes == codes[:1]).all() else row_numbers(np.column_stack([largest, codes]))
+            for same in indices_of_numbers(number):
+                numbers, first = group[same[0]].tolist(), same[0]
+                divisors = [self._answers.divisor(number) for number in numbers]
+                chosen = tuple(names[code] for code in codes[first].tolist())
+                maps = self._table_map(*zip(self._codes[attributes[rows[first]]].tolist(), chosen, strict=True))
+                cells = max(math.prod(maps.columns), math.prod(maps.rows))
+                pieces = max(1, min(len(same), round(len(same) * cells / (BATCH_CELLS * self.device.batch_factor))))
+                for part in np.array_split(same, pieces):
+                    blocks, of_part = self._answers.blocks(numbers, row[part])
+                    tables = self.device.tables(blocks, of_part, divisors=divisors, maps=maps, scratch=scratch)
+                    yield rows[part], chosen, read_only(answered_jointly(tables, chosen, first_axis=1))
 
 
 #: The bytes of an answer on a device.
@@ -111,10 +93,12 @@ class DeviceAnswers:
         remedy = "only noisy answers go to a device; give the residuals of a Measurement"
         require_type("DeviceAnswers", "residuals", residuals, Residuals, remedy)
         self._residuals, self._device = residuals, device
-        self._is_kept = _smallest_within(np.diff(residuals.starts), device.memory // _BYTES)
-        self._are_all_kept = bool(self._is_kept.all())
-        self._kept = lru_cache(_KEPT)(self._sent)
+        sizes = np.diff(residuals.starts)
+        by_size = np.argsort(sizes, kind="stable")
+        self._is_kept = np.zeros(len(sizes), dtype=np.bool_)
+        self._is_kept[by_size] = np.cumsum(sizes[by_size]) <= device.memory // _BYTES
         self._numbers = lru_cache(_KEPT)(self._new_numbers)
+        self._kept = lru_cache(_KEPT)(lambda group: device.put(self._numbers(group)))
 
     def divisor(self, group: int) -> int:
         """What the numbers of a group are to be divided by."""
@@ -126,7 +110,7 @@ class DeviceAnswers:
 
         Groups (j,) are those that tables need, in the order of `tables_of_residuals`, and ``rows`` (b, j) theirs.
         """
-        if self._are_all_kept or self._is_kept[groups].all():
+        if self._is_kept[groups].all():
             return [self._kept(group) for group in groups], rows
         found, chosen = [], rows.copy()
         for number, group in enumerate(groups):
@@ -137,23 +121,10 @@ class DeviceAnswers:
                 chosen[:, number] = np.arange(len(rows))
         return found, chosen
 
-    def _sent(self, group: int) -> Array:
-        return self._device.put(self._numbers(group))
-
     def _new_numbers(self, group: int) -> NDArray[np.int64] | NDArray[np.float64]:
         """The numbers of a group, int64 or, where int64 cannot hold them, the answers as floats, rounded once."""
         stored = self._residuals.stored(group)
         return self._residuals.block(group) if stored.dtype == np.object_ else stored
-
-
-def _smallest_within(sizes: NDArray[np.int64], room: int) -> NDArray[np.bool_]:
-    """Which of these are kept if the smallest come first and all together must not exceed ``room``, (m,)."""
-    if sizes.sum() <= room:
-        return np.ones(len(sizes), dtype=np.bool_)
-    by_size = np.argsort(sizes, kind="stable")
-    is_kept = np.zeros(len(sizes), dtype=np.bool_)
-    is_kept[by_size] = np.cumsum(sizes[by_size]) <= room
-    return is_kept
 
 
 def reconstruction_map(basis: Basis, kind: Kind) -> AxisMap:

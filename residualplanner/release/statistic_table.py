@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
-from residualplanner.ground.notebooks import frame_html, hides
+from residualplanner.ground.notebooks import frame_html
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, statistic_among, tied_kind
@@ -66,7 +66,6 @@ def unit_of(attribute: Attribute) -> str:
     return attribute.about.unit or attribute.name
 
 
-@hides("columns", "more_axes", "numbers", "of_release", "of_table", "phrase", "title", "title_of", "word")
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class StatisticTable(ABC):
     """A statistic of the amounts, or bins, of an attribute for each group.
@@ -135,20 +134,10 @@ class StatisticTable(ABC):
         return cls.of_table(table, table.estimate, table.variance, level)
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{self.to_frame()}"
+        return f"{self.phrase} {self.attribute} ({self.unit})\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
-
-    @property
-    def title(self) -> str:
-        """What the table holds, in words."""
-        return self.title_of(self.attribute, self.unit)
-
-    @classmethod
-    def title_of(cls, attribute: str, unit: str) -> str:
-        """What the table of an attribute's statistic holds, in words."""
-        return f"{cls.phrase} {attribute} ({unit})"
 
     def to_frame(self) -> "pd.DataFrame":
         """A row for each group, with its labels and the columns of numbers."""

@@ -45,7 +45,7 @@ class StatisticForm:
     @property
     def title(self) -> str:
         """What it holds, in words."""
-        return TABLES[type(self.kind)].title_of(self.attribute.name, unit_of(self.attribute))
+        return f"{TABLES[type(self.kind)].phrase} {self.attribute.name} ({unit_of(self.attribute)})"
 
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:

@@ -2,26 +2,22 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
-from residualplanner.ground.errors import WorkloadError, needing
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
-from residualplanner.ground.notebooks import hides
-from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
-from residualplanner.release.product import UNBIASED, Origin, Product, Provenance
-from residualplanner.release.profiles import ProfileName
+from residualplanner.release.product import UNBIASED, Origin, Product
+from residualplanner.release.profiles import ProfileName, level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
-from residualplanner.release.tidy_form import html_of, text_of, tidy_columns, xarray_of
+from residualplanner.release.tidy_form import html_of, label_column_names, label_columns, number_columns, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
-    import xarray as xr
 
     from residualplanner.publish.pictures.drawing import Picture
     from residualplanner.publish.pictures.plots import ShownTable
@@ -57,7 +53,6 @@ class Estimate:
         return self.estimate - self.moe(level), self.estimate + self.moe(level)
 
 
-@hides("of_answers", "positions", "provenance")
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Table(Heading):
     """The answer to one query: unbiased estimates, consistent with every other table, with exact variances.
@@ -76,12 +71,6 @@ class Table(Heading):
     """
 
     estimate: FloatArray
-
-    @classmethod
-    def of_answers(cls, provenance: Provenance, query: WrittenQuery, answers: FloatArray) -> Self:
-        """The table of a query's answers, which have an axis of length one for each attribute that only selects."""
-        shape = query.table_axes.shape(provenance.plan.domain)
-        return cls(*query, provenance, answers.reshape(shape))
 
     @property
     def product(self) -> Product:
@@ -212,7 +201,7 @@ class Table(Heading):
                     f"the rows of {kind.name} on {attribute.name!r} do not add up to the number of "
                     "records, since they overlap or leave values out; look up the table without it in the release"
                 )
-        origin = None if self.origin is None else self.origin.summed(tuple(axes))
+        origin = None if self.origin is None else self.origin.each(lambda part: part.sum(axis=tuple(axes)))
         return Table(
             *self._written.summed([self._axes[axis][0].name for axis in axes], self.plan.domain),
             replace(self.provenance, origin=origin),
@@ -236,7 +225,8 @@ class Table(Heading):
         found = shown_table(of_axes, self.estimate, self.std_err, level=level, unit=self.unit)
         if self.origin is None:
             return replace(found, has_intervals=self.product.is_unbiased)
-        origin = self.origin.raveled().part(rows_to_show(self.estimate.ravel()))
+        rows = rows_to_show(self.estimate.ravel())
+        origin = self.origin.each(lambda part: part.ravel()[rows])
         return replace(found, ends=origin.interval(found.margins), joint_ends=origin.interval(found.joint_margins))
 
     @property
@@ -271,22 +261,18 @@ class Table(Heading):
         """
         import pandas as pd
 
-        frame = pd.DataFrame(self._columns(level, profile, quality))
+        chosen = profile_named(profile).of(self.product, with_intervals=self.origin is not None).graded(quality)
+        require_free_names(label_column_names((attribute, [kind]) for attribute, kind in self._axes), chosen)
+        indices = np.indices(self.estimate.shape).reshape(len(self._axes), self.estimate.size)
+        columns: dict[str, Any] = {
+            name: pd.Series(list(labels)).take(index).array
+            for axis, index in zip(self._axes, indices, strict=True)
+            for name, labels in label_columns(*axis).items()
+        }
+        columns |= number_columns(self, chosen, self.estimate, self.std_err, level_of(profile, level))
+        frame = pd.DataFrame(columns)
         frame.attrs |= {"noise": self.warning} if self.warning else {}
         return frame
-
-    def to_polars(
-        self, level: float | None = None, profile: ProfileName = "default", *, quality: Quality | None = None
-    ) -> "pl.DataFrame":
-        """The same as `to_frame`, as a polars frame.  MissingExtraError where polars is not installed."""
-        with needing("to_polars needs polars, which is not installed", "frames"):
-            import polars as pl
-        columns = {name: list(column) for name, column in self._columns(level, profile, quality).items()}
-        return pl.DataFrame(columns, strict=False)
-
-    def to_xarray(self) -> "xr.Dataset":
-        """The table as an xarray data set, with labels along each axis.  MissingExtraError without xarray."""
-        return xarray_of(self, self.estimate, self.std_err)
 
     def plot(self, level: float = 0.95) -> "Picture":
         """Estimates with their intervals: thick for each cell by itself, thin for all cells at once.
@@ -305,7 +291,3 @@ class Table(Heading):
         shown, percent = self.shown(level), f"{100 * level:.6g}%"
         labels = f"{percent} interval of a cell", f"{percent} for all cells at once"
         return Picture(self.title, lambda: draw_intervals(shown, labels=labels))
-
-    def _columns(self, level: float | None, profile: ProfileName, quality: Quality | None) -> dict[str, Any]:
-        numbers = self.estimate, self.std_err
-        return tidy_columns(self, self._axes, *numbers, level=level, profile=profile, quality=quality)

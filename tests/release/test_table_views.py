@@ -108,24 +108,6 @@ def test_a_notebook_shows_tables_in_which_nothing_is_markup(noun):
     assert "<script" not in html
 
 
-def test_other_libraries_get_the_same_numbers_and_labels():
-    polars, xarray, frame = TABLE.to_polars(), TABLE.to_xarray(), TABLE.to_frame()
-    assert polars.to_dict(as_series=False) == {name: frame[name].tolist() for name in frame.columns}
-    assert (xarray["estimate"].to_numpy() == TABLE.estimate).all()
-    assert float(xarray["std_err"].sel(sex="M", age="[18, 65)")) == TABLE.at(sex="M", age="[18, 65)").std_err
-    assert RELEASE[()].to_xarray()["estimate"].shape == ()
-    grouped = {"age": rp.Hierarchy([{"young": ["[0, 18)", "[18, 65)"], "old": ["[65, 100]"]}])}
-    table = any_release(rp.select(rp.Workload(DOMAIN, [grouped]), budget=rp.pcost(1)))[grouped]
-    assert table.to_xarray()["age"].to_numpy().tolist() == list(table.labels[0])
-
-
-@pytest.mark.parametrize(("method", "package"), [("to_polars", "polars"), ("to_xarray", "xarray")])
-def test_without_the_library_the_extra_is_named(monkeypatch, method, package):
-    monkeypatch.setitem(__import__("sys").modules, package, None)
-    with pytest.raises(rp.errors.MissingExtraError, match=rf"{package}, which is not installed: pip install"):
-        getattr(TABLE, method)()
-
-
 def test_pictures_are_shown_and_saved(tmp_path):
     picture = TABLE.plot()
     starts = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}

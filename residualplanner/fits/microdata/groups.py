@@ -15,7 +15,6 @@ from residualplanner.fits.microdata.bounds import Gaussian, NoiseLaw
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import IntArray, require_numbers, require_type, value_text
 from residualplanner.ground.errors import DataError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.domain import Domain
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
@@ -117,7 +116,6 @@ class Term(NamedTuple):
         return Term(self.sums.take(rows), self.target[rows], spread)
 
 
-@hides("sums")
 @dataclass(frozen=True, slots=True, init=False)
 class Marginal:
     """A group of queries that are measured together: all cells of the marginal of some attributes.

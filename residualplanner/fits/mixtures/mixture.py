@@ -13,7 +13,6 @@ import numpy as np
 from residualplanner.fits.optimizers import Floats
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 
 #: Rounds over all tables, at most, and the largest error of a probability at which they end.
@@ -128,7 +127,6 @@ def slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
     return found
 
 
-@hides("classes", "of_attribute")
 @dataclass(frozen=True, eq=False, slots=True)
 class Mixture:
     """A distribution of records: a latent class is drawn, and then every attribute by itself.

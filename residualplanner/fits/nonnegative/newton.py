@@ -2,7 +2,7 @@
 
 Newton's method makes all cells that should be 0 so at once.  Where some residuals have noise a thousand times that of
 others, as bins have where means are asked for, first-order ascent hardly moves.  Noise without a limit, as a residual
-has that no query depends on, hides all others in the matrix of the dual problem.  So the steps of the interior point
+has that no query depends on all others in the matrix of the dual problem.  So the steps of the interior point
 method are those of the components themselves, where much noise is a small entry of the matrix.
 Source: eqs. (49), (50), (55) and (56); Hintermueller, Ito and Kunisch, SIAM J. Optim. 13 (2002); Mehrotra, SIAM J.
 Optim. 2 (1992).

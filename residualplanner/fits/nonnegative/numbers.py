@@ -17,7 +17,6 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_o
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, frozen, is_integer, require_type, value_text
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import WrittenQuery
@@ -38,7 +37,6 @@ _LARGEST_BASE = 10**9
 
 
 @final
-@hides("draws", "least", "residuals")
 @dataclass(frozen=True, eq=False, slots=True)
 class NonNegative(Numbers):
     """Numbers of which none is negative, and which agree with one another; they are biased.

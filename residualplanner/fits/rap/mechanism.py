@@ -34,7 +34,7 @@ from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import count_text, decimal_text_up
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.method.workload.workload import Workload
-from residualplanner.scale.engines.engines import require_ready_engine, require_result_room
+from residualplanner.scale.engines.engines import require_ready_engine
 
 #: Bytes for counts and what is computed of them, unless memory= says otherwise.
 MEMORY = 2**30
@@ -359,6 +359,5 @@ def _require_room(plan: RapPlan, data: object, memory: object) -> tuple[bool, in
         "RAP holds {needed} of counts and noisy answers at once",
         "nothing was charged or read.  Allow less with memory=, or ask for fewer or smaller tables",
     )
-    require_result_room(data, min(counts, half) // _COUNT_BYTES)
     require_several_readings(data, "for RAP")
     return counts <= half, half

@@ -20,7 +20,6 @@ from residualplanner.fits.rap.relaxed_records import RELAXATIONS, Relaxation, Re
 from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, float_of, require_integer, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.more.queries.thresholds import threshold_probability
 
 #: What Adam adds to the roots of mean squares.
@@ -200,7 +199,6 @@ class FittedRows:
         return found
 
 
-@hides("rate_at")
 @dataclass(frozen=True, slots=True)
 class ProjectionSettings:
     """How relaxed records are fitted to noisy answers.

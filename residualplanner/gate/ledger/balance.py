@@ -6,7 +6,7 @@ from fractions import Fraction
 from residualplanner.gate.ledger.lines import LedgerAccount, LedgerEntry, shortened
 from residualplanner.ground.checks import Number, require_fraction
 from residualplanner.ground.errors import BudgetError
-from residualplanner.ground.notebooks import hides, html_table
+from residualplanner.ground.notebooks import html_table
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method import privacy
 
@@ -14,7 +14,6 @@ from residualplanner.method import privacy
 _TRACE = Fraction(1, 10**6)
 
 
-@hides("remaining_text", "spent_text", "told_remaining")
 @dataclass(frozen=True, slots=True, repr=False)
 class Balance:
     """What has been spent of a budget, and what is left.

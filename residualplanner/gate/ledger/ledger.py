@@ -15,12 +15,11 @@ from residualplanner.gate.ledger.lines import LedgerAccount, LedgerEntry, Ledger
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import BudgetError
-from residualplanner.ground.notebooks import caption_of, hides, html_table
+from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import decimal_text_up
 from residualplanner.method.privacy import Budget, Neighbors, Notion
 
 
-@hides("record_stage", "require_stages")
 @final
 class Ledger:
     """All charges for releases from one data set, within one budget.

@@ -1,11 +1,9 @@
 """The gate where one process sees the records: it counts them, and adds noise with which answers may be published."""
 
-import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import partial
 from itertools import chain
-from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 from residualplanner.gate import spend as spending
@@ -155,8 +153,6 @@ class _Measuring(NamedTuple):
     def require_readable(self, data: object) -> None:
         """Raise what keeps the records from being counted as often as they must be, which their form tells."""
         require_public_number(data, self.noise.plan.neighbors)
-        sizes = ((map(math.prod, block.groups.shapes), self._tables(block)) for block in self.blocks)
-        engines().require_result_room(data, max(sum(map(mul, cells, tables)) for cells, tables in sizes))
         if len(self.blocks) > 1:
             require_several_readings(data, f"once for each of {len(self.blocks):,} blocks, which more memory joins")
 

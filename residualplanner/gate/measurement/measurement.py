@@ -17,14 +17,14 @@ from residualplanner.ground.archive import archive_pieces, open_archive, write_a
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
-from residualplanner.ground.notebooks import caption_of, hides, html_table
+from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.strategy.basis_groups import BasisGroups, basis_groups
 
 if TYPE_CHECKING:
-    from residualplanner.ground.stores import AnyPath, BucketPath
+    from residualplanner.ground.stores import AnyPath, Bucket
 
 FORMAT_VERSION = 5
 
@@ -35,7 +35,6 @@ _ANSWERS = {"discrete": {"integers", "wide_groups", "wide_integers"}, "gaussian"
 _KEPT = {"integers", "residuals"}
 
 
-@hides("with_residuals")
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """The noisy answers of all base mechanisms of a plan.  Everything computed from it is free of cost.
@@ -105,7 +104,7 @@ class Measurement:
             return self.mapped_from
         return VerifiedFile(path, None, {})
 
-    def save(self, path: "PathLike | BucketPath") -> None:
+    def save(self, path: "PathLike | Bucket") -> None:
         """Write the measurement and its plan to one file, whole or not at all; `load_measurement` reads it.
 
         Args:
@@ -154,7 +153,7 @@ def groups_of_plan(plan: Plan) -> BasisGroups:
 
 
 @memory_for("to read this measurement; use a machine with more memory")
-def load_measurement(path: "PathLike | BucketPath", *, mapped: bool = False) -> Measurement:
+def load_measurement(path: "PathLike | Bucket", *, mapped: bool = False) -> Measurement:
     """Read a measurement that `Measurement.save` wrote, and check it.
 
     Args:

@@ -6,21 +6,19 @@
 from residualplanner.ground.stores.bucket import (
     AnyPath,
     Bucket,
-    BucketPath,
+    ObjectStore,
     local_file,
     new_folder,
     open_store,
     path_at,
     path_given,
     require_free,
-    variables_of,
 )
-from residualplanner.ground.stores.object_store import Folder, Mark, ObjectStore, marked, require_create_if_absent
+from residualplanner.ground.stores.object_store import Folder, Mark, marked, require_create_if_absent
 
 __all__ = [
     "AnyPath",
     "Bucket",
-    "BucketPath",
     "Folder",
     "Mark",
     "ObjectStore",
@@ -32,5 +30,4 @@ __all__ = [
     "path_given",
     "require_create_if_absent",
     "require_free",
-    "variables_of",
 ]

@@ -8,7 +8,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -17,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
 from residualplanner.ground.checks import require_path, value_text
 from residualplanner.ground.errors import ArgumentError, StoreError, needing
-from residualplanner.ground.stores.object_store import Folder, ObjectStore, require_name
+from residualplanner.ground.stores.object_store import Folder, require_name
 
 _OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
 _OF_AZURE = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"
@@ -35,6 +36,8 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_
 _PROVIDERS = ("AWS_", "AZURE_", "GOOGLE_")
 #: What is written to an object is held in memory up to so many bytes, and then in a file without a name.
 _SPOOL_BYTES = 2**26
+#: How long a request is tried again; one whose keys or endpoint are wrong would be for minutes.
+_PATIENCE = timedelta(minutes=1)
 #: What a folder holds as soon as it is whole.
 LAST = "manifest.json"
 _ACCEPTED = (
@@ -45,13 +48,14 @@ _ACCEPTED = (
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Objects in a bucket.
+    """Objects in a bucket: a store, and a path with what releases need of the methods of `pathlib.Path`.
 
     Attributes:
         address: ``s3://bucket/prefix``, ``s3a://``, ``gs://``, or ``abfss://container@account.dfs.core.windows.net/``;
             the prefix is a folder, as it were.
         settings: of the connection, such as ``("endpoint", "https://..")`` and ``("region", "..")``.  Keys are better
             left out, and set in the environment of the driver and of the workers; see ``docs/engines.md``.
+        key: the name of a file or folder there; empty for the folder that the address names.
 
     Raises:
         MissingExtraError: obstore is not installed; raised when the bucket is first used.
@@ -60,33 +64,42 @@ class Bucket:
 
     address: str
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    key: str = ""
 
     def __str__(self) -> str:
-        return self.address
+        return "/".join(word for word in (self.address, self.key) if word)
+
+    def __truediv__(self, name: str) -> "Bucket":
+        words = PurePosixPath(self.key, name)
+        if ".." in words.parts or words.is_absolute():
+            raise ValueError(f"a path within {self} is a name, got {name[:40]!r}")
+        return replace(self, key=str(words))
 
     def create_if_absent(self, name: str, content: bytes) -> bool:
-        """As `ObjectStore.create_if_absent`: a request with ``If-None-Match: *``."""
-        with _reached(self, require_name(name)) as (obstore, client):
+        """As `Folder.create_if_absent`: a request with ``If-None-Match: *``."""
+        made = self / require_name(name)
+        with made._reached() as (obstore, client):
             try:
-                obstore.put(client, name, content, mode="create", use_multipart=False)
+                obstore.put(client, made.key, content, mode="create", use_multipart=False)
             except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
                 return False
         return True
 
     def read(self, name: str) -> bytes:
-        """As `ObjectStore.read`."""
-        return BucketPath(self, require_name(name)).read_bytes()
+        """As `Folder.read`."""
+        return (self / require_name(name)).read_bytes()
 
     def names(self, prefix: str) -> list[str]:
-        """As `ObjectStore.names`."""
-        folder = prefix.rpartition("/")[0]  # an object store lists by whole words between slashes
-        with _reached(self, prefix) as (obstore, client):
-            found = [each["path"] for batch in obstore.list(client, prefix=folder or None) for each in batch]
-        return sorted(name for name in found if name.startswith(prefix))
+        """As `Folder.names`."""
+        above = f"{self.key}/" if self.key else ""
+        folder = (above + prefix).rpartition("/")[0]  # an object store lists by whole words between slashes
+        with self._reached() as (obstore, client):
+            keys = [each["path"] for batch in obstore.list(client, prefix=folder or None) for each in batch]
+        return sorted(key.removeprefix(above) for key in keys if key.startswith(above + prefix))
 
     def remove(self, name: str) -> None:
-        """As `ObjectStore.remove`."""
-        BucketPath(self, require_name(name)).unlink()
+        """As `Folder.remove`."""
+        (self / require_name(name)).unlink()
 
     def remove_unfinished(self) -> None:
         """Nothing: an object store shows no object before it is whole."""
@@ -94,23 +107,6 @@ class Bucket:
     def free_bytes(self) -> int | None:
         """None: an object store states no limit."""
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class BucketPath:
-    """A file or folder in a bucket, with those methods of `pathlib.Path` that releases are written and read with."""
-
-    bucket: Bucket
-    key: str = ""  # its name there; "" for the folder that the bucket's address names
-
-    def __str__(self) -> str:
-        return "/".join(word for word in (str(self.bucket), self.key) if word)
-
-    def __truediv__(self, name: str) -> "BucketPath":
-        words = PurePosixPath(self.key, name)
-        if ".." in words.parts or words.is_absolute():
-            raise ValueError(f"a path within {self} is a name, got {name[:40]!r}")
-        return BucketPath(self.bucket, str(words))
 
     @property
     def name(self) -> str:
@@ -122,15 +118,10 @@ class BucketPath:
         """What its last word ends with, from the last dot on."""
         return PurePosixPath(self.key).suffix
 
-    @property
-    def parent(self) -> "BucketPath":
-        """The folder that it is in."""
-        return BucketPath(self.bucket, self.key.rpartition("/")[0])
-
     def is_file(self) -> bool:
         """Whether there is an object of this name."""
         try:
-            with _reached(self.bucket, self.key) as (obstore, client):
+            with self._reached() as (obstore, client):
                 obstore.head(client, self.key)
         except FileNotFoundError:
             return False
@@ -138,14 +129,13 @@ class BucketPath:
 
     def read_bytes(self) -> bytes:
         """All bytes of the object; FileNotFoundError where there is none."""
-        with _reached(self.bucket, self.key) as (obstore, client):
+        with self._reached() as (obstore, client):
             return bytes(obstore.get(client, self.key).bytes())
 
     def open(self, mode: str = "rb") -> IO[bytes]:
         """The object, to be read from any byte on; FileNotFoundError where there is none."""
-        if mode != "rb":
-            raise ValueError(f"an object is opened to be read ('rb'), got {mode!r}")
-        with _reached(self.bucket, self.key) as (obstore, client):
+        assert mode == "rb"
+        with self._reached() as (obstore, client):
             return cast(IO[bytes], obstore.open_reader(client, self.key))
 
     @contextmanager
@@ -154,30 +144,44 @@ class BucketPath:
         with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as file:
             yield file
             file.seek(0)
-            with _reached(self.bucket, self.key) as (obstore, client):
+            with self._reached() as (obstore, client):
                 obstore.put(client, self.key, file)
 
-    def iterdir(self) -> Iterator["BucketPath"]:
+    def iterdir(self) -> Iterator["Bucket"]:
         """The objects in this folder, and the folders in it."""
-        with _reached(self.bucket, self.key) as (obstore, client):
+        with self._reached() as (obstore, client):
             found = obstore.list_with_delimiter(client, prefix=self.key or None)
-        names = sorted([*found["common_prefixes"], *(each["path"] for each in found["objects"])])
-        return (BucketPath(self.bucket, name) for name in names)
+        keys = sorted([*found["common_prefixes"], *(each["path"] for each in found["objects"])])
+        return (replace(self, key=key) for key in keys)
 
     def unlink(self) -> None:
         """Remove the object, if it is there."""
-        with _reached(self.bucket, self.key) as (obstore, client):
+        with self._reached() as (obstore, client):
             obstore.delete(client, self.key)
 
-    def download(self, file: IO[bytes]) -> None:
-        """Copy the object to an open file."""
-        with closing(self.open()) as source:
-            shutil.copyfileobj(source, file, 2**24)
-        file.flush()
+    @contextmanager
+    def _reached(self) -> Iterator[tuple[Any, Any]]:
+        """The package, and this process's connections to the bucket.
+
+        Whatever the client raises becomes a StoreError without the text of the server, which may quote keys.
+        """
+        with needing("object stores need obstore", "s3"):
+            import obstore
+            import obstore.exceptions
+        variables = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_PROVIDERS)}
+        client = _client(self.address, self.settings, tuple(variables.items()))
+        try:
+            yield obstore, client
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no object {str(self)!r}") from None
+        except obstore.exceptions.BaseError as error:
+            raise _refused(str(self), type(error).__name__) from None
 
 
 #: A file or folder, on a disk or in a bucket.
-AnyPath = Path | BucketPath
+AnyPath = Path | Bucket
+#: A store, which has objects that are written once.
+ObjectStore = Folder | Bucket
 
 
 def open_store(where: object) -> ObjectStore:
@@ -185,15 +189,15 @@ def open_store(where: object) -> ObjectStore:
 
     A folder is made if it is not there; for an address, the environment holds keys, region and endpoint.
     """
-    if isinstance(where, ObjectStore):
-        return where
+    if hasattr(where, "create_if_absent"):
+        return cast(ObjectStore, where)
     path = path_at(where)
-    return path.bucket if isinstance(path, BucketPath) else Folder(path.absolute())
+    return path if isinstance(path, Bucket) else Folder(path.absolute())
 
 
 def path_given(call: str, where: object, example: str) -> AnyPath:
     """As `path_at`, of the argument ``path`` of a call, of which ``example`` is a correct one."""
-    if not isinstance(where, Bucket | BucketPath):
+    if not isinstance(where, Bucket):
         require_path(call, where, example)
     return path_at(where)
 
@@ -201,16 +205,14 @@ def path_given(call: str, where: object, example: str) -> AnyPath:
 def path_at(where: object) -> AnyPath:
     """The file or folder at a path or address; nothing is read or written yet, ArgumentError where it is neither."""
     match where:
-        case BucketPath():
-            return where
         case Bucket():
-            return BucketPath(where)
+            return where
         case str() if "://" in where:
             address = urlsplit(where.rstrip("/"))
             if address.scheme == "file" and address.netloc in ("", "localhost") and address.path:
                 return Path(unquote(address.path))
             if address.scheme in VARIABLES and address.netloc:
-                return BucketPath(Bucket(where.rstrip("/")))
+                return Bucket(where.rstrip("/"))
         case os.PathLike():
             return Path(where)
         case str() if where:
@@ -225,7 +227,9 @@ def local_file(path: AnyPath) -> Iterator[Path]:
         yield path
         return
     with tempfile.NamedTemporaryFile() as copy:
-        path.download(copy)
+        with closing(path.open()) as source:
+            shutil.copyfileobj(source, copy, 2**24)
+        copy.flush()
         yield Path(copy.name)
 
 
@@ -257,34 +261,6 @@ def require_free(path: AnyPath) -> None:
         raise FileExistsError(f"{path} is not empty; name a new prefix, or empty this one first")
 
 
-def variables_of(store: ObjectStore) -> list[str]:
-    """The names of the variables of this process's environment that have to do with a store."""
-    return [*environment()] if isinstance(store, Bucket) else []
-
-
-def environment() -> dict[str, str]:
-    """The variables of this process's environment that obstore reads."""
-    return {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_PROVIDERS)}
-
-
-@contextmanager
-def _reached(bucket: Bucket, name: str) -> Iterator[tuple[Any, Any]]:
-    """The package, and this process's connections to a bucket, for what concerns an object or folder.
-
-    Whatever the client raises becomes a StoreError without the text of the server, which may quote keys.
-    """
-    with needing("object stores need obstore", "s3"):
-        import obstore
-        import obstore.exceptions
-    client = _client(bucket.address, bucket.settings, tuple(environment().items()))
-    try:
-        yield obstore, client
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no object {str(BucketPath(bucket, name))!r}") from None
-    except obstore.exceptions.BaseError as error:
-        raise _refused(str(bucket), f"{name!r}, {type(error).__name__}") from None
-
-
 @lru_cache(maxsize=16)
 def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tuple[tuple[str, str], ...]) -> Any:
     """The connections of this process to a bucket; others where the environment has changed."""
@@ -296,7 +272,8 @@ def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tupl
     endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))
     is_plain = next((each for each in endpoints if each), "").startswith("http://")
     try:
-        return from_url(address, config=config or None, client_options={"allow_http": is_plain})
+        retry = {"retry_timeout": _PATIENCE}
+        return from_url(address, config=config or None, client_options={"allow_http": is_plain}, retry_config=retry)
     except (BaseError, ValueError) as error:
         raise _refused(address, type(error).__name__) from None
 

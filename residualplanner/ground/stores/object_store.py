@@ -1,4 +1,4 @@
-"""What is expected of stores, the check that a store keeps it and that others reach the same, and folders, which do.
+"""Folders as stores, the check that a store keeps what is expected of it, and that others reach the same.
 
 All that the protocol for drawing noise once rests on is that of several who create an object of one name at most one
 succeeds, and that nobody sees a part of it.
@@ -8,12 +8,12 @@ import os
 import re
 import secrets
 import shutil
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from residualplanner.ground.atomic import force_name
 from residualplanner.ground.errors import MissingExtraError, ResourceError, StoreError
@@ -22,52 +22,10 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*(\.[a-z0-9_-]+)*(/[a-z0-9][a-z0-9_-]*(\.
 _LONGEST = 200
 #: Where objects stand for a moment that only try the store.
 PROBES = "probes/"
-#: How many seconds a store may take to answer; one whose keys or endpoint are wrong may be tried for minutes.
-PATIENCE = 60
 #: Where a folder has objects before they have a name; no object's name starts so.
 _UNFINISHED = ".unfinished"
 #: Nobody but their owner reads objects or lists folders: what is in them is for the curator alone.
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
-
-
-@runtime_checkable
-class ObjectStore(Protocol):
-    """A flat collection of objects, which processes on several machines use at once; it can be pickled.
-
-    Names are words of lower-case letters, digits, hyphens and underscores, joined by dots and slashes; ValueError for
-    any other.
-    """
-
-    def create_if_absent(self, name: str, content: bytes) -> bool:
-        """Make an object that lasts, whole or not at all, and return whether it was made here.
-
-        False where an object of this name exists, whoever made it, and where that is uncertain, for example because
-        the answer of a server was lost and a second request found the object there.
-
-        Raises:
-            StoreError: it could not be made, as far as is known; it may exist all the same.
-        """
-
-    def read(self, name: str) -> bytes:
-        """All bytes of an object; FileNotFoundError where there is none, StoreError where it cannot be read."""
-
-    def names(self, prefix: str) -> list[str]:
-        """The names of all objects that start with ``prefix``, ascending; StoreError where they cannot be listed.
-
-        Each object that had been made before the call is among them.
-        """
-
-    def remove(self, name: str) -> None:
-        """Remove an object, if it is there; StoreError where it cannot be removed."""
-
-    def remove_unfinished(self) -> None:
-        """Remove what writers that were killed left behind, which never was an object; StoreError if that fails.
-
-        A writer that is at work then fails.
-        """
-
-    def free_bytes(self) -> int | None:
-        """How many more bytes fit, where the store has a limit that is known."""
 
 
 def require_name(name: str) -> str:
@@ -77,7 +35,7 @@ def require_name(name: str) -> str:
     return name
 
 
-def require_create_if_absent(store: ObjectStore) -> None:
+def require_create_if_absent(store: Any) -> None:
     """ResourceError unless a store keeps the promise of `create_if_absent`, also to list and to read what it made."""
     name, first, second = f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32), secrets.token_bytes(32)
     made = store.create_if_absent(name, first)
@@ -97,6 +55,9 @@ def require_create_if_absent(store: ObjectStore) -> None:
 class Folder:
     """Objects as files in a folder, which is made when the first is; on workers it must be the same folder.
 
+    Names are words of lower-case letters, digits, hyphens and underscores, joined by dots and slashes; ValueError for
+    any other.  Several machines use a store at once, and it can be pickled; `Bucket` has the same methods.
+
     obstore's LocalStore links, too, but forces neither files nor names to the disk, so that a claim could be gone after
     a power failure and its noise be drawn again; and others may read its files.
     """
@@ -107,15 +68,24 @@ class Folder:
         return str(self.path)
 
     def create_if_absent(self, name: str, content: bytes) -> bool:
-        """Write a file beside the others, force it to the disk, and link it, which fails where a file has the name."""
+        """Make an object that lasts, whole or not at all, and return whether it was made here; StoreError if it failed.
+
+        False where an object of this name exists, whoever made it, and where that is uncertain, for example because
+        the answer of a server was lost and a second request found the object there.
+        """
+        # A file beside the others is forced to the disk, and linked, which fails where a file has the name.
         target, unfinished = self._file(name), self.path / _UNFINISHED / secrets.token_hex(16)
         if not self.path.parent.exists():
             raise StoreError(f"{self.path} cannot be made: there is no {self.path.parent}; make it")
         with _as_store_errors(target):
             for folder in (unfinished.parent, target.parent):
                 self._make(folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
             try:
-                _write(unfinished, content)
+                with os.fdopen(os.open(unfinished, flags, _FILE_MODE), "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
                 os.link(unfinished, target)
             except FileExistsError:
                 return False
@@ -126,17 +96,13 @@ class Folder:
         return True
 
     def read(self, name: str) -> bytes:
-        """As `ObjectStore.read`."""
+        """All bytes of an object; FileNotFoundError where there is none, StoreError where it cannot be read."""
         path = self._file(name)
-        try:
+        with _as_store_errors(path):
             return path.read_bytes()
-        except FileNotFoundError:
-            raise FileNotFoundError(f"there is no {path}") from None
-        except OSError as error:
-            raise _failed(path, error) from None
 
     def names(self, prefix: str) -> list[str]:
-        """As `ObjectStore.names`; hidden folders hold no objects."""
+        """The names of all objects that start with ``prefix``, ascending; each that had been made is among them."""
         found: list[str] = []
         within = self.path / prefix.rpartition("/")[0]
         with _as_store_errors(within):
@@ -146,18 +112,18 @@ class Folder:
         return sorted(name for name in found if name.startswith(prefix))
 
     def remove(self, name: str) -> None:
-        """As `ObjectStore.remove`."""
+        """Remove an object, if it is there; StoreError where it cannot be removed."""
         path = self._file(name)
         with _as_store_errors(path):
             path.unlink(missing_ok=True)
 
     def remove_unfinished(self) -> None:
-        """As `ObjectStore.remove_unfinished`."""
+        """Remove what writers that were killed left behind, and what those at work need; StoreError if that fails."""
         with _as_store_errors(self.path), suppress(FileNotFoundError):
             shutil.rmtree(self.path / _UNFINISHED)
 
     def free_bytes(self) -> int | None:
-        """How many bytes the disk has left."""
+        """How many more bytes fit; None where that is not known."""
         there = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
         return shutil.disk_usage(there).free
 
@@ -172,15 +138,6 @@ class Folder:
                 force_name(each)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a new file and force it to the disk."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), _FILE_MODE)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _unless_absent(error: OSError) -> None:
     """Raise the error, which ``os.walk`` would pass over, unless a folder is not there."""
     if not isinstance(error, FileNotFoundError):
@@ -189,57 +146,41 @@ def _unless_absent(error: OSError) -> None:
 
 @contextmanager
 def _as_store_errors(path: Path) -> Iterator[None]:
-    """Raise StoreError for whatever the system raises."""
+    """Raise StoreError for whatever the system raises, but for a file that is not there."""
     try:
         yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no {path}") from None
     except OSError as error:
-        raise _failed(path, error) from None
+        raise StoreError(f"{path} could not be read or written: {error.strerror or error}") from None
 
 
-def _failed(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{path} could not be read or written: {error.strerror or error}")
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """An object that one process has put into a store, for others to find."""
-
-    store: ObjectStore
-    name: str
-    content: bytes
-
-    def trouble(self) -> str:
-        """What keeps this process from the store; nothing if it can read the mark, and write and read an object.
-
-        A store that does not answer for a minute is left alone.
-        """
-        found: list[str] = []
-        work = threading.Thread(target=lambda: found.append(self._trouble()), daemon=True)
-        work.start()
-        work.join(PATIENCE)
-        return found[0] if found else f"it has not answered for {PATIENCE} seconds"
-
-    def _trouble(self) -> str:
-        try:
-            if self.store.read(self.name) != self.content:
-                raise FileNotFoundError
-            require_create_if_absent(self.store)
-        except FileNotFoundError:
-            return (
-                "what this process has written there is not found there; a folder must be on a file system that all "
-                "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
-            )
-        except (StoreError, MissingExtraError, ResourceError) as error:
-            return str(error)
-        return ""
+#: Says what keeps a process from a store, and nothing if nothing does; it can be sent to other machines.
+Mark = Callable[[], str]
 
 
 @contextmanager
-def marked(store: ObjectStore) -> Iterator[Mark]:
-    """A mark in a store, which is removed in the end; StoreError where it cannot be written."""
-    mark = Mark(store, f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32))
-    store.create_if_absent(mark.name, mark.content)
+def marked(store: Any) -> Iterator[Mark]:
+    """An object is put into a store, for others to find, and removed in the end; StoreError where it cannot be."""
+    name, content = f"{PROBES}{secrets.token_hex(8)}", secrets.token_bytes(32)
+    store.create_if_absent(name, content)
     try:
-        yield mark
+        yield partial(_trouble, store, name, content)
     finally:
-        store.remove(mark.name)
+        store.remove(name)
+
+
+def _trouble(store: Any, name: str, content: bytes) -> str:
+    """What keeps this process from the store; nothing if it can read the mark, and write and read an object."""
+    try:
+        if store.read(name) != content:
+            raise FileNotFoundError
+        require_create_if_absent(store)
+    except FileNotFoundError:
+        return (
+            "what this process has written there is not found there; a folder must be on a file system that all "
+            "workers have under the same path, and a bucket's endpoint must be the same (AWS_ENDPOINT)"
+        )
+    except (StoreError, MissingExtraError, ResourceError) as error:
+        return str(error)
+    return ""

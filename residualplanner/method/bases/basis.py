@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron.axis_maps import AxisMap, keeping, matrix_map
 from residualplanner.method.kron.integers import IntegerMap, dense_integers
@@ -41,10 +40,6 @@ _FEW = 1.5
 _FULL_RANK = (Identity(), Prefix(), Range())
 
 
-@hides(
-    "after_noise before_noise farthest_pair has_equal_variances integer_maps is_symmetric largest_entry noise_values "
-    "present_parts random_pair reconstruction_transposed spans_rows takes_differences value_groups"
-)
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(ABC):
     """The residual basis of one attribute of n values: of `integer_basis`, `subtraction_basis` or `nested_basis`.

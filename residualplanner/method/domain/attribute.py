@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from residualplanner.ground.checks import is_unicode, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.notebooks import ROWS, hides, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, html_table, rest_note
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.domain.families import UNKNOWN, Codes, Listed, Matching, values_of_labels
@@ -48,7 +48,6 @@ class Words:
         return {word: text for word in self.__dataclass_fields__ if (text := getattr(self, word))}
 
 
-@hides("subject", "to_json")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About(Words):
     """Words about an attribute for readers of tables.  It changes no number; what is empty is left out.
@@ -117,7 +116,6 @@ def _confused(values: Values, label: str, *, is_meant: bool) -> str | None:
 _COMPARED = 1_000
 
 
-@hides("code_of_label")
 @dataclass(frozen=True, init=False, repr=False)
 class Attribute:
     """One column of the table, described by exactly one of a size, labels, bins, or limits of amounts.

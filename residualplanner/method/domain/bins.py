@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray, is_unicode, spelling, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.entries import bounds_in, date_of_day, day_of, is_narrow, number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import plain_label
@@ -89,7 +88,6 @@ _DAYS = Scale("intervals of dates", "dates", False, _day_edge, _day_position, st
 _PERIODS = 10_000
 
 
-@hides("code_of_label codes_of_column integer_range interval_text labels_are_intervals to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Bins:
     """Intervals between neighboring edges, closed on the left and open on the right.

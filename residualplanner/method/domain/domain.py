@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_ch
 
 from residualplanner.ground.checks import is_frame, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.notebooks import hides, html_table, rest_note
+from residualplanner.ground.notebooks import html_table, rest_note
 from residualplanner.ground.words import COUNTS, count_text, listed, names_text, suggestion
 from residualplanner.method.domain._json import attribute_of_json, json_of_attribute
 from residualplanner.method.domain.attribute import Attribute
@@ -53,7 +53,6 @@ class EqualWeights:
 DeclaredValues = int | Sequence[Label] | Mapping[Label, str] | Bins | Attribute | HasAttribute
 
 
-@hides("from_json positions_as_written require_equal_weights require_no_amounts to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Domain:
     """The attributes of a table, in order; two domains are equal if all their attributes are.

@@ -12,7 +12,6 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_maximum, least_sum
@@ -71,10 +70,6 @@ def rule_of(weights: Weights | None) -> str | None:
 RESERVE = 1 + 1e-11
 
 
-@hides(
-    "allows_bases_by_set basis_importance best_noise cheapest_noise default_limit has_targets importance "
-    "is_of_maximum is_proportional of pcost_for stated to_archive unit unit_noise with_more words"
-)
 class Loss:
     """What a plan is to make small: unless it says otherwise, weighted variances, in proportion to the noise."""
 
@@ -189,7 +184,6 @@ class DescribedLoss(Loss):
 _WORTH = 1e-4
 
 
-@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class SumOfVariances(Loss):
     """The weighted sum over queries of the variance of an average cell.
@@ -223,7 +217,6 @@ class SumOfVariances(Loss):
         return replace(plain, status=f"{plain.status}; no better bases by set were found")
 
 
-@hides("kind", "name")
 @dataclass(frozen=True, eq=False, slots=True)
 class MaxVariance(Loss):
     """The largest (weighted) cell variance of the workload.
@@ -249,7 +242,6 @@ class MaxVariance(Loss):
         return problem.selection(least_maximum(problem))
 
 
-@hides("weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class ConvexLoss(Loss):
     """Any convex function of the variances of the queries' average cells.

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.losses.loss import Loss, numbers_of_queries
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem, least_largest_ratio
@@ -23,7 +22,6 @@ from residualplanner.method.workload.workload import Workload
 _ASIDE = 1e-6
 
 
-@hides("are_met in_order ratios weights")
 @dataclass(frozen=True, eq=False, slots=True)
 class Targets(Loss):
     """The margin of error that no cell of a table is to exceed, for some tables of a workload or all.

@@ -12,7 +12,6 @@ from typing import Self
 
 from residualplanner.ground.checks import Number
 from residualplanner.ground.errors import BudgetError, FileFormatError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.privacy._exact import MAX_BITS, ROUNDING, float_up, given_text, read_allowance, read_delta
 from residualplanner.method.privacy.curves import Noise, law_of, mu_of_cost
@@ -22,7 +21,6 @@ _KEYS = ("pcost", "notion", "given", "noise")
 _RATIONAL = re.compile(r"[1-9][0-9]{0,2999}/[1-9][0-9]{0,2999}")
 
 
-@hides("from_json proved_for to_json worded")
 @dataclass(frozen=True, slots=True, repr=False)
 class Budget:
     """An exact upper limit on the privacy cost; made by ``zcdp``, ``gdp``, ``approx_dp`` or ``pcost``.

@@ -16,7 +16,6 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
 from residualplanner.method.kron.arrays import SameArray
@@ -28,10 +27,6 @@ SIZE_LIMIT = 10_000
 MEANING = "meaning"
 
 
-@hides(
-    "at_least columns_beside file_word full_names is_axis is_statistic require_fit scale to_json "
-    "universe unselected where_words written"
-)
 class Kind(Rows):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
 

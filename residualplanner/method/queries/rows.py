@@ -12,7 +12,6 @@ from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron.arrays import SameArray, namespace, sparse_product
 
@@ -27,10 +26,6 @@ _QUICK, _SEARCH, _AT_LIMIT = 2.0**34, 2_000, 7
 _CHUNK = 2**22
 
 
-@hides(
-    "apply augmented_gram centered equal_columns exchangeable_values gram is_identity matrix row_forms rows "
-    "sparse_rows weighted_gram"
-)
 class Rows(ABC):
     """A matrix W (q, n) over the values of one attribute, which no method but ``matrix`` forms densely."""
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.bases.basis import Basis, basis_codes
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -18,7 +17,6 @@ from residualplanner.method.workload.closure import Closure
 from residualplanner.method.workload.workload import Workload
 
 
-@hides("factor_bases message_starts messages_at messages_of of_attributes varying_starts with_denominators")
 @dataclass(frozen=True, eq=False, repr=False)
 class Strategy:
     """The basis of every factor, and what proves the cost of measuring with them.

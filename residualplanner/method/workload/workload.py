@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_type
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import ROWS, caption_of, hides, html_table, rest_note
+from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import JOIN, count_text, number_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.identity import Identity
@@ -35,7 +35,6 @@ from residualplanner.method.workload.query import (
 )
 
 
-@hides("from_blocks", "has_sums", "number_of")
 @dataclass(frozen=True, eq=False, init=False)
 class Workload:
     """The tables to publish, and the importance of each.

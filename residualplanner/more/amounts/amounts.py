@@ -14,7 +14,6 @@ from scipy import sparse
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.kron.arrays import SameArray, namespace
 from residualplanner.method.queries.kind import Kind, require_size
@@ -152,7 +151,6 @@ def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     return attribute.numeric
 
 
-@hides("edges_in_json on tied_edges to_json written")
 class OfBins(Kind):
     """A kind that is tied to the ends of an attribute's bins before it has a matrix."""
 

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.ground.checks import IntArray, spelling, value_text
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
@@ -135,7 +134,6 @@ BetweenUnits = Literal["round", "refuse"]
 _MOST_PARTS = 2**62
 
 
-@hides("attribute", "code_of_label", "codes_of_column", "integer_range", "of_units", "to_json")
 @dataclass(frozen=True, init=False, repr=False)
 class Numeric:
     """Amounts from one limit to another, such as incomes, whose sums and counts by bin can be published.

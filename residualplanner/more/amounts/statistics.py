@@ -14,7 +14,6 @@ from scipy import sparse
 
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.queries.rows import ENTRY_LIMIT
@@ -24,7 +23,6 @@ from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, by_b
 COUNT = "count"
 
 
-@hides("expected limits more_axes")
 class Statistic(OfBins):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import IntArray, Number, has_shape, is_unicode, value_text
 from residualplanner.ground.errors import DomainError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
@@ -33,7 +32,6 @@ _SHAPE = {"column": str, "above": str} | dict.fromkeys(
 )
 
 
-@hides("codes_of_column", "from_json", "integer_range", "to_json", "unit_name")
 @dataclass(frozen=True, slots=True, init=False)
 class Weight:
     """A column that says how much each record counts: tables hold totals of it, not numbers of records.

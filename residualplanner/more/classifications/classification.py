@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from residualplanner.ground.checks import has_shape, is_unicode
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 
 #: The level of the row for all values.
 TOTAL_LEVEL = "(total)"
@@ -58,7 +57,6 @@ class RowItem:
     full_names: tuple[str, ...]
 
 
-@hides("from_json", "groups", "labels", "leaf_names", "leaves_within", "row_items", "to_json")
 @dataclass(frozen=True)
 class Classification:
     """Levels of items, each item inside one item of the level above; the items of the last level are the leaves.

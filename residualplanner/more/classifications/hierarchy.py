@@ -12,7 +12,6 @@ from scipy import sparse
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import frozen, require_path
 from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
@@ -35,7 +34,6 @@ from residualplanner.more.classifications.levels import (
 TOTAL = "(total)"
 
 
-@hides("of_classification", "on", "to_json")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Hierarchy(Kind):
     """One answer for all values, one for each group of each level, and one for each value.

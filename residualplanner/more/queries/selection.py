@@ -12,7 +12,6 @@ from scipy import sparse
 
 from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
 from residualplanner.method.queries.kind import Kind, require_size, tied_kind
@@ -27,10 +26,6 @@ _RUNS = 512
 SPELLED = 4
 
 
-@hides(
-    "at_least columns_beside file_word full_names is_axis is_statistic labels meanings name on require_fit "
-    "scale to_json unit universe unselected where_words written"
-)
 @dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the attributes of kinds
 class Selection(Kind):
     """How many records have one of some values, or the answers of another kind about these records.

@@ -13,7 +13,6 @@ from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import FileFormatError, WorkloadError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.query import QueryLike, WrittenQuery, written_query
@@ -39,7 +38,6 @@ _INDEX = {"query": TEXT, "kinds": TEXT, "cells": INTEGER, "name": TEXT, "file": 
 _INTERVAL = ("ci_low_unbiased", "ci_high_unbiased")
 
 
-@hides("cells_of chunks described estimate file_of has_intervals home intervals")
 @dataclass(frozen=True, eq=False, repr=False)
 class Saved(Numbers):
     """The numbers in a folder that ``Release.save`` wrote, bit for bit, each read when it is looked up.

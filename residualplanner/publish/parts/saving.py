@@ -23,7 +23,7 @@ from residualplanner.ground.atomic import PathLike, force_name, require_free_fol
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.stores import AnyPath, BucketPath, path_at
+from residualplanner.ground.stores import AnyPath, Bucket, path_at
 from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.kind import statistic_among
@@ -297,7 +297,7 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
+def _in_bucket(target: Bucket, digest: str) -> Iterator[Bucket]:
     """The target itself, with a mark until the release is whole: without a manifest it is none."""
     mark = target / _MARK
     if any(target.iterdir()) and not (mark.is_file() and mark.read_bytes() == digest.encode("ascii")):
@@ -314,6 +314,6 @@ def _in_bucket(target: BucketPath, digest: str) -> Iterator[BucketPath]:
     mark.unlink()
 
 
-def _empty(folder: BucketPath) -> None:
-    for name in folder.bucket.names(f"{folder.key}/" if folder.key else ""):
-        BucketPath(folder.bucket, name).unlink()
+def _empty(folder: Bucket) -> None:
+    for name in folder.names(""):
+        (folder / name).unlink()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError
-from residualplanner.ground.stores import BucketPath, path_at
+from residualplanner.ground.stores import Bucket, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
@@ -141,7 +141,7 @@ def subject_of(
         except ArgumentError:
             message = f"a report is about a Plan, a Release or the path of one, got {type(source).__name__}"
             raise WorkloadError(message) from None
-        if isinstance(path, BucketPath) or path.is_dir():
+        if isinstance(path, Bucket) or path.is_dir():
             if not (path / "manifest.json").is_file():
                 raise FileFormatError(f"{path} holds no manifest.json; name a plan file, or the folder of a release")
             release = load_tables(path)

@@ -3,7 +3,6 @@
 CuPy is imported when a function here needs it, not before.
 """
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -29,11 +28,6 @@ def kernel_source() -> str:
     return files(__package__).joinpath(f"{KERNEL}.cu").read_text(encoding="utf-8")
 
 
-def kernel_sha256() -> str:
-    """The SHA-256 of the source, by which figures that were measured with it are known: 64 hexadecimal digits."""
-    return hashlib.sha256(kernel_source().encode()).hexdigest()
-
-
 def fused_tables(
     blocks: Sequence[Array], rows: NDArray[np.int64], *, maps: ProductMap, divisors: Sequence[int] | None = None
 ) -> Array:
@@ -42,7 +36,8 @@ def fused_tables(
     Blocks (2**k,) are CuPy arrays on the current device, in C order, of int64, or of float64, which are the residuals
     themselves, with the divisor 1; TypeError for others.  That ``rows`` (b, 2**k) are rows of them is not checked.  The
     tables (b, n_1, .., n_k) are float64, on the device; the work may still be under way on its current stream, and the
-    blocks must not be written over before it is done.  ValueError where the maps do not `fit_on_device`.
+    blocks must not be written over before it is done.  ValueError where the maps do not fit on the
+    device.
 
     Guarantees: the numbers of `tables_of_residuals` but for the order in which sums are rounded: they differ by a few
         units in the last place of the largest answer.
@@ -58,11 +53,12 @@ def fused_tables(
     sources = [_answers(block, divisor) for block, divisor in zip(blocks, by, strict=True)]
     estimates = cupy.empty((len(rows), *layout.columns[: layout.cut], *layout.rows), dtype=cupy.float64)
     if estimates.size:
-        _make_slabs(
-            launches.launch_of(layout, sources, len(rows)), cupy.asarray(rows, dtype=cupy.int64, order="C"), estimates
-        )
-        for launch in launches.axis_launches_of(layout, len(rows)):
-            estimates = _map_axis(launch, estimates)
+        launch = launches.launch_of(layout, sources, len(rows))
+        described, on_device = _sent(launch.description), cupy.asarray(rows, dtype=cupy.int64, order="C")
+        arguments = (described, on_device, np.int64(launch.slabs), estimates)
+        _kernel(KERNEL, device)((launch.blocks,), (launch.threads,), arguments, shared_mem=launch.shared_bytes)
+        for step in layout.later_passes:
+            estimates = _map_axis(step, len(rows), estimates)
     return estimates.reshape(len(rows), *maps.rows)
 
 
@@ -78,34 +74,23 @@ def tables_on_cuda(
 
     Arguments and result as in these two; the choice follows from the shapes of the maps and the device alone.
     """
-    if fit_on_device(maps):
+    if launches.fits(maps, _limits(_cupy().cuda.Device().id)):
         return fused_tables(blocks, rows, maps=maps, divisors=divisors)
     return tables_of_residuals(blocks, rows, maps=maps, divisors=divisors, scratch=scratch)
 
 
-def fit_on_device(maps: ProductMap) -> bool:
-    """Whether `fused_tables` makes the tables of ``maps`` on the current device; MissingExtraError without CuPy."""
-    return launches.fits(maps, _limits(_cupy().cuda.Device().id))
-
-
-def _make_slabs(launch: launches.Launch, rows: Array, estimates: Array) -> None:
-    """Queue the launch that writes ``estimates`` on the current stream."""
-    device = _cupy().cuda.Device().id
-    arguments = (_sent(launch.description), rows, np.int64(launch.slabs), estimates)
-    _kernel(KERNEL, device)((launch.blocks,), (launch.threads,), arguments, shared_mem=launch.shared_bytes)
-
-
-def _map_axis(launch: launches.AxisLaunch, stack: Array) -> Array:
-    """Queue a launch that maps an axis of ``stack``, and give its result."""
+def _map_axis(step: launches.Pass, tables: int, stack: Array) -> Array:
+    """Queue a launch that maps an axis of a ``stack`` of tables, and give its result."""
     cupy = _cupy()
-    device = cupy.cuda.Device().id
-    sizes = tuple(np.int64(size) for size in (launch.columns, launch.rows, launch.inner, launch.outer))
-    if launch.is_in_place:
+    axis, outer = step.axis, tables * step.outer
+    sizes = tuple(np.int64(size) for size in (axis.columns, axis.rows, step.inner, outer))
+    if step.has_closed_form:
         matrix, result = np.uint64(0), stack
     else:
-        matrix = _sent(launch.matrix)
-        result = cupy.empty(launch.outer * launch.rows * launch.inner, dtype=cupy.float64)
-    _kernel(AXIS_KERNEL, device)((launch.blocks,), (launches.AXIS_THREADS,), (matrix, *sizes, stack, result))
+        matrix = _sent(launches.entries(step))
+        result = cupy.empty(outer * axis.rows * step.inner, dtype=cupy.float64)
+    blocks = launches.blocks_of(tables * step.lines, launches.AXIS_THREADS)
+    _kernel(AXIS_KERNEL, cupy.cuda.Device().id)((blocks,), (launches.AXIS_THREADS,), (matrix, *sizes, stack, result))
     return result
 
 

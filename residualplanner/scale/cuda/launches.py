@@ -56,26 +56,16 @@ class Pass:
     """One axis of a stack (outer, columns, inner) mapped, to (outer, rows, inner)."""
 
     axis: AxisMap
+    has_closed_form: bool  # whether it has the subtraction basis and single values: it is mapped in place, by no matrix
     outer: int  # the product of the lengths of the axes before it, of one slab or table, after their passes
     inner: int  # the product of the lengths of the axes after it
     span: int  # how many numbers one of ``outer`` takes before the pass, padding of the last axis included
     result_span: int  # after it
 
     @property
-    def has_closed_form(self) -> bool:
-        """Whether the axis has the subtraction basis and single values, and is mapped in place without a matrix."""
-        return self.axis.direct is rebuilding(self.axis.columns).direct
-
-    @property
     def lines(self) -> int:
         """The work that is divided among threads: lines in closed form, single entries of a product."""
         return self.outer * self.inner * (1 if self.has_closed_form else self.axis.rows)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether one thread may map a line of it."""
-        entries = 0 if self.has_closed_form else self.axis.columns * self.axis.rows
-        return self.axis.columns <= _LONGEST and entries <= _LARGEST_MATRIX
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -87,52 +77,28 @@ class SlabLayout:
     rows: tuple[int, ...]  # (k - cut,): the lengths of the axes of a finished slab
     pitch: int  # the distance of neighbors along the last axis but one: odd, and no less than the last axis is long
     cells: int  # numbers of the padded tensor of a slab
+    estimates: int  # how many cells a finished slab has
+    slabs_of_table: int  # into how many slabs a table is cut
     slabs: int  # of one block of threads
+    sources: int  # how many subsets the axes of a slab have that have residual answers
+    tensor_start: int  # where in shared memory, in numbers, the tensors start, behind the sources
     numbers: int  # of shared memory that one tensor of all these slabs takes, at its largest
+    shared_bytes: int  # of shared memory that a block needs: for a second tensor only where an axis has a matrix
+    threads: int  # of a block: one for each line of the widest pass and for every eight cells
     passes: tuple[Pass, ...]  # the axes that are mapped in shared memory
     later_passes: tuple[Pass, ...]  # those that are mapped in device memory afterwards
 
-    @property
-    def slabs_of_table(self) -> int:
-        """Into how many slabs a table is cut."""
-        return math.prod(self.columns[: self.cut])
-
-    @property
-    def estimates(self) -> int:
-        """How many cells a finished slab has."""
-        return math.prod(self.rows)
-
-    @property
-    def sources(self) -> int:
-        """How many subsets the axes of a slab have that have residual answers."""
-        return 1 << sum(columns > 1 for columns in self.columns[self.cut :])
-
-    @property
-    def tensor_start(self) -> int:
-        """Where in shared memory, in numbers, the tensors start, behind the sources."""
-        return _SOURCE * self.slabs * self.sources
-
-    @property
-    def shared_bytes(self) -> int:
-        """How much shared memory a block needs: a second tensor only where an axis has a matrix."""
-        buffers = 1 if all(step.has_closed_form for step in self.passes) else 2
-        return _NUMBER * (self.tensor_start + self.numbers * buffers)
-
-    @property
-    def threads(self) -> int:
-        """How many threads a block gets: one for each line of the widest pass and for every eight cells."""
-        widest = max((step.lines for step in self.passes), default=0)
-        wanted = max(self.slabs * widest, -(-self.slabs * self.cells // 8))
-        return min(SM_90.threads, WARP * -(-wanted // WARP))
-
     def fits(self, limits: Limits) -> bool:
-        """Whether a block of a device with these limits can make these slabs."""
+        """Whether a block of a device with these limits can make these slabs, and a thread map a line of each pass."""
+        steps = (*self.passes, *self.later_passes)
+        matrices = [step.axis.columns * step.axis.rows for step in steps if not step.has_closed_form]
         return (
             self.threads <= limits.threads
             and self.shared_bytes <= limits.shared_bytes
             and self.numbers <= MOST_NUMBERS
             and len(self.rows) <= MOST_AXES
-            and all(step.is_short for step in (*self.passes, *self.later_passes))
+            and max((step.axis.columns for step in steps), default=0) <= _LONGEST
+            and max(matrices, default=0) <= _LARGEST_MATRIX
         )
 
 
@@ -163,16 +129,25 @@ def cut_layout(maps: ProductMap, cut: int) -> SlabLayout:
     columns, rows = maps.columns[cut:] or (1,), maps.rows[cut:] or (1,)
     pitch = max(columns[-1], rows[-1]) | 1
     sizes = [math.prod(rows[:done]) * math.prod(columns[done:-1]) * pitch for done in range(len(rows))]
-    slabs = max(1, _CELLS_OF_BLOCK // max(sizes))
+    slabs, sources = max(1, _CELLS_OF_BLOCK // max(sizes)), 1 << sum(length > 1 for length in columns)
+    passes = _passes(maps.axes[cut:], behind=1, pitch=pitch)
+    tensors = slabs * max(sizes) * (1 if all(step.has_closed_form for step in passes) else 2)
+    wanted = max([-(-slabs * sizes[0] // 8), *(slabs * step.lines for step in passes)])
     return SlabLayout(
         columns=maps.columns or (1,),
         cut=cut,
         rows=rows,
         pitch=pitch,
         cells=sizes[0],
+        estimates=math.prod(rows),
+        slabs_of_table=math.prod(maps.columns[:cut]),
         slabs=slabs,
+        sources=sources,
+        tensor_start=_SOURCE * slabs * sources,
         numbers=slabs * max(sizes),
-        passes=_passes(maps.axes[cut:], behind=1, pitch=pitch),
+        shared_bytes=_NUMBER * (_SOURCE * slabs * sources + tensors),
+        threads=min(SM_90.threads, WARP * -(-wanted // WARP)),
+        passes=passes,
         later_passes=_passes(maps.axes[:cut], behind=math.prod(rows)),
     )
 
@@ -185,9 +160,9 @@ def _passes(axes: tuple[AxisMap, ...], behind: int, pitch: int = 0) -> tuple[Pas
     passes = []
     for number, axis in enumerate(axes):
         outer, inner = math.prod(after[:number]), math.prod(before[number + 1 :]) * behind
-        spans = (before[number] * inner, after[number] * inner)
         if axis.direct is not keeping(axis.columns).direct:
-            passes.append(Pass(axis, outer, inner, *spans))
+            has_closed_form = axis.direct is rebuilding(axis.columns).direct
+            passes.append(Pass(axis, has_closed_form, outer, inner, before[number] * inner, after[number] * inner))
     return tuple(passes)
 
 
@@ -207,62 +182,36 @@ class Launch:
     description: NDArray[np.int64]  # (w,), what the kernel reads: see its source
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class AxisLaunch:
-    """One launch of the kernel that maps an axis in device memory."""
-
-    matrix: NDArray[np.int64]  # (w,), the bits of the transposed matrix; nothing in closed form
-    columns: int  # the length of the axis
-    rows: int  # its length afterwards
-    inner: int  # how many numbers are behind each entry of the axis
-    outer: int  # how many axes there are to map, of all tables
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether the result takes the place of what is mapped."""
-        return not self.matrix.size
-
-    @property
-    def lines(self) -> int:
-        """The work that is divided among threads, one piece each: lines in place, else single entries of the result."""
-        return self.outer * self.inner * (1 if self.is_in_place else self.rows)
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks of threads."""
-        return _blocks(self.lines, AXIS_THREADS)
-
-
 def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int) -> Launch:
     """The launch that makes so many tables from the answers of their subsets, in the order of `tables_of_residuals`.
 
     ValueError where they take more than 2**31 - 1 blocks.
     """
-    matrices = [_entries(step) for step in layout.passes]
+    # of each axis its length and its bit among the attributes that have residual answers, 0 if it has none
+    before = accumulate((columns > 1 for columns in layout.columns), initial=0)
+    axes = [
+        (columns, inverse(columns), 1 << bit if columns > 1 else 0)
+        for columns, bit in zip(layout.columns, before, strict=False)
+    ]
+    matrices = [entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
+    passes = [
+        (
+            *(step.axis.columns, step.axis.rows, step.outer, step.inner),
+            *(inverse(step.inner), inverse(step.axis.rows * step.inner), step.span, step.result_span),
+            _CLOSED_FORM if step.has_closed_form else start,
+        )
+        for step, start in zip(layout.passes, starts, strict=False)
+    ]
     words = [
         *_header(layout, len(sources)),
-        *(word for axis in _axes(layout) for word in axis),
+        *(word for axis in axes for word in axis),
         *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
-        *(word for step, start in zip(layout.passes, starts, strict=False) for word in _pass(step, start)),
+        *(word for step in passes for word in step),
     ]
     description = np.concatenate([np.array(words, dtype=np.int64), *matrices])
     slabs = tables * layout.slabs_of_table
-    return Launch(_blocks(slabs, layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
-
-
-def axis_launches_of(layout: SlabLayout, tables: int) -> list[AxisLaunch]:
-    """The launches that follow that of `launch_of` where tables are cut: one for each axis that is."""
-    return [
-        AxisLaunch(
-            matrix=_entries(step),
-            columns=step.axis.columns,
-            rows=step.axis.rows,
-            inner=step.inner,
-            outer=tables * step.outer,
-        )
-        for step in layout.later_passes
-    ]
+    return Launch(blocks_of(slabs, layout.slabs), layout.threads, layout.shared_bytes, slabs, description)
 
 
 def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows: tuple[int, ...]) -> None:
@@ -279,7 +228,7 @@ def require_answers(layout: SlabLayout, blocks: Sequence[tuple[int, ...]], rows:
         raise ValueError(f"rows must have {len(subsets)} columns, one for each block, got the shape {rows}")
 
 
-def _blocks(parts: int, together: int) -> int:
+def blocks_of(parts: int, together: int) -> int:
     """How many blocks make so many parts, as many ``together`` in each."""
     blocks = -(-parts // together)
     if blocks > _MOST_BLOCKS:
@@ -314,31 +263,7 @@ def _header(layout: SlabLayout, subsets: int) -> list[int]:
     ]
 
 
-def _axes(layout: SlabLayout) -> list[tuple[int, int, int]]:
-    """Of each axis its length and its bit among the attributes that have residual answers, 0 if it has none."""
-    before = accumulate((columns > 1 for columns in layout.columns), initial=0)
-    return [
-        (columns, inverse(columns), 1 << bit if columns > 1 else 0)
-        for columns, bit in zip(layout.columns, before, strict=False)
-    ]
-
-
-def _pass(step: Pass, start: int) -> tuple[int, ...]:
-    rows, inner = step.axis.rows, step.inner
-    return (
-        step.axis.columns,
-        rows,
-        step.outer,
-        inner,
-        inverse(inner),
-        inverse(rows * inner),
-        step.span,
-        step.result_span,
-        _CLOSED_FORM if step.has_closed_form else start,
-    )
-
-
-def _entries(step: Pass) -> NDArray[np.int64]:
+def entries(step: Pass) -> NDArray[np.int64]:
     """The transposed matrix of a pass as words, none in closed form."""
     if step.has_closed_form:
         return np.zeros(0, dtype=np.int64)

@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
 from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
+from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
@@ -61,9 +62,8 @@ class LocalCluster:
         self._progress = progress
         self._counted: dict[int, list[IntArray]] = {}
 
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+    def check(self, tasks: Sequence[CountingTask]) -> None:
         """As of `EngineCluster`: count the tasks of the first pass, and keep the counts for drawing them."""
-        del is_trusted
         self._count(next(self._passes(tasks)), later=tasks)
 
     def draw(self, tasks: Sequence[CountingTask], draw: Draw) -> list[bytes]:
@@ -123,17 +123,12 @@ class EngineCluster(ABC):
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """What ``finish`` makes of each task's tables at the worker that has added them up, and nothing else."""
 
-    @staticmethod  # noqa: B027 - most engines send whatever it is
-    def require_result_room(frame: Any, cells: int) -> None:
-        """Raise ResourceError where the engine would refuse to send the counts of so many cells of a frame."""
-
-    def check(self, tasks: Sequence[CountingTask], *, is_trusted: bool = False) -> None:
+    def check(self, tasks: Sequence[CountingTask]) -> None:
         """Raise what counting the tasks would raise for the records' sake: the workers code all columns of all records.
 
-        Called before the ledger is charged.  Workers send no count: only which columns break which rules.  Records
-        that are trusted are not read where that takes a reading of its own.
+        Called before the ledger is charged.  Workers send no count: only which columns break which rules.
         """
-        outcome = [] if is_trusted else self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
+        outcome = self._rows(self._work((_NOTHING_BUT_A_TOTAL,), tasks), _nothing)
         del self  # as below
         if isinstance(outcome, DataError):
             raise outcome
@@ -172,20 +167,11 @@ class EngineCluster(ABC):
         self, work: Work, finish: Finish, progress: Progress | None = None
     ) -> list[PartitionRow] | DataError | ResourceError:
         """What is left of the counts of each task, or what is wrong with the records or the engine."""
-        raised: list[BaseException] = []
-
-        def report(done: int, total: int) -> None:
-            assert progress is not None
-            try:
-                progress(done, total)
-            except BaseException as error:
-                raised.append(error)
-                raise
-
+        watched = WatchedProgress(progress)
         try:
-            rows = self.rows(work, finish, None if progress is None else report) if work.tasks else []
+            rows = self.rows(work, finish, watched.report) if work.tasks else []
         except Exception as error:
-            if error in raised:  # only what progress raises, and interrupts, pass
+            if error is watched.raised:  # only what progress raises, and interrupts, pass
                 raise
             if is_interrupt(error):
                 raise KeyboardInterrupt from None

@@ -4,7 +4,7 @@ Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of th
 once, however many tables are counted; the counts of each task are added up at one worker, and nothing follows that.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, final
 
@@ -31,8 +31,6 @@ from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Worke
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The most bytes that Spark sends for a cell: its count, and its part of what is around it.
-COUNT_BYTES = 9
 #: How many partitions' counts Dask adds up at a time.
 _TOGETHER = 8
 #: How Spark has rows, and how many a worker gives to it at a time.
@@ -135,39 +133,22 @@ class SparkRecords(EngineCluster):
         """Those of its session."""
         return SparkWorkers(frame.sparkSession)
 
-    @staticmethod
-    def require_result_room(frame: Any, cells: int) -> None:
-        """As of `EngineCluster`; how large counts are depends on the records, so they are taken to be the largest."""
-        limit, needed = SparkWorkers(frame.sparkSession).result_bytes, cells * COUNT_BYTES
-        if limit is not None and limit < needed:
-            raise ResourceError(
-                f"Spark may have to send {cells:,} counts, {needed:,} bytes, and sends at most {limit:,} "
-                "(spark.driver.maxResultSize); nothing was charged or read.  Start the session with "
-                f"spark.driver.maxResultSize={needed // 2**20 + 1}m or more, or ask for fewer or smaller tables"
-            )
-
     def rows(self, work: Work, finish: Finish, progress: Progress | None) -> list[PartitionRow]:
         """As `EngineCluster.rows`, by two stages with a shuffle between them: partitions, then tasks.
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
         """
         count = len(work.tasks)
-        counted = self._frame.mapInArrow(_counting(work), _ROW)
+        counted = self._frame.mapInArrow(lambda batches: _batches_of_rows(rows_of_batches(work, batches)), _ROW)
         # a row for each task, so that there are some where there are no records
         first = self._session.range(0, count, 1, 1).selectExpr(
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
         )
         together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
-        table = self._spark.collect(together.mapInArrow(_finishing(work, finish), _ROW), progress)
-        return [*_rows_of_batches(table.to_batches())]
-
-
-def _counting(work: Work) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    return lambda batches: _batches_of_rows(rows_of_batches(work, batches))
-
-
-def _finishing(work: Work, finish: Finish) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    return lambda batches: _batches_of_rows(finished(work, finish, _rows_of_batches(batches)))
+        last = together.mapInArrow(
+            lambda batches: _batches_of_rows(finished(work, finish, _rows_of_batches(batches))), _ROW
+        )
+        return [*_rows_of_batches(self._spark.collect(last, progress).to_batches())]
 
 
 def _rows_of_batches(batches: Iterable[Any]) -> Iterator[PartitionRow]:
@@ -201,18 +182,16 @@ def open_cluster(
     if workers_of(data) is None:
         source = open_source(data, domain, records_per_person=records_per_person)
         return LocalCluster(source, domain, progress=progress)
-    cluster: Any = guarded(_limited_cluster, data, domain, records_per_person, progress)
+
+    def limited(data: object) -> EngineCluster | None:
+        """The frame, as many records of each person as count."""
+        return cluster_of_frame(unlimited(data), domain, contributions_of(data, domain, records_per_person), progress)
+
+    cluster: Any = guarded(limited, data)
     del data  # the traceback must not lead to the records
     if isinstance(cluster, DataError):
         raise cluster
     return cluster  # type: ignore[no-any-return]
-
-
-def _limited_cluster(
-    data: object, domain: Domain, records_per_person: int, progress: Progress | None
-) -> EngineCluster | None:
-    """An engine's frame, as many records of each person as count."""
-    return cluster_of_frame(unlimited(data), domain, contributions_of(data, domain, records_per_person), progress)
 
 
 def cluster_of_frame(
@@ -226,14 +205,6 @@ def cluster_of_frame(
 def _records_of(data: object) -> Any:
     """The class of `ENGINES` that opens a frame; None for what is no engine's frame."""
     return next((records for records in ENGINES.values() if records.is_frame(data)), None)
-
-
-def require_result_room(data: Any, cells: int) -> None:
-    """ResourceError where an engine would refuse to send the counts of so many cells."""
-    frame = unlimited(data)
-    records = _records_of(frame)
-    if records is not None:
-        records.require_result_room(frame, cells)
 
 
 def workers_of(data: Any) -> Workers | None:

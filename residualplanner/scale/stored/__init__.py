@@ -4,7 +4,6 @@ Order: everything foreseeable is checked, the release is opened in the store, th
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
 
-from residualplanner.scale.stored.engine_check import EngineCheck, check_engine
 from residualplanner.scale.stored.measuring import (
     abort_measuring,
     measure_in_store,
@@ -16,10 +15,8 @@ from residualplanner.scale.stored.reading import load_stored_measurement, releas
 from residualplanner.scale.stored.release import StoredRelease
 
 __all__ = [
-    "EngineCheck",
     "StoredRelease",
     "abort_measuring",
-    "check_engine",
     "load_stored_measurement",
     "measure_in_store",
     "release_in",

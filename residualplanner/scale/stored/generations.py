@@ -11,7 +11,7 @@ read.  So whoever holds an older copy lacks a stage that the ledger has, and dra
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -45,8 +45,6 @@ class Drawing:
         """
         try:
             receipt = self._attempt(task, counted)
-        except StoreError:
-            receipt = stored.Receipt(task, stored.Outcome.STORE)
         except NoiseError:
             receipt = stored.Receipt(task, stored.Outcome.NOISE)
         except Exception:  # noqa: BLE001 - counts are in sight
@@ -59,16 +57,15 @@ class Drawing:
         tasks = tasks_of_release(release)  # before the claim, so that it is not wasted if the plan cannot be read
         found = stored.find_answers(release, task)
         if found.outcome is stored.Outcome.ANSWERED or not self._claim(task):
-            return found if found.outcome is stored.Outcome.ANSWERED else stored.Receipt(task, stored.Outcome.LOST)
+            return found
         answers = tasks.answers(task, counted, self.source)
         witness = os.urandom(32).hex()
         content, receipt = stored.answer_bytes(release, task, self.generation, witness, answers)
         del answers
-        if release.store.create_if_absent(stored.answer_name(task, self.generation), content):
+        if release.store.create_if_absent(stored.object_name(stored.ANSWERS, task, self.generation), content):
             return receipt
         # The generation was closed meanwhile, or the store cannot tell that these are ours: what it holds counts.
-        found = stored.find_answers(release, task)
-        return found if found.outcome is stored.Outcome.ANSWERED else stored.Receipt(task, stored.Outcome.LOST)
+        return stored.find_answers(release, task)
 
     def _claim(self, task: int) -> bool:
         """Whether nobody has claimed the task in this generation or a later one, and nobody else can from now on."""
@@ -76,7 +73,8 @@ class Drawing:
         claims = map(stored.generation_of, stored.numbered_names(store, stored.of_task(stored.CLAIMS, task)))
         if any(generation >= self.generation for generation in claims):
             return False
-        return store.create_if_absent(stored.claim_name(task, self.generation), os.urandom(16).hex().encode("ascii"))
+        name = stored.object_name(stored.CLAIMS, task, self.generation)
+        return store.create_if_absent(name, os.urandom(16).hex().encode("ascii"))
 
 
 def _found(release: stored.StoredRelease, task: int) -> bytes:
@@ -93,8 +91,6 @@ class Driver:
     cluster: Cluster
     source: ByteSource
     ledger: Ledger | None  # without one, nothing tells a store from its copy
-    #: Called before a generation is issued, with its number and the tasks that may have been drawn in the one before.
-    charge_again: Callable[[int, list[int]], None]
     _receipts: dict[int, stored.Receipt] = field(init=False, default_factory=dict)
     _issued: int | None = field(init=False, default=None)
 
@@ -109,9 +105,11 @@ class Driver:
         for _ in range(ROUNDS):
             if not self._missing:
                 break
-            generation = self._issue()
-            if self._missing:
-                self._draw(generation)
+            drawing = Drawing(self.release, self._issue(), self.source)
+            outcomes = self._keep(self.cluster.draw([self.tasks.counting(task) for task in self._missing], drawing))
+            if stored.Outcome.NOISE in outcomes:
+                raise NoiseError("a worker's random bytes or arithmetic failed a check; nothing may be released")
+            self._find(self._missing)  # an attempt may have published, and died before its receipt was sent
         if self._missing:
             raise StoreError(
                 f"some tasks could not be drawn in {ROUNDS} attempts; see that {store} has room, and that all workers "
@@ -131,14 +129,6 @@ class Driver:
         """Keep the receipts of those tasks that have answers."""
         self._keep(self.cluster.map(partial(_found, self.release), tasks))
 
-    def _draw(self, generation: int) -> None:
-        missing = self._missing
-        counting = [self.tasks.counting(task) for task in missing]
-        outcomes = self._keep(self.cluster.draw(counting, Drawing(self.release, generation, self.source)))
-        if stored.Outcome.NOISE in outcomes:
-            raise NoiseError("a worker's random bytes or arithmetic failed a check; nothing may be released")
-        self._find(self._missing)  # an attempt may have published, and died before its receipt was sent
-
     def _keep(self, receipts: Iterable[bytes]) -> set[stored.Outcome]:
         """Keep the receipts that stand for answers; how all attempts ended."""
         found = list(map(stored.receipt_of_bytes, receipts))
@@ -156,8 +146,6 @@ class Driver:
             self.ledger.require_stages(self.release.identifier, known=self._known())
         close(self.release, missing, issued)
         self._find(missing if issued else [])
-        if issued and self._missing:
-            self.charge_again(latest + 1, claimed_by_workers(self.release, self._missing, latest))
         name = f"{stored.GENERATIONS}{latest + 1:06d}"
         if not store.create_if_absent(name, os.urandom(32).hex().encode("ascii")):
             raise self._other_run()
@@ -199,11 +187,7 @@ def close(release: stored.StoredRelease, tasks: Iterable[int], generations: Iter
     there = {*stored.numbered_names(store, stored.CLAIMS), *stored.numbered_names(store, stored.ANSWERS)}
     for generation in generations:
         for task in tasks:
-            for name in (stored.claim_name(task, generation), stored.answer_name(task, generation)):  # in this order
+            for folder in (stored.CLAIMS, stored.ANSWERS):  # in this order
+                name = stored.object_name(folder, task, generation)
                 if name not in there:
                     store.create_if_absent(name, stored.CLOSED)
-
-
-def claimed_by_workers(release: stored.StoredRelease, tasks: Iterable[int], generation: int) -> list[int]:
-    """Those tasks that a worker claimed in a closed generation, and may have drawn."""
-    return [task for task in tasks if release.store.read(stored.claim_name(task, generation)) != stored.CLOSED]

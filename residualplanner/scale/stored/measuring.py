@@ -1,23 +1,22 @@
 """Measuring into a store: beginning, resuming and aborting it; one run with its checks, its charge, its work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, partial
 
 from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource, OperatingSystemBits
 from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import AnswersOnDisk
-from residualplanner.gate.measurement.discrete import exact_noise
+from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import require_several_readings
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_type
-from residualplanner.ground.errors import BudgetError, ResourceError, StoreError
+from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
 from residualplanner.ground.words import bytes_text
@@ -37,112 +36,77 @@ _REST = (
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Options:
-    """What a run is given besides plan, records and store; three count only when a release is begun."""
+    """What a run is given besides plan, records and store; two count only when a release is begun."""
 
     ledger: Ledger | None = None
-    is_strict: bool = False  # charge tasks again that are drawn again; when it is begun
     again: bool = False  # whether a plan that the ledger holds already may be charged again; when it is begun
     scratch: PathLike | None = None  # the folder of the file in which answers are put together
     progress: spending.WatchedProgress = field(default_factory=lambda: spending.WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS  # how many cells the tables of a task may have together; when it is begun
     charge: spending.ChargeTime = "counted"
-    is_checked: bool = False  # the records are known to fit the schema, so that no worker need read them twice
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """What is measured into a store, and with what."""
+def _measured(
+    data: object,
+    opening: Callable[[], stored.StoredRelease],
+    tasks: Tasks,
+    collector: AnswersOnDisk,
+    options: Options,
+    *,
+    is_drawn: bool = False,
+) -> Measurement:
+    """Check the records, charge, unless that was done before, and have everything drawn that is missing.
 
-    data: object
-    opening: Callable[[], stored.StoredRelease]  # gives the release; opens it in the store if it is begun
-    tasks: Tasks
-    collector: AnswersOnDisk
-    options: Options
+    ``opening`` gives the release, and opens it in the store if it is begun; before that nothing is there.  Where some
+    tasks were drawn before, there is nothing to check any more.
+    """
+    release, noise = cache(opening), replace(tasks.noise, source=options.source)
+    plan, record = noise.plan, noise.record.of_run(options.ledger, data, noise.plan.neighbors)
 
-    @cached_property
-    def release(self) -> stored.StoredRelease:
-        """What is measured, open: before that, nothing is in the store."""
-        return self.opening()
+    def opened() -> Cluster:
+        require_several_readings(data, "for other tasks, and after a failure")
+        persons, progress = plan.neighbors.records_per_person, options.progress.report
+        return open_cluster(data, plan.domain, records_per_person=persons, progress=progress)
 
-    def finished(self, *, is_drawn: bool = False) -> Measurement:
-        """Check the records, charge, unless that was done before, and have everything drawn that is missing.
-
-        Where some tasks were drawn before, there is nothing to check any more.
-        """
-        options = self.options
-        noise = replace(self.tasks.noise, source=options.source)
-        record = noise.record.of_run(options.ledger, self.data, noise.plan.neighbors)
-        steps = spending.Steps(
-            self._ready_cluster,
-            lambda cluster: cluster if is_drawn else self._checked(cluster),
-            self._charge,
-            lambda cluster: self._drawn(cluster, record),
-        )
-        try:
-            return spending.spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
-        except BaseException as error:
-            if "release" in vars(self):
-                error.add_note(_REST)
-            raise
-
-    def _ready_cluster(self) -> Cluster:
-        """The workers that count the records, which can do it."""
-        plan = self.tasks.noise.plan
-        require_several_readings(self.data, "for other tasks, and after a failure")
-        return open_cluster(
-            self.data,
-            plan.domain,
-            records_per_person=plan.neighbors.records_per_person,
-            progress=self.options.progress.report,
-        )
-
-    def _checked(self, cluster: Cluster) -> Cluster:
-        counting = [self.tasks.counting(number) for number in range(len(self.tasks))]
-        cluster.check(counting, is_trusted=self.options.is_checked)
+    def checked(cluster: Cluster) -> Cluster:
+        if not is_drawn:
+            cluster.check([tasks.counting(number) for number in range(len(tasks))])
         return cluster
 
-    def _charge(self) -> LedgerEntry | None:
-        return self._charge_once(self.release.purpose, range(len(self.tasks)), again=self.release.again)
+    def drawn(cluster: Cluster) -> Measurement:
+        receipts = Driver(release(), tasks, cluster, options.source, options.ledger).receipts()
+        reading.write_manifest(release(), plan, record, receipts)
+        release().store.remove_unfinished()
+        return reading.measurement_of(release(), tasks, lambda: collector)
 
-    def _charge_once(self, purpose: str, numbers: Sequence[int], *, again: bool) -> LedgerEntry | None:
-        """Charge some tasks for a purpose; the entry that is there if they were charged for it before."""
-        noise = self.tasks.noise
-        if self.options.ledger is None or not numbers:
-            return None
-        cost = noise.cost if len(numbers) == len(self.tasks) else self.tasks.cost(numbers)
-        for entry in self.options.ledger.entries:
-            if entry.label.startswith(purpose) and entry.cost >= cost:
-                return entry
-        return spending.bill_of_plan(noise.plan, cost, purpose=purpose, again=again).charge(self.options.ledger)
+    steps = spending.Steps(opened, checked, lambda: _charged(release(), noise, options.ledger), drawn)
+    try:
+        return spending.spend(steps, ledger=options.ledger, charge=options.charge, progress=options.progress)
+    except BaseException as error:
+        if release.cache_info().currsize:
+            error.add_note(_REST)
+        raise
 
-    def _charge_again(self, generation: int, numbers: list[int]) -> None:
-        if not self.release.is_strict:
-            return
-        try:
-            purpose = f"release {self.release.identifier}, drawn again in generation {generation}: "
-            self._charge_once(purpose, numbers, again=True)
-        except OSError as error:
-            raise StoreError(f"the ledger could not be charged again: {error.strerror or error}") from None
 
-    def _drawn(self, cluster: Cluster, record: NoiseRecord) -> Measurement:
-        options = self.options
-        driver = Driver(self.release, self.tasks, cluster, options.source, options.ledger, self._charge_again)
-        reading.write_manifest(self.release, self.tasks.noise.plan, record, driver.receipts())
-        self.release.store.remove_unfinished()
-        return reading.measurement_of(self.release, self.tasks, lambda: self.collector)
+def _charged(release: stored.StoredRelease, noise: ExactNoise, ledger: Ledger | None) -> LedgerEntry | None:
+    """The entry of a release in the ledger: the one that is there if it was charged before, else a new one."""
+    if ledger is None:
+        return None
+    for entry in ledger.entries:
+        if entry.label.startswith(release.purpose) and entry.cost >= noise.cost:
+            return entry
+    return spending.bill_of_plan(noise.plan, noise.cost, purpose=release.purpose, again=release.again).charge(ledger)
 
 
 @spending.entrance
-def measure_in_store(  # noqa: PLR0913
+def measure_in_store(
     plan: Plan,
     data: object,
     store: object,
     *,
     ledger: Ledger | None = None,
     charge: spending.ChargeTime = "counted",
-    checked: bool = False,
-    is_strict: bool = False,
     again: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -163,10 +127,6 @@ def measure_in_store(  # noqa: PLR0913
             may be in it.  Until the release is published it is for its curator alone.
         ledger: it is charged the cost when all columns of all records have been checked, before any noise is drawn.
         charge: as for `measure`.
-        checked: say that the records were checked, so that Spark and Dask need not read them once more for that, before
-            the charge.  If they do not fit after all, the charge stays.
-        is_strict: charge a task's cost again before it is drawn again, because the first draw may have survived
-            somewhere, in the memory of a machine or on its disk.
         again: as for `measure`.
         scratch: the folder of the file in which the answers are put together for the result.
         progress: called with the number of tasks done and their total: of this library's where this
@@ -177,7 +137,7 @@ def measure_in_store(  # noqa: PLR0913
 
     Raises:
         ArgumentError: ``plan`` is not a plan, or ``store`` is not a store.
-        BudgetError: as by `measure`; or it is strict without a ledger.
+        BudgetError: as by `measure`.
         ResourceError: memory or disk are too small, the store does not create objects only where none are, or the
             engine's settings or workers do not serve; all found before the charge.
         StoreError: the store holds a release already, or failed; or some tasks could not be drawn.
@@ -187,7 +147,7 @@ def measure_in_store(  # noqa: PLR0913
         twice, and whatever goes on running after it was given up; none is readable before all are there.
     """
     watched = spending.WatchedProgress(progress)
-    options = Options(ledger, is_strict, again, scratch, watched, charge=charge, is_checked=checked)
+    options = Options(ledger, again, scratch, watched, charge=charge)
     return begun(plan, data, store, options)
 
 
@@ -211,7 +171,6 @@ def resume_measuring(
     *,
     ledger: Ledger | None = None,
     charge: spending.ChargeTime = "counted",
-    checked: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -224,7 +183,6 @@ def resume_measuring(
         data: the same records.
         ledger: the one that was charged, if one was; it is charged now if the first run ended before it could be.
         charge: as for `measure`, if it is charged now.
-        checked: as in `measure_in_store`, if nothing was drawn yet.
         scratch: as in `measure_in_store`.
         progress: as there.
 
@@ -238,7 +196,7 @@ def resume_measuring(
         ResourceError, StoreError, DataError, NoiseError, UnexpectedError: as by `measure_in_store`.
     """
     watched = spending.WatchedProgress(progress)
-    options = Options(ledger, scratch=scratch, progress=watched, charge=charge, is_checked=checked)
+    options = Options(ledger, scratch=scratch, progress=watched, charge=charge)
     return resumed(store, data, options)
 
 
@@ -275,8 +233,6 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     require_guarded_main("measure_in_store")
     spending.require_charge_time(options.charge)
     objects, ledger = open_store(store), options.ledger
-    if options.is_strict and ledger is None:
-        raise BudgetError("to charge tasks again a ledger is needed; give one, or leave is_strict out")
     if ledger is None:
         spending.warn_without_ledger()
     if stored.RELEASE in objects.names(stored.RELEASE):
@@ -289,10 +245,9 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         task_cells=task_cells,
         source=options.source.mark,
         has_ledger=ledger is not None,
-        is_strict=options.is_strict,
         again=options.again,
     )
-    return _Job(data, opening, tasks, _require_room(tasks, objects, options.scratch), options).finished()
+    return _measured(data, opening, tasks, _require_room(tasks, objects, options.scratch), options)
 
 
 def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
@@ -318,8 +273,8 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     tasks = tasks_of_release(release)
     require_public_number(data, tasks.noise.plan.neighbors)
     require_rooms(tasks, require_ready_engine(data, objects))
-    job = _Job(data, lambda: release, tasks, _require_room(tasks, objects, options.scratch), options)
-    return job.finished(is_drawn=is_drawn)
+    collector = _require_room(tasks, objects, options.scratch)
+    return _measured(data, lambda: release, tasks, collector, options, is_drawn=is_drawn)
 
 
 def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
@@ -338,7 +293,8 @@ def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *,
 
 def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) -> AnswersOnDisk:
     """A file for all answers, if disks have room for the work, and the store creates objects only where none are."""
-    collector = reading.collector_of(tasks, scratch)  # first, since it may take room on the store's own disk
+    # first, since it may take room on the store's own disk
+    collector = AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
     require_create_if_absent(store)
     _require_free(tasks, store)
     return collector

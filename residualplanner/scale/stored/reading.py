@@ -106,18 +106,13 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     """
     release = stored.opened_release(open_store(store))
     tasks = tasks_of_release(release)
-    return measurement_of(release, tasks, lambda: collector_of(tasks, scratch))
+    return measurement_of(release, tasks, lambda: AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch))
 
 
 def release_in(store: object) -> stored.StoredRelease | None:
     """The release in a store; None where there is none, errors as of `opened_release`."""
     objects = open_store(store)
     return stored.opened_release(objects) if stored.RELEASE in objects.names(stored.RELEASE) else None
-
-
-def collector_of(tasks: Tasks, scratch: PathLike | None) -> AnswersOnDisk:
-    """A file with room for the answers of all tasks; ResourceError where there is too little."""
-    return AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
 
 
 def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
@@ -132,7 +127,7 @@ def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Call
 def _answers(release: stored.StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
     """The answers of one task, checked."""
     try:
-        content = release.store.read(stored.answer_name(task, generation))
+        content = release.store.read(stored.object_name(stored.ANSWERS, task, generation))
     except FileNotFoundError:
         raise FileFormatError(f"the answers of task {task} were removed from {release.store}") from None
     receipt, arrays = stored.read_answers(release, task, generation, content)

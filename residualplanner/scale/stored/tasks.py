@@ -5,7 +5,6 @@ They follow from the plan's exact noise and a number of cells alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -15,7 +14,6 @@ from residualplanner.gate.measurement.answers import AnswerLayout, Residuals
 from residualplanner.gate.measurement.blocks import BYTES_OF_NUMBER, Division, division, measuring_bytes
 from residualplanner.gate.measurement.counting import rows_to_count, with_sums
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
-from residualplanner.gate.measurement.precision import measured_cost
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.words import bytes_text
@@ -61,14 +59,6 @@ class Tasks:
         block = self.division.block(number)
         noise = replace(self.noise, source=source)
         return noise.answers(block, with_sums(counted, block.groups, noise.family))
-
-    def cost(self, numbers: Sequence[int]) -> Fraction:
-        """The exact pcost of some tasks, or a bound of it."""
-        precision = np.zeros_like(self.noise.precision)
-        for number in numbers:
-            sets = self.division.members(number)
-            precision[sets] = self.noise.precision[sets]
-        return measured_cost(self.noise.plan, precision)
 
 
 def tasks_of_noise(noise: ExactNoise, task_cells: int) -> Tasks:

@@ -8,7 +8,6 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers import workers
 
@@ -21,7 +20,6 @@ ENGINE = workers.Engine(
 )
 
 
-@hides("compute", "were_lost")
 @final
 class DaskWorkers:
     """Dask's workers, wherever Dask computes: those of the active ``distributed.Client``, or this machine's.
@@ -50,9 +48,9 @@ class DaskWorkers:
         """Call a function with each number; ResourceError if Dask fails."""
         from dask import delayed
 
-        call, sent = delayed(_called, pure=False), delayed(function, pure=False, traverse=False)  # sent once
+        sent = delayed(function, pure=False, traverse=False)  # once
         try:
-            return iter(self.compute([call(sent, number) for number in numbers]))
+            return iter(self.compute([sent(number, pure=False) for number in numbers]))
         except Exception as error:
             raise workers.failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
 
@@ -62,54 +60,40 @@ class DaskWorkers:
         What ``progress`` raises ends the work, as interrupts do.
         """
         client, report = _client(), progress or (lambda _done, _total: None)
-        return _computed_here(tasks, report) if client is None else _computed_by(client, tasks, report)
+        if client is None:
+            import dask
+            from dask.callbacks import Callback
 
+            last, done = {task.key for task in tasks}, set()
 
-def _computed_here(tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
-    import dask
-    from dask.callbacks import Callback
+            def after(key: Any, *_: Any) -> None:
+                if key in last:
+                    done.add(key)
+                    report(len(done), len(last))
 
-    last, done = {task.key for task in tasks}, set()
+            with Callback(posttask=after):
+                return [*dask.compute(*tasks)]
+        from distributed import as_completed
 
-    def after(key: Any, *_: Any) -> None:
-        if key in last:
-            done.add(key)
-            report(len(done), len(last))
-
-    with Callback(posttask=after):
-        return [*dask.compute(*tasks)]
-
-
-def _computed_by(client: Any, tasks: Sequence[Any], report: Callable[[int, int], None]) -> list[Any]:
-    from distributed import as_completed
-
-    futures = client.compute([*tasks])
-    results = {}
-    try:
-        for future, result in as_completed(futures, with_results=True):
-            results[future.key] = result
-            report(len(results), len(futures))
-    except BaseException:
-        with suppress(Exception):
-            client.cancel(futures, force=True)
-        raise
-    return [results[future.key] for future in futures]
-
-
-def _called(function: Callable[[int], bytes], number: int) -> bytes:
-    return function(number)
+        futures, results = client.compute([*tasks]), {}
+        try:
+            for future, result in as_completed(futures, with_results=True):
+                results[future.key] = result
+                report(len(results), len(futures))
+        except BaseException:
+            with suppress(Exception):
+                client.cancel(futures, force=True)
+            raise
+        return [results[future.key] for future in futures]
 
 
 def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
     """What each worker of a client answers; ResourceError where one does not."""
-    from distributed.protocol.pickle import dumps
-
-    ask = workers.sent_to_workers(mark, dumps)
 
     def asking(dask_worker: Any) -> tuple[str, int, int | None]:
         limit = dask_worker.memory_manager.memory_limit
         left = limit and int(0.95 * limit) - dask_worker.monitor.get_process_memory()  # from 95% on its nanny ends it
-        return ask(), dask_worker.state.nthreads, left
+        return workers.answer_of_worker(mark), dask_worker.state.nthreads, left
 
     found = client.run(asking, on_error="return")
     if not found:
@@ -118,7 +102,7 @@ def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
         if isinstance(answer, BaseException):
             raise ResourceError(
                 f"Dask's worker {worker} does not answer ({type(answer).__name__}); see that it has Python "
-                f"{workers.python_version()} as this process, or was not lost meanwhile, and try again"
+                f"{workers.python_version()} with this library, as this process, and was not lost: {ENGINE.library}"
             )
     return [(worker, urlsplit(worker).hostname or worker, *answer) for worker, answer in found.items()]
 

@@ -1,18 +1,14 @@
 """The Python workers of a Spark session, classic or over Spark Connect."""
 
 import logging
-import re
 import secrets
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, TypeVar, final
 
 from residualplanner.ground.errors import ResourceError
-from residualplanner.ground.notebooks import hides
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers import workers
 
@@ -22,10 +18,6 @@ Task = Callable[[Iterable[Any]], Iterator[Any]]
 
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
-_LIMIT, _DEFAULT_LIMIT = "spark.driver.maxResultSize", "1g"
-_SPECULATION = "spark.speculation"
-_SIZE = re.compile(r"([0-9]+)\s*([kmgtp]?)b?")
-_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
 #: What Spark says of workers and executors that were killed or lost.
 _LOST = (
     "ExecutorLostFailure",
@@ -40,13 +32,12 @@ ENGINE = workers.Engine(
     library="PYSPARK_PYTHON names the Python that Spark starts there",
     variables="spark.executorEnv.NAME sets a variable for Spark's workers",
 )
-#: How often the executors are asked, until all have answered; and by how many seconds each time they wait longer.
-_ATTEMPTS, _PAUSE = 5, 0.5
+#: How many seconds a task takes that asks its executor, so that others get to other executors.
+_PAUSE = 0.25
 #: How many seconds lie between two looks at Spark's tasks, and how many Spark has to end work that was interrupted.
 _LOOK, _END = 0.25, 60
 
 
-@hides("collect", "were_lost")
 @final
 class SparkWorkers:
     """The Python workers of a Spark session.
@@ -65,25 +56,20 @@ class SparkWorkers:
         return f"SparkWorkers(<{type(self._session).__name__}>)"
 
     def require_ready(self, store: ObjectStore | None = None) -> list[workers.Room]:
-        """As what every engine's workers are asked.
-
-        Spark has as many tasks at a time as it has cores, and is given that many; over Spark Connect nobody can say
-        how many executors there are, elsewhere it goes on until that many have answered.
-        """
+        """As what every engine's workers are asked: by as many tasks as Spark has at a time, one for each core."""
         return workers.ready_rooms(ENGINE, self._answers, store)
 
     def require_single_attempts(self) -> None:
         """Raise ResourceError if Spark is set to start slow tasks a second time."""
-        if self._setting(_SPECULATION, "false").strip().lower() != "false":
+        try:
+            setting = str(self._session.conf.get("spark.speculation", "false"))
+        except Exception:  # noqa: BLE001 - a session whose settings cannot be read
+            setting = "false"
+        if setting.strip().lower() != "false":
             raise ResourceError(
-                f"Spark is set to start slow tasks a second time ({_SPECULATION}), and then noise might be drawn "
-                f"twice; start the session with {_SPECULATION}=false"
+                "Spark is set to start slow tasks a second time (spark.speculation), and then noise might be drawn "
+                "twice; start the session with spark.speculation=false"
             )
-
-    @property
-    def result_bytes(self) -> int | None:
-        """How many bytes the session sends to its driver at most; None for no limit, or one not known."""
-        return size_of_text(self._setting(_LIMIT, _DEFAULT_LIMIT))
 
     def were_lost(self, error: BaseException) -> bool:
         """As that of every engine's workers."""
@@ -110,85 +96,41 @@ class SparkWorkers:
         ``progress`` is called with the number of Spark's tasks that are done and their total, as far as Spark knows it.
         """
         tag = f"residualplanner-{secrets.token_hex(16)}"
+
+        def collect() -> Any:
+            self._session.addTag(tag)  # of the thread that collects
+            try:
+                return frame.toArrow()
+            finally:
+                self._session.removeTag(tag)
+
         try:
             with unlogged():
-                collect = partial(_tagged, self._session, tag, frame)
-                return collect() if progress is None else _with_progress(self._session, tag, collect, progress)
+                if progress is None:
+                    return collect()
+                told = _told_by_client if ".connect." in type(self._session).__module__ else _told_by_tracker
+                return told(self._session, tag, collect, progress)
         except BaseException:
             with suppress(Exception):
                 self._session.interruptTag(tag)
             raise
 
     def _answers(self, mark: Mark | None) -> list[workers.Answer]:
-        """What each executor answers; ResourceError where Spark fails, or one does not answer."""
-        from pyspark import cloudpickle
-
-        ask = workers.sent_to_workers(mark, cloudpickle.dumps)
-        found: dict[str, workers.Answer] = {}
-        for attempt in range(_ATTEMPTS):
-            try:
-                rows = self._asked(_asking(ask, _PAUSE * attempt), 2**attempt)
-            except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
-                if workers.is_interrupt(error):
-                    raise KeyboardInterrupt from None
-                raise ResourceError(
-                    f"Spark's workers cannot run Python ({type(error).__name__}); see that they have Python "
-                    f"{workers.python_version()}, as this process: {ENGINE.library}"
-                ) from None
-            tasks = Counter(row["executor"] for row in rows)
-            found |= {
-                row["executor"]: (row["machine"], row["machine"], row["answer"], tasks[row["executor"]], None)
-                for row in rows
-            }
-            if len(found) >= self._executors:
-                return [*found.values()]
-        raise ResourceError(
-            f"of {self._executors} executors of Spark only {len(found)} have answered; wait until they have ended "
-            "other work, or are removed if they were lost, and try again"
-        )
-
-    def _asked(self, task: Task, times: int) -> list[dict[str, Any]]:
-        """What some tasks return: as many as Spark does at a time, several times."""
-        slots = self._session.range(2**20).selectExpr("spark_partition_id() as slot").distinct().count()
-        tasks = self._session.range(0, slots * times, 1, slots * times)
-        answers = tasks.mapInArrow(task, "machine string, executor string, answer string")
-        rows: list[dict[str, Any]] = self.collect(answers).to_pylist()
-        return rows
-
-    @property
-    def _executors(self) -> int:
-        """How many executors there are; 1 where that is not known."""
+        """What each executor answers; ResourceError where Spark fails."""
+        task = _asking(mark)
         try:
-            infos = self._session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-        except Exception:  # noqa: BLE001 - a session over Spark Connect has no context, and says so in several ways
-            return 1
-        return max(1, len(infos) - 1)  # the driver is one of them
-
-    def _setting(self, name: str, default: str) -> str:
-        """A setting of the session, or the default where it is not set or cannot be read."""
-        try:
-            return str(self._session.conf.get(name, default))
-        except Exception:  # noqa: BLE001 - a session without readable settings reports a limit itself, if it has one
-            return default
-
-
-def _tagged(session: Any, tag: str, frame: Any) -> Any:
-    session.addTag(tag)
-    try:
-        return frame.toArrow()
-    finally:
-        session.removeTag(tag)
-
-
-def size_of_text(text: str) -> int | None:
-    """How many bytes a size is, as Spark writes it; None for 0, which means no limit, and for what is not a size.
-
-    Example:
-        >>> size_of_text("1g"), size_of_text("512MB"), size_of_text("100"), size_of_text("0")
-        (1073741824, 536870912, 100, None)
-    """
-    found = _SIZE.fullmatch(text.strip().lower())
-    return int(found[1]) * _UNITS[found[2]] or None if found else None
+            cores = self._session.range(2**20).selectExpr("spark_partition_id() as core").distinct().count()
+            answers = self._session.range(0, cores, 1, cores).mapInArrow(task, "machine string, answer string")
+            rows = self.collect(answers).to_pylist()
+        except Exception as error:  # noqa: BLE001 - whatever the cause is, the remedy is the same
+            if workers.is_interrupt(error):
+                raise KeyboardInterrupt from None
+            raise ResourceError(
+                f"Spark's workers cannot run Python with this library ({type(error).__name__}); see that they "
+                f"have Python {workers.python_version()} and all modules that this process has: {ENGINE.library}"
+            ) from None
+        # Each answer stands for a core: the memory of a machine is for as many tasks as its executors have cores.
+        return [(row["machine"], row["machine"], row["answer"], 1, None) for row in rows]
 
 
 @contextmanager
@@ -207,21 +149,18 @@ def unlogged() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _asking(ask: Callable[[], str], pause: float) -> Task:
-    """A task that asks its worker once, and then waits, so that others get to other executors."""
+def _asking(mark: Mark | None) -> Task:
+    """A task that asks its worker once, and then waits."""
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
-        import os
         import socket
         import time
 
         import pyarrow as pa
 
         for _ in batches:
-            machine = socket.gethostname()
-            executor = f"{machine} {os.environ.get('SPARK_LOCAL_DIRS', os.getppid())}"
-            answers = {"machine": [machine], "executor": [executor], "answer": [ask()]}
-            time.sleep(pause)
+            answers = {"machine": [socket.gethostname()], "answer": [workers.answer_of_worker(mark)]}
+            time.sleep(_PAUSE)
             yield pa.RecordBatch.from_pydict(answers)
 
     return task
@@ -240,40 +179,27 @@ def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
     return task
 
 
-def _with_progress(session: Any, tag: str, collect: Callable[[], T], progress: Report) -> T:
-    """What ``collect`` returns; what ``progress`` raises in this thread, and interrupts, end the work."""
-    last = (0, 0)
-
-    def report(done: int, total: int) -> None:
-        nonlocal last
-        if total and (done, total) != last:
-            last = done, total
-            progress(done, total)
-
-    how = _told_by_client if ".connect." in type(session).__module__ else _told_by_tracker
-    return how(session, tag, collect, report)
-
-
-def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], report: Report) -> T:
+def _told_by_client(session: Any, _tag: str, collect: Callable[[], T], progress: Report) -> T:
     """Over Spark Connect the client tells, in this thread, while it collects."""
-    thread, totals = threading.get_ident(), [0]
+    thread, most = threading.get_ident(), 1
 
     def told(stages: Any, **_: Any) -> None:
-        if threading.get_ident() == thread:
-            totals.append(sum(stage.num_tasks for stage in stages or ()))
-            report(sum(stage.num_completed_tasks for stage in stages or ()), totals[-1])
+        nonlocal most
+        total = sum(stage.num_tasks for stage in stages or ())
+        if total and threading.get_ident() == thread:
+            most = max(most, total)
+            progress(sum(stage.num_completed_tasks for stage in stages), total)
 
     session.registerProgressHandler(told)
     try:
         found = collect()
     finally:
         session.removeProgressHandler(told)
-    all_done = max(1, *totals)  # the client is not told of what is done at once
-    report(all_done, all_done)
+    progress(most, most)  # the client is not told of what is done at once
     return found
 
 
-def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], report: Report) -> T:
+def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], progress: Report) -> T:
     """A classic session collects in another thread, so that this one can look at its tracker."""
     from pyspark import inheritable_thread_target
 
@@ -292,14 +218,14 @@ def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], report: R
     try:
         has_ended = False
         while not has_ended:
-            with suppress(TimeoutError):
-                outcome.exception(_LOOK)
-            has_ended = outcome.done()
-            report(*_tasks(context, tag))
+            has_ended = bool(wait([outcome], _LOOK).done)
+            done, total = _tasks(context, tag)
+            if total:
+                progress(done, total)
     except BaseException:
         with suppress(Exception):
             session.interruptTag(tag)
-            outcome.exception(_END)  # until then what it says is not to be logged
+            wait([outcome], _END)  # until then what it says is not to be logged
         raise
     return outcome.result()
 

@@ -1,7 +1,4 @@
-"""What is expected of workers, and what an engine's workers say of themselves: versions, the store, memory.
-
-What is sent to a worker does not need this library until it runs there, so that a worker without it can say so.
-"""
+"""What is expected of workers, and what an engine's workers say of themselves: versions, the store, memory."""
 
 import json
 import multiprocessing
@@ -9,18 +6,17 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final
 
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.process import GUARD, memory_left, require_guarded_main
-from residualplanner.ground.stores import Mark, ObjectStore, marked, variables_of
+from residualplanner.ground.stores import Mark, ObjectStore, marked
 from residualplanner.ground.version import __version__
-from residualplanner.ground.words import listed
 
 
 class Room(NamedTuple):
@@ -32,10 +28,7 @@ class Room(NamedTuple):
 
 
 class Workers(Protocol):
-    """Processes that call a function which is sent to them: a `concurrent.futures.Executor` that can be asked before.
-
-    Of an executor's methods they have ``map``, since an engine schedules many calls at once.
-    """
+    """Processes that call functions sent to them: a `concurrent.futures.Executor` that can be asked before."""
 
     def require_ready(self, store: ObjectStore | None = None) -> list[Room]:
         """Ask every worker that there is whether it serves; it reads no record.
@@ -47,8 +40,7 @@ class Workers(Protocol):
             The memory for tasks that they have left.
 
         Raises:
-            ResourceError: one has not the versions of Python and this library that are here, or does not reach the
-                store; the message names it, and says what to set there.
+            ResourceError: one has other versions of Python or this library, or does not reach the store; it is named.
             StoreError: this process does not reach the store.
         """
 
@@ -82,7 +74,7 @@ class Engine(NamedTuple):
     variables: str  # how they get variables of the environment
 
 
-#: What a worker answers: its address; its machine; what `sent_to_workers` gives there; how many tasks it does at a
+#: What a worker answers: its address; its machine; what `answer_of_worker` gives there; how many tasks it does at a
 #: time; bytes of memory that the engine still lets it have, where the engine says so.
 Answer = tuple[str, str, str, int, int | None]
 
@@ -93,31 +85,9 @@ def rooms_of_process() -> list[Room]:
 
 
 def answer_of_worker(mark: Mark | None) -> str:
-    """As JSON: the version here, memory left under each limit, what is wrong with the store, and its variables."""
-    facts = {"library": __version__, "memory": [*memory_left()]}
-    if mark is not None:
-        facts |= {"trouble": mark.trouble(), "variables": variables_of(mark.store)}
-    return json.dumps(facts)
-
-
-def sent_to_workers(mark: Mark | None, dumps: Callable[[Any], bytes]) -> Callable[[], str]:
-    """What calls `answer_of_worker` in any Python, from the engine's own pickle; errors there become answers, too."""
-    content = dumps((answer_of_worker, mark))
-
-    def ask() -> str:
-        import json
-        import pickle
-        import sys
-
-        python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        try:
-            function, argument = pickle.loads(content)  # noqa: S301 - the driver's own
-            return json.dumps({"python": python, **json.loads(function(argument))})
-        except Exception as error:  # noqa: BLE001 - it reads no record
-            lacks = f"lacks the module {error.name}" if isinstance(error, ImportError) else ""
-            return json.dumps({"python": python, "failed": lacks or f"cannot run Python ({type(error).__name__})"})
-
-    return ask
+    """As JSON: the versions here, memory left under each limit, and what is wrong with the store."""
+    facts = {"python": python_version(), "library": __version__, "memory": [*memory_left()]}
+    return json.dumps(facts | {"trouble": "" if mark is None else mark()})
 
 
 def ready_rooms(
@@ -126,24 +96,22 @@ def ready_rooms(
     """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
     with nullcontext() if store is None else marked(store) as mark:
         answers = ask(mark)
-    found = [(f"{engine.name}'s worker {worker}", json.loads(text)) for worker, _, text, _, _ in answers]
-    for worker, facts in found:
-        if "failed" in facts:
-            raise ResourceError(
-                f"{worker}, with Python {facts['python']}, {facts['failed']}; install there what this process has, for "
-                f"Python {python_version()}: {engine.library}"
-            )
-    require_equal_versions(((facts["python"], facts["library"]) for _, facts in found), engine.name)
-    for worker, facts in found:
-        if store is not None and facts["trouble"]:
-            missing = sorted({*variables_of(store)} - {*facts["variables"]})
-            set_there = "" if not missing else f"; {listed(missing, 9)} must be set there as here: {engine.variables}"
-            raise ResourceError(f"{worker} does not reach {store}: {facts['trouble']}{set_there}")
     on_machine = Counter[str]()
+    rooms: list[Room] = []
     for _, machine, _, tasks, _ in answers:
         on_machine[machine] += tasks
-    rooms = []
-    for (worker, facts), (_, machine, _, tasks, own) in zip(found, answers, strict=True):
+    for address, machine, text, tasks, own in answers:
+        worker, facts = f"{engine.name}'s worker {address}", json.loads(text)
+        if (facts["python"], facts["library"]) != (python_version(), __version__):
+            raise ResourceError(
+                f"{worker} has Python {facts['python']} with residualplanner {facts['library']}; install there what "
+                f"this process has, Python {python_version()} with residualplanner {__version__}: {engine.library}"
+            )
+        if facts["trouble"]:
+            raise ResourceError(
+                f"{worker} does not reach {store}: {facts['trouble']}; variables must be set there as here: "
+                f"{engine.variables}"
+            )
         # What a machine or a container has is shared by all of its workers; what an engine lets a worker have is not.
         rooms += [Room(left, on_machine[machine], f"{worker}, {whose},") for left, whose in facts["memory"]]
         rooms += [] if own is None else [Room(own, tasks, worker)]
@@ -153,18 +121,6 @@ def ready_rooms(
 def python_version() -> str:
     """The version of Python here, such as 3.12."""
     return f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def require_equal_versions(found: Iterable[tuple[str, str]], engine: str) -> None:
-    """ResourceError unless all workers have the versions of Python and of this library that this process has."""
-    own = python_version(), __version__
-    others = sorted({theirs for theirs in found if theirs != own})
-    if others:
-        theirs = " and ".join(f"Python {python} with residualplanner {library}" for python, library in others)
-        raise ResourceError(
-            f"{engine}'s workers have {theirs}; this process has Python {own[0]} with residualplanner {own[1]}.  "
-            "Install the same there"
-        )
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -218,7 +174,13 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
     """Nothing once the work has begun, then the result for each number."""
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _start_process, (function,))
     try:
-        results = _begun(pool, numbers)
+        try:
+            results = pool.map(_call, numbers)
+        except (OSError, RuntimeError) as error:
+            raise ResourceError(
+                f"processes to work along could not be started: {error}; take fewer, or see how many processes and "
+                "threads the system allows (ulimit -u)"
+            ) from None
         yield b""
         yield from results
     except BrokenProcessPool:
@@ -229,16 +191,6 @@ def _results(count: int, function: Callable[[int], bytes], numbers: Sequence[int
     finally:
         with suppress(RuntimeError):  # a thread of the pool that could not be started cannot be joined
             pool.shutdown(cancel_futures=True)
-
-
-def _begun(pool: ProcessPoolExecutor, numbers: Sequence[int]) -> Iterator[bytes]:
-    try:
-        return pool.map(_call, numbers)
-    except (OSError, RuntimeError) as error:
-        raise ResourceError(
-            f"processes to work along could not be started: {error}; take fewer, or see how many processes and threads "
-            "the system allows (ulimit -u)"
-        ) from None
 
 
 #: What a process of the pool was sent when it started: once, however many numbers it is called with.

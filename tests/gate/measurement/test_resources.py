@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import blocks, engines, measurement
-from residualplanner import Domain, Ledger, Workload, marginals, measure, pcost, reconstruct, select
+from inner_parts import blocks, measurement
+from residualplanner import Domain, Workload, marginals, measure, pcost, reconstruct, select
 
 PLAN = select(marginals(Domain({"a": 1000, "b": 1000}), up_to=2), budget=pcost(1))
 GROUPS = measurement.groups_of_plan(PLAN)
@@ -114,34 +113,6 @@ def test_more_than_a_billion_answers_are_refused_before_the_charge_and_before_re
     assert [line.partition(" GiB")[0] for line in result.stdout.splitlines()] == [
         "0 too little memory: measuring holds 40.6"
     ] * 3, result.stdout
-
-
-def spark_frame(setting):
-    conf = SimpleNamespace(get=lambda _name, default: setting or default)
-    kind = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe", "sparkSession": SimpleNamespace(conf=conf)})
-    return kind()
-
-
-@pytest.mark.parametrize(
-    ("setting", "cells", "is_refused"),
-    [("", 2**27, True), ("", 2**26, False), ("0", 2**40, False), ("1m", 120_000, True), ("64M", 120_000, False)],
-)
-def test_counts_that_spark_would_not_send_are_refused(setting, cells, is_refused):
-    if not is_refused:
-        engines.require_result_room(spark_frame(setting), cells)
-        return
-    with pytest.raises(
-        rp.errors.ResourceError, match=r"Start the session with spark.driver.maxResultSize=\d+m or more"
-    ) as caught:
-        engines.require_result_room(spark_frame(setting), cells)
-    assert f"may have to send {cells:,} counts" in str(caught.value)
-
-
-def test_a_spark_frame_whose_counts_could_not_be_sent_is_not_paid_for():
-    ledger = Ledger(pcost(2))
-    with pytest.raises(rp.errors.ResourceError, match="may have to send 1,000,000 counts"):
-        measure(PLAN, spark_frame("1m"), ledger=ledger)
-    assert ledger.spent == 0
 
 
 def out_of_memory(*_arguments, **_options):

@@ -20,13 +20,8 @@ RECORDS = np.zeros((10, 3), dtype=int)
 
 @pytest.fixture
 def time_step(monkeypatch):
-    """Set how many nanoseconds after a change another one may go unseen, and what else there is to set."""
-
-    def is_now(nanoseconds, **others):
-        for name, value in {"_TIME_STEP": nanoseconds, **others}.items():
-            monkeypatch.setattr(_array_hashes, name, value)
-
-    return is_now
+    """Set how many nanoseconds after a change another one may go unseen."""
+    return lambda nanoseconds: monkeypatch.setattr(_array_hashes, "_TIME_STEP", nanoseconds)
 
 
 @pytest.fixture
@@ -117,7 +112,7 @@ def test_a_file_that_was_only_just_written_is_hashed_by_everybody(path, hashed, 
 def test_whatever_the_system_says_otherwise_is_enough_to_hash_again(path, hashed, field):
     loaded = rp.load_measurement(path, mapped=True)
     file = loaded.mapped_from
-    other = replace(file, state=replace(file.state, **{field: getattr(file.state, field) + 1}))
+    other = replace(file, state=file.state._replace(**{field: getattr(file.state, field) + 1}))
     before = len(hashed)
     measurement_part.map_measurement(other)
     assert len(hashed) > before + 1

@@ -7,7 +7,6 @@ import pytest
 
 import residualplanner as rp
 from benchmarks.s3_server import s3_server
-from residualplanner.ground import stores
 from small_pieces import contents
 
 DOMAIN = rp.Domain({"age": 5, "sex": ["F", "M"], "region": 3})
@@ -35,7 +34,7 @@ def measurement():
 
 
 def objects_in(bucket):
-    return {name: stores.BucketPath(bucket, name).read_bytes() for name in bucket.names("")}
+    return {name: (bucket / name).read_bytes() for name in bucket.names("")}
 
 
 @pytest.mark.parametrize("format", ["parts", "csv", "parquet"])
@@ -85,16 +84,16 @@ def test_other_processes_read_the_answers_in_the_bucket_and_write_their_parts_th
 @pytest.mark.parametrize("name", ["parts/part-000000.parquet", "release.plan", "metadata.json", "parts.csv"])
 def test_an_object_that_was_altered_is_refused_by_its_address(measurement, bucket, name):
     rp.reconstruct(measurement).save(str(bucket), "parts")
-    content = bytearray(stores.BucketPath(bucket, name).read_bytes())
+    content = bytearray((bucket / name).read_bytes())
     content[len(content) // 2] ^= 1
-    with stores.BucketPath(bucket, name).writing() as file:
+    with (bucket / name).writing() as file:
         file.write(content)
     with pytest.raises(rp.errors.FileFormatError, match=f"{bucket}/{name} was altered"):
         [table.estimate for table in rp.load_tables(str(bucket)).values()]
 
 
 def test_a_damaged_measurement_is_refused_by_its_address(measurement, bucket):
-    with stores.BucketPath(bucket, "people.measurement").writing() as file:
+    with (bucket / "people.measurement").writing() as file:
         file.write(b"PK nothing")
     with pytest.raises(rp.errors.FileFormatError, match=rf"{bucket}/people\.measurement: this is"):
         rp.load_measurement(f"{bucket}/people.measurement")

@@ -11,7 +11,7 @@ import residualplanner as rp
 from benchmarks.kernel_twin.cases import as_floats, is_right, of_matrix, tables_of
 from inner_parts import (
     ProductMap,
-    fit_on_device,
+    fits,
     fused_tables,
     kernel_source,
     rebuilding,
@@ -62,7 +62,7 @@ def test_one_launch_makes_a_batch_and_the_source_is_compiled_once(cupy):
 
 def test_tables_that_do_not_fit_are_made_by_products_of_matrices(cupy):
     case = replace(tables_of([rebuilding(1025)], 2), divisors=(1, 1))
-    assert not fit_on_device(case.maps)
+    assert not fits(case.maps)
     with pytest.raises(ValueError, match=re.escape("tables of shape (1025,) are not for the fused kernel")):
         made_by(fused_tables, cupy, case)
     blocks = [block.astype(np.float64) for block in case.blocks]

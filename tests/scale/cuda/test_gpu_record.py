@@ -5,7 +5,6 @@ import json
 import pytest
 
 from benchmarks import gpu, gpu_speed
-from inner_parts import kernel_sha256
 
 SMALL = gpu_speed.PROBLEMS[:2]
 
@@ -26,7 +25,7 @@ def measured(record, run=in_this_process):
 
 def test_recorded_figures_are_those_of_the_kernel_as_it_is():
     if gpu.RESULTS.exists():
-        assert json.loads(gpu.RESULTS.read_text())["kernel_sha256"] == kernel_sha256(), "measure again"
+        assert json.loads(gpu.RESULTS.read_text())["kernel_sha256"] == gpu.kernel_sha256(), "measure again"
 
 
 def test_a_record_says_what_was_measured_on_what(cupy, record, capsys):
@@ -34,7 +33,7 @@ def test_a_record_says_what_was_measured_on_what(cupy, record, capsys):
     assert json.loads(capsys.readouterr().out) == found
     machine = {"device": "the host", "compute_capability": "90", "driver": 13000, "cupy": "0.host"}
     assert machine.items() <= found.items()
-    assert found["kernel_sha256"] == kernel_sha256()
+    assert found["kernel_sha256"] == gpu.kernel_sha256()
     assert set(found["fused_by_shape"]) == {SMALL[1].name}
     # The clock goes on a millisecond at each event: five runs of 2**12 cells, or of 4 tables, take one.
     assert found["copy"] == pytest.approx(2**12 * 5 / 1e-3 / 1e9)

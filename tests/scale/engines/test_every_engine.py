@@ -12,14 +12,11 @@ import pytest
 from distributed import Client
 
 import residualplanner as rp
-from counted_records import DOMAIN, GROUPS, TEXT, columns_of, naive_tables
+from counted_records import DOMAIN, GROUPS, TYPES, columns_of, naive_tables, some_records
 from forms_of_records import arrow_in_pandas
 from inner_parts import engines, partitions
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-TYPES = pa.schema(
-    {"text": pa.string(), "code": pa.int8(), "integer": pa.int64(), "truth": pa.bool_(), "number": pa.float64()}
-)
 TASKS = [partitions.CountingTask(3, tuple(GROUPS[:2])), partitions.CountingTask(1, tuple(GROUPS[2:]))]
 THREE = [partitions.CountingTask(number, (np.array([[0]]),)) for number in range(3)]
 TRUE_OR_NOT = rp.Domain({"a": 2})
@@ -60,18 +57,6 @@ def engine(request):
                 return session.createDataFrame(table, from_arrow_schema(table.schema)).repartition(2)
 
             yield of_spark, rp.scale.SparkWorkers(session)
-
-
-def some_records(number):
-    draw = np.random.default_rng(5)
-    values = {
-        "text": [*TEXT, "odd", "NO ", "no", None],
-        "code": [0, 1, 2, 3, 4, -1, None],
-        "integer": [5, -3, 0, 2**40, 7, None],
-        "truth": [True, False, None],
-        "number": [-1.0, -0.0, 0.0, 2.5, 10.0, 11.0, None],
-    }
-    return [{name: column[draw.integers(len(column))] for name, column in values.items()} for _ in range(number)]
 
 
 def noting(path):

@@ -143,11 +143,6 @@ REFUSED = {
     "a file": (lambda folder: {"store": folder / "file"}, ERRORS.StoreError, "could not be read or written"),
     "a store in use": (lambda folder: {"store": folder / "used"}, ERRORS.StoreError, "holds a release already"),
     "too little left": (lambda _: {"ledger": rp.Ledger(rp.pcost("1/2"))}, ERRORS.BudgetError, "the ledger has"),
-    "strict without a ledger": (
-        lambda _: {"ledger": None, "is_strict": True},
-        ERRORS.BudgetError,
-        "a ledger is needed",
-    ),
     "continuous noise": (lambda _: {"plan": CONTINUOUS}, ERRORS.BudgetError, "continuous"),
     "a column is missing": (lambda _: {"records": pd.DataFrame({"a": [1]})}, ERRORS.DataError, "column"),
     "another value": (lambda _: {"records": BAD}, ERRORS.DataError, "has values outside its schema"),
@@ -184,7 +179,7 @@ def test_what_can_be_foreseen_costs_nothing_and_opens_nothing(case, tmp_path):
     with pytest.raises(error, match=words) as caught:
         rp.scale.measure_in_store(plan, records, store, **given)
     assert leaks_of_error(caught.value, records) == []
-    assert given["ledger"] is None or given["ledger"].entries == ()
+    assert given["ledger"].entries == ()
     assert Folder(tmp_path / "s").names("release.json") == []
 
 
@@ -289,33 +284,6 @@ def test_an_entry_of_a_lower_cost_does_not_count_as_the_charge():
     ledger.charge(Fraction(1, 9), "0" * 64, neighbors="add-remove", label=release.opened_release(store).purpose)
     found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
     assert ledger.spent == found.noise.pcost + Fraction(1, 9)
-
-
-def test_a_strict_release_is_charged_again_for_what_may_have_been_drawn():
-    """Of two tasks without answers one was claimed; its cost is that of its sets, 1 / sigma**2 times (n - 1) / n."""
-    ledger, store = rp.Ledger(rp.pcost(9)), MemoryStore()
-    stopped(store, ledger=ledger, draws=2, is_strict=True)
-    store.remove("answers/000001.000000")  # as if the worker had died after the claim
-    found = rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
-    first, again = ledger.entries
-    sets = list(PLAN.closure)
-    expected = sum(
-        np.prod([1 - 1 / DOMAIN.sizes[i] for i in sets[number]]) / PLAN.noise_variances[number]
-        for number in tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), LITTLE).division.members(1)
-    )
-    assert first.cost == found.noise.pcost
-    assert float(again.cost) == pytest.approx(expected)
-    assert "drawn again in generation 1" in again.label
-
-
-def test_a_strict_release_that_cannot_be_charged_again_is_not_drawn_again():
-    ledger, store = rp.Ledger(rp.pcost("2.0001")), MemoryStore()
-    stopped(store, ledger=ledger, is_strict=True)
-    store.remove("answers/000000.000000")
-    with pytest.raises(rp.errors.BudgetError, match="the ledger has"):
-        rp.scale.resume_measuring(store, RECORDS, ledger=ledger)
-    assert all(store.read(name) == release.CLOSED for name in store.names(release.ANSWERS))
-    assert store.names("generations/") == ["generations/000000"]
 
 
 def test_a_release_that_is_given_up_loses_its_answers_and_is_never_complete():

@@ -97,7 +97,7 @@ def test_a_manifest_that_says_something_else_is_refused(change):
     ("field", "value"),
     [
         *(("task_cells", value) for value in (0, 2**31 + 1, True)),
-        *(("is_strict", 1), ("identifier", "x"), ("source", "x" * 201), ("more", 1), ("version", 9)),
+        *(("again", 1), ("identifier", "x"), ("source", "x" * 201), ("more", 1), ("version", 9)),
     ],
 )
 def test_terms_that_this_library_never_writes_are_refused(field, value):
@@ -135,20 +135,9 @@ def test_the_answers_are_put_together_in_the_folder_that_is_named(tmp_path):
     assert (found.residuals.integers == INTEGERS).all()
 
 
-RECEIPT = release.Receipt(3, release.Outcome.ANSWERED, 1, "a" * 64, "b" * 64)
-
-
-@given(st.binary(max_size=60))
-def test_a_receipt_is_read_back_and_nothing_else_is(content):
-    assert release.receipt_of_bytes(RECEIPT.to_bytes()) == RECEIPT
-    assert release.receipt_of_bytes(release.Receipt(0, release.Outcome.LOST).to_bytes()).outcome is release.Outcome.LOST
-    with pytest.raises(rp.errors.FileFormatError):
-        release.receipt_of_bytes(content)
-
-
-@pytest.mark.parametrize(
-    "change", [{"task": "3"}, {"sha256": 1}, {"sha256": "a"}, {"generation": -1}, {"outcome": "good"}, {"more": 1}]
-)
-def test_a_receipt_with_a_field_that_is_wrong_is_refused(change):
-    with pytest.raises(rp.errors.FileFormatError, match="a worker sent"):
-        release.receipt_of_bytes(json.dumps(json.loads(RECEIPT.to_bytes()) | change).encode())
+def test_a_receipt_is_read_back():
+    for receipt in (
+        release.Receipt(3, release.Outcome.ANSWERED, 1, "a" * 64, "b" * 64),
+        release.Receipt(0, release.Outcome.FAILED),
+    ):
+        assert release.receipt_of_bytes(receipt.to_bytes()) == receipt
