@@ -21,13 +21,7 @@ from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import CERTIFIED, Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
-from residualplanner.method.strategy.variances import (
-    CHUNK,
-    ResidualNumbers,
-    noise_weights,
-    subtraction_numbers,
-    variance_pieces,
-)
+from residualplanner.method.strategy import variances
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import (
     COARSE_VALUES,
@@ -362,9 +356,9 @@ def _classes(keys: dict[int, tuple[object, ...]]) -> list[list[int]]:
 
 def _numbers(
     workload: Workload, grams: dict[int, AttributeGrams], classes: list[list[int]], found: list[ResidualBasis]
-) -> ResidualNumbers:
+) -> variances.ResidualNumbers:
     """The numbers of all attributes, with p = 1 for those that have a basis of their own."""
-    plain = subtraction_numbers(workload.domain.sizes)
+    plain = variances.subtraction_numbers(workload.domain.sizes)
     pcost = plain.pcost.copy()
     present, absent = (np.repeat(x, len(workload.kinds), axis=1) for x in (plain.present, plain.absent))
     for members, basis in zip(classes, found, strict=True):
@@ -377,19 +371,19 @@ def _numbers(
 
 
 def _slopes(
-    workload: Workload, numbers: ResidualNumbers, importance: FloatArray
+    workload: Workload, numbers: variances.ResidualNumbers, importance: FloatArray
 ) -> tuple[float, FloatArray, FloatArray]:
     """F, and its derivatives in the variance factors of each attribute and kind, (d, kinds) both.
 
     Source: eqs. (30) and (31).
     """
     closure = workload.closure
-    pieces = list(variance_pieces(workload, closure, numbers))
-    weights = noise_weights(pieces, importance, len(closure))
+    pieces = list(variances.variance_pieces(workload, closure, numbers))
+    weights = variances.noise_weights(pieces, importance, len(closure))
     pcost = closure.products(numbers.pcost)
     slope = np.sqrt(pcost / np.maximum(weights, 1e-300)) / 2
     present, absent = np.zeros_like(numbers.present), np.zeros_like(numbers.absent)
-    for (_, run), (queries, positions, coefficients) in zip(workload.runs(CHUNK), pieces, strict=True):
+    for (_, run), (queries, positions, coefficients) in zip(workload.runs(variances.CHUNK), pieces, strict=True):
         # A term is linear in each factor: its slope in one is the term over the factor, which is divided by in the end.
         parts = coefficients * slope[positions] * importance[queries, None]
         total = parts.sum(axis=1)
