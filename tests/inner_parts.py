@@ -61,7 +61,8 @@ from residualplanner.method.kron.axis_maps import (
     subtracting,
     tables_of_residuals,
 )
-from residualplanner.method.kron.integers import dense_integers, differences_of_tables, integer_products
+from residualplanner.method.kron.exact_products import dense_integers
+from residualplanner.method.kron.integers import differences_of_tables, integer_products
 from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy import costs
 from residualplanner.publish.files import formats

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.words import count_text
 from residualplanner.method.kron.axis_maps import AxisMap, keeping, matrix_map
-from residualplanner.method.kron.integers import IntegerMap, dense_integers
+from residualplanner.method.kron.exact_products import dense_integers
+from residualplanner.method.kron.integers import IntegerMap
 from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.queries.rows import Rows

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inner_parts import Scratch, differences_of_tables
-from residualplanner.method.kron.integers import exact_product
+from residualplanner.method.kron.exact_products import exact_product
 
 shapes = st.lists(st.integers(1, 6), max_size=4).map(tuple)
 
