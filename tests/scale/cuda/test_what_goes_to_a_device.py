@@ -17,6 +17,8 @@ ROOT = Path(rp.__file__).parent
 #: What can move an array to a device, or name one; and modules of which all is imported.
 MOVERS = {"HOST", "Device", "cuda", "cuda_device", "cupy", "array_api_compat", "device_of", "devices", "like"}
 WHOLE = {"residualplanner.method.kron", "residualplanner.method.kron.arrays", "residualplanner.release"}
+#: Makes room where the array beside it is, and moves nothing.
+SCRATCH = "residualplanner.method.kron.arrays.Scratch"
 #: Rooms that see records, exact counts, or noise before it is added.
 ROOMS = ("gate", "scale/engines", "scale/stored")
 
@@ -29,7 +31,7 @@ def movers_in(tree):
             names = [f"{node.module}.{name}" for name in names]
         for name in names:
             parents = {name, name.rpartition(".")[0]} if ".kron.arrays" in name else {name}
-            if parents & WHOLE or MOVERS.intersection(name.split(".")):
+            if name != SCRATCH and (parents & WHOLE or MOVERS.intersection(name.split("."))):
                 yield name
 
 
