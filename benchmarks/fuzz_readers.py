@@ -88,7 +88,6 @@ moe = 100
 _LEAVES = "county,county_name,tract,tract_name\n" + "".join(
     f'{county},"County, {county}",{county}{tract},Tract {tract}\n' for county in ("01", "02") for tract in "123"
 )
-_ITEMS = "level,code,name,parent\ncounty,01,A,\ncounty,02,B,\ntract,011,C,01\ntract,012,D,01\ntract,021,E,02\n"
 _SHAPES = json.dumps(
     {
         "type": "FeatureCollection",
@@ -345,7 +344,7 @@ READERS = (
     Reader("release of CSV", 2, partial(_folder_files, "csv"), changed_folder, _read_folder),
     Reader("release of workbooks", 2, partial(_folder_files, "xlsx"), changed_folder, _read_folder),
     Reader("release of several measurements", 3, _combined_files, changed_folder, _read_folder),
-    Reader("geography", 4, partial(_text_files, _LEAVES, _ITEMS), changed_table, _read_geography),
+    Reader("geography", 4, partial(_text_files, _LEAVES), changed_table, _read_geography),
     Reader("boundaries", 4, partial(_text_files, _SHAPES), changed_geojson, _read_boundaries),
     Reader("records as CSV", 4, partial(_text_files, _RECORDS), changed_table, _read_records),
 )
