@@ -160,4 +160,7 @@ def _require_limited(workload: Workload, weights: FloatArray) -> None:
     unlimited = np.flatnonzero(~(weights > 0))
     if len(unlimited):
         names = tuple(workload.domain.names[position] for position in workload.closure[int(unlimited[0])])
-        raise WorkloadError(f"every query that contains {names!r} has weight 0, so nothing limits its noise")
+        raise WorkloadError(
+            f"every query that contains {names!r} has weight 0, so nothing limits its noise; "
+            "give one of them a positive weight, or leave them out"
+        )
