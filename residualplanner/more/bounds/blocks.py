@@ -21,6 +21,8 @@ _LARGEST = 20_000
 #: Seconds of one core for each cube of rows of a determinant, a third of that for eigenvalues, and for each entry; and
 #: how many determinants there are.
 CUBE, _ENTRY, _DETERMINANTS = 1e-10, 4e-8, 54
+#: Seconds for each pattern of a block, before anything is computed.
+TERM = 7e-5
 
 
 def require_quick(estimated: float, seconds: float) -> None:
@@ -54,7 +56,7 @@ class Block:
         common = set.intersection(*map(set, patterns)) if first == 1 else set()
         rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
         block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
-        arrows = {pair: arrow_of(heads[pair]) for pattern in rest for pair in pattern}
+        arrows = {pair: arrow_of(heads[pair]) for pair in {pair for pattern in rest for pair in pattern}}
         ways = [block, replace(block, arrows=arrows)] if has_few_ties(rest, arrows) else [block]
         return min(ways, key=lambda way: way.seconds)
 
@@ -66,7 +68,8 @@ class Block:
     @property
     def entry_count(self) -> int:
         """How many coordinates all patterns have together."""
-        return sum(math.prod(self.lengths[attribute] for attribute, _ in pattern) for pattern in self.patterns)
+        lengths = self.lengths  # once, as there may be a hundred thousand patterns
+        return sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in self.patterns)
 
     @property
     def seconds(self) -> float:

@@ -28,7 +28,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.blocks import CUBE, Block, require_quick, root_trace
+from residualplanner.more.bounds.blocks import CUBE, TERM, Block, require_quick, root_trace
 from residualplanner.more.searches.eigen import eigen, reflected_form
 
 #: How many queries and subsets are worked on at a time.
@@ -143,6 +143,7 @@ def _bound_for(
     roots = np.array([math.prod(factors.roots[pair] for pair in pattern) for pattern in patterns])
     total = float((count[alone] * corner[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     rest = (terms > 0) & ~alone
+    require_quick(TERM * float(terms[rest].sum()), seconds)
     blocks = [
         Block.of(factors.heads, factors.roots, [patterns[column] for column in columns], entries, first, scale)
         for columns, entries, first, scale in distinct_rows(table[rest], count[rest], corner[rest])

@@ -22,7 +22,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.symmetry import workload_orbits
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.blocks import coordinates, require_quick
+from residualplanner.more.bounds.blocks import TERM, coordinates, require_quick
 from residualplanner.more.bounds.paired_blocks import Pattern
 from residualplanner.more.bounds.svd_bound import (
     CHUNK,
@@ -61,7 +61,7 @@ def greatest_bound(
     matters = np.flatnonzero(importance > 0)
     part, weights = workload.take(matters), importance[matters]
     return greatest_over_choices(
-        lambda chosen, law, each: _WeightSearch.of(part, weights, chosen, law).run(each),
+        lambda chosen, law, each: _WeightSearch.of(part, weights, chosen, law, each).run(each),
         part,
         values,
         replaced=replaced,
@@ -124,13 +124,19 @@ class _WeightSearch:
 
     @classmethod
     def of(
-        cls, workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None
+        cls,
+        workload: Workload,
+        importance: FloatArray,
+        values: Mapping[int, FloatArray],
+        law: float | None,
+        seconds: float,
     ) -> "_WeightSearch":
-        """Group the queries, and find the blocks."""
+        """Group the queries, and find the blocks; WorkloadError where that alone takes more than so many seconds."""
         require_exchangeable_values(workload)
         single = np.logical_not(workload.uses[:, [not kind.is_identity for kind in workload.kinds]].any(axis=1))
         sizes = np.array(workload.domain.sizes, dtype=np.float64)
         orbits = workload_orbits(workload, np.where(single, sizes, -1 - np.arange(len(sizes))), importance)
+        require_quick(TERM * float((2.0 ** workload.orders[orbits.representative]).sum()), seconds)
         patterns = _patterns(workload, orbits.representative, single)
         groups = _groups(workload, patterns, orbits.query_size, values)
         corner = np.where(single, 1 / sizes**2, 1.0)[:, None] * np.ones(len(workload.kinds))

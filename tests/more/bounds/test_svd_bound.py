@@ -13,6 +13,7 @@ from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
 from kinds import kinds_of
+from random_plans import basis_of
 from residualplanner import Hierarchy, Identity, Prefix, Range
 from residualplanner.method.losses import read_loss
 from residualplanner.more.bounds.suboptimality import least_variance
@@ -187,6 +188,18 @@ def test_queries_of_weight_0_do_not_count():
         how = read_loss(loss), bases, rp.privacy.Neighbors()
         both, one = (least_variance(each, *how, seconds=math.inf) for each in (with_both, alone))
         assert both == pytest.approx(one, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["sum", "max"])
+def test_that_a_bound_of_very_many_tables_takes_too_long_is_known_before_it_begins(monkeypatch, loss):
+    """All triples of 100 attributes in ranges once took more than six minutes to be refused."""
+    domain = rp.Domain({f"a{number}": 8 + number % 5 for number in range(20)})
+    workload = rp.marginals(domain, up_to=3, kinds={name: Range() for name in domain.names})
+    bases = [basis_of(size, np.eye(size - 1, size, dtype=int)) for size in domain.sizes]
+    for module, name in (("blocks", "arrow_of"), ("svd_maximum", "_patterns")):
+        monkeypatch.setattr(f"residualplanner.more.bounds.{module}.{name}", None)
+    with pytest.raises(rp.errors.WorkloadError, match=r"some 1 seconds of computation, the limit is 0"):
+        least_variance(workload, read_loss(loss), tuple(bases), rp.privacy.Neighbors(), seconds=0.4)
 
 
 AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
