@@ -3,7 +3,6 @@
 Source: docs/mathematics.md section 3; eqs. (14) to (18).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -80,7 +79,7 @@ class Loss:
     is_proportional: ClassVar[bool] = True  # the best noise at one privacy cost is, scaled, that at every cost
     is_of_maximum: ClassVar[bool] = False  # bases are for the largest variance, not for the sum of average ones
     has_targets: ClassVar[bool] = False  # margins of error are to be met: `Targets`
-    allows_bases_by_set: ClassVar[bool] = False
+    has_search: ClassVar[bool] = False  # bases that vary by set can be searched for
     unit: ClassVar[str] = " counts squared"  # stands behind its values
     default_limit: ClassVar[float | None] = None  # the value to reach without a budget or a limit
 
@@ -180,10 +179,6 @@ class DescribedLoss(Loss):
         return {"kind": "described", "words": self.words}, {}
 
 
-#: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
-_WORTH = 1e-4
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class SumOfVariances(Loss):
     """The weighted sum over queries of the variance of an average cell.
@@ -203,18 +198,11 @@ class SumOfVariances(Loss):
     weights: Weights = "cells"
     kind: ClassVar[str] = "sum"
     name: ClassVar[str] = "sum of variances"
-    allows_bases_by_set: ClassVar[bool] = True
+    has_search: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least sum, with bases that vary by set where these are better.  Source: eqs. (14), (40) and (41)."""
-        plain = problem.selection(least_sum(problem))
-        if problem.by_set is None:
-            return plain
-        found = problem.by_set(problem.bases, problem.neighbors)
-        if found.loss < plain.loss * (1 - _WORTH):
-            gain = 1 - math.sqrt(found.loss / plain.loss)
-            return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than with shared ones")
-        return replace(plain, status=f"{plain.status}; no better bases by set were found")
+        return problem.searched(problem.selection(least_sum(problem)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -236,10 +224,11 @@ class MaxVariance(Loss):
     kind: ClassVar[str] = "max"
     name: ClassVar[str] = "maximum variance"
     is_of_maximum: ClassVar[bool] = True
+    has_search: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
-        """The least maximum.  Source: eqs. (15) to (17) and (23)."""
-        return problem.selection(least_maximum(problem))
+        """The least maximum, with bases that vary by set where these are better.  Source: eqs. (15), (23), (41)."""
+        return problem.searched(problem.selection(least_maximum(problem)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -60,6 +60,7 @@ class Targets(Loss):
     reserve: float = 0.01
     is_of_maximum: ClassVar[bool] = True
     has_targets: ClassVar[bool] = True
+    has_search: ClassVar[bool] = True
     unit: ClassVar[str] = ""
     default_limit: ClassVar[float | None] = 1.0
 
@@ -120,7 +121,8 @@ class Targets(Loss):
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum of cell variances relative to those at the targets.  Source: eqs. (14) to (17)."""
-        return problem.selection(least_largest_ratio(problem, reserve=self.reserve))
+        plain = problem.selection(least_largest_ratio(problem, reserve=self.reserve))
+        return problem.searched(plain)
 
     def stated(self, variance: float) -> float:
         """The largest ratio: margins of error are roots of variances."""

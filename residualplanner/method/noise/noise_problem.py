@@ -3,6 +3,7 @@
 Sums and maxima are in proportion to the noise: that of privacy cost 1 serves, scaled, every budget.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,8 +26,11 @@ from residualplanner.method.workload.workload import Workload
 #: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
 _NEGLIGIBLE = 2.0**-50
 
-#: A search for bases that vary by set, from the bases (d,) to begin with.
-BySetSearch = Callable[[tuple[Basis, ...], Neighbors], ChosenNoise]
+#: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
+_WORTH = 1e-4
+
+#: A search for bases that vary by set, from the best choice with one basis for each attribute.
+StrategySearch = Callable[[ChosenNoise, Neighbors], ChosenNoise]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class NoiseProblem:
     importance: FloatArray  # (q,), how much each query's variance counts
     neighbors: Neighbors
     gap: float  # how close to the optimum is close enough, as a fraction
-    by_set: BySetSearch | None = None  # the search for bases that vary by set, if they may
+    search: StrategySearch | None = None  # for bases that vary by set, if they may
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -66,6 +70,16 @@ class NoiseProblem:
         """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
         return ChosenNoise(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+
+    def searched(self, plain: ChosenNoise) -> ChosenNoise:
+        """A choice, or a better one with bases that vary by set, if the search finds it.  Source: eq. (41)."""
+        if self.search is None:
+            return plain
+        found = self.search(plain, self.neighbors)
+        if found.loss < plain.loss * (1 - _WORTH):
+            gain = 1 - math.sqrt(found.loss / plain.loss)
+            return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than with shared ones")
+        return replace(plain, status=f"{plain.status}; no better bases by set were found")
 
     def _cut(self, noise_variance: FloatArray) -> FloatArray:
         """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.

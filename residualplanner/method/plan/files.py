@@ -158,7 +158,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
         raise BudgetError(f"the plan states pcost {header['pcost']!r}, but its noise costs {plan.pcost!r}; plan again")
     own, held = plan_to_archive(plan)
     is_same = json.dumps(own, sort_keys=True) == json.dumps(header, sort_keys=True) and held.keys() == arrays.keys()
-    if not is_same or not all(np.array_equal(held[name], arrays[name]) for name in held):
+    if not is_same or not all(held[name] is arrays[name] or np.array_equal(held[name], arrays[name]) for name in held):
         raise FileFormatError("a plan must have the form in which it is written, and no other arrays")
     return plan
 
@@ -250,7 +250,7 @@ def _block(domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], 
     axes = array_of(arrays, name, "<i4", (count, order)) if (name := f"{QUERIES}axes_{order}") in arrays else None
     if not ((attributes >= 0) & (attributes < len(domain))).all() or not ((kinds >= 0) & (kinds < kind_count)).all():
         raise FileFormatError(f"queries of order {order} name attributes or kinds that are not there")
-    if not (attributes[:, 1:] > attributes[:, :-1]).all() or not _ascending(np.hstack([attributes, kinds])):
+    if not (attributes[:, 1:] > attributes[:, :-1]).all() or not _ascending(count, *attributes.T, *kinds.T):
         raise FileFormatError(f"queries of order {order} are not in order, or repeat")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise FileFormatError(f"weights of order {order} must be finite and at least 0")
@@ -259,9 +259,9 @@ def _block(domain: Domain, kind_count: int, arrays: Mapping[str, NDArray[Any]], 
     return QueryBlock(attributes, kinds, weights, axes)
 
 
-def _ascending(rows: NDArray[Any]) -> bool:
-    undecided = np.ones(max(len(rows) - 1, 0), dtype=np.bool_)
-    for column in rows.T:
+def _ascending(rows: int, *columns: NDArray[Any]) -> bool:
+    undecided = np.ones(max(rows - 1, 0), dtype=np.bool_)
+    for column in columns:
         if (undecided & (column[1:] < column[:-1])).any():
             return False
         undecided &= column[1:] == column[:-1]

@@ -14,7 +14,7 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.losses import RESERVE, Loss, LossLike, read_loss
 from residualplanner.method.noise.choice import ChosenNoise
-from residualplanner.method.noise.noise_problem import BySetSearch, NoiseProblem
+from residualplanner.method.noise.noise_problem import NoiseProblem, StrategySearch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
@@ -105,7 +105,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
-        problem = replace(problem, by_set=_search_by_set(problem, goal))
+        problem = replace(problem, search=_search(problem, goal))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
         """The noise, and what it costs."""
@@ -147,8 +147,8 @@ def _compared(
     if searches and distance > _FAR and _is_mixed(problem, goal):
         enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
         try:
-            search = _search_by_set(problem, goal, seconds=seconds, enough=enough)
-            found, cost = solved(replace(problem, by_set=search))
+            search = _search(problem, goal, seconds=seconds, enough=enough)
+            found, cost = solved(replace(problem, search=search))
             distance = _distance(goal, found, cost, known)
         except (SolverError, WorkloadError) as error:
             found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
@@ -157,20 +157,29 @@ def _compared(
     return found, cost, distance
 
 
-def _search_by_set(problem: NoiseProblem, goal: Loss, **limits: float) -> BySetSearch | None:
+def _search(problem: NoiseProblem, goal: Loss, **limits: float) -> StrategySearch | None:
     """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
-    if not goal.allows_bases_by_set or problem.neighbors.has_public_total:
-        raise WorkloadError('bases="optimal_by_set" is for sums, with neighbors="add-remove"; use bases="optimal"')
+    if not _has_search(problem, goal):
+        raise WorkloadError(
+            'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
+            'neighbors="add-remove"; use bases="optimal"'
+        )
     from residualplanner.more.by_set.choice import search_by_set  # a door
 
-    return search_by_set(problem.workload, problem.importance, **limits)
+    return search_by_set(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
+
+
+def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
+    """Whether bases by set can be searched for."""
+    has_all = not goal.has_targets or bool(problem.importance.all())
+    return goal.has_search and has_all and not problem.neighbors.has_public_total
 
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
     """Whether bases by set can be searched for, and may be better: some attribute has several kinds or weights."""
-    each = problem.importance / problem.workload.cells
-    is_for_it = goal.allows_bases_by_set and not problem.neighbors.has_public_total
-    return is_for_it and bool((problem.workload.uses.sum(axis=1) > 1).any() or np.ptp(each) > _EQUAL * each.max())
+    each = problem.importance / (1 if goal.is_of_maximum else problem.workload.cells)
+    is_even = np.ptp(each) <= _EQUAL * each.max()
+    return _has_search(problem, goal) and bool((problem.workload.uses.sum(axis=1) > 1).any() or not is_even)
 
 
 def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float | str | None:

@@ -1,8 +1,9 @@
-"""Bases by set in integers for a sum of variances, with the best noise for them and a proof of that.
+"""Bases by set in integers, with the best noise for them and a proof of that.
 
 Source: eqs. (40), (41) and (36).
 """
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -12,17 +13,17 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
-from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
-from residualplanner.method.noise.noise_problem import BySetSearch
+from residualplanner.method.noise.noise_problem import StrategySearch
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set.group_basis import GroupBasis
 from residualplanner.more.by_set.problem import SECONDS_LIMIT, BySetProblem, by_set_problem
-from residualplanner.more.by_set.search import Family, GroupBasis, Member, search
+from residualplanner.more.by_set.search import Family, Member, search
 from residualplanner.more.by_set.table_costs import TableChoice
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
 from residualplanner.more.searches.rounding import rounded_matrix
@@ -37,15 +38,21 @@ _STATUS = "noise certified for bases by set from a local search"
 
 
 def search_by_set(
-    workload: Workload, importance: FloatArray, *, seconds: float = SECONDS_LIMIT, enough: float = 0.0
-) -> BySetSearch | None:
+    workload: Workload,
+    importance: FloatArray,
+    *,
+    of_maximum: bool = False,
+    seconds: float = SECONDS_LIMIT,
+    enough: float = 0.0,
+) -> StrategySearch | None:
     """The search for bases by set, in at most about so many seconds, as long as the loss is not small ``enough``.
 
-    Where it would take longer, it has fewer steps.  None if every attribute has one basis in any case.
+    The loss is the sum of average variances, or the largest variance of a cell, by the ``importance`` (q,) of their
+    queries.  Where the search would take longer, it has fewer steps.  None if every attribute has one basis anyway.
 
     Raises WorkloadError: it would take too long even with a quarter of the steps.
     """
-    problem = by_set_problem(workload, importance, seconds / _LEAST_PART)
+    problem = by_set_problem(workload, importance, of_maximum=of_maximum, seconds=seconds / _LEAST_PART)
     if problem is None:
         return None
     part = min(1.0, seconds / problem.size.seconds)
@@ -54,23 +61,23 @@ def search_by_set(
 
 def choose_by_set(
     problem: BySetProblem,
-    bases: tuple[Basis, ...],
+    plain: ChosenNoise,
     neighbors: Neighbors,
     *,
     part: float = 1.0,
     enough: float = 0.0,
 ) -> ChosenNoise:
-    """The best bases by set that are found for a sum of average variances, and the best noise of cost 1 for them.
+    """The best bases by set that are found for a loss, and the best noise of cost 1 for them.
 
-    The search starts from one basis for each attribute (d,); neighbors are of the notion "add-remove".  It makes a part
-    of its steps, and ends where the loss is small enough.
+    The search starts from a choice with one basis for each attribute; neighbors are of the notion "add-remove".  It
+    makes a part of its steps, and ends where the loss is small enough.
 
     Raises SolverError: the solver gave no usable noise, or no integers come close to the bases.
     """
     family = Family(problem)
     with one_thread():
-        matrices, exponents, member = _rounded(family, search(family, family.start(bases), part=part, enough=enough))
-        return _with_noise(family, matrices, exponents, member, neighbors)
+        found = search(family, family.start(plain), part=part, enough=enough)
+        return _with_noise(family, *_rounded(family, found), neighbors)
 
 
 def _rounded(family: Family, found: Member) -> tuple[list[IntArray], list[int], Member]:
@@ -83,7 +90,7 @@ def _rounded(family: Family, found: Member) -> tuple[list[IntArray], list[int], 
     pairs = zip(found.bases, real, strict=True)
     scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in pairs])
     factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
-    before = replace(found, bases=tuple(real), precision=found.precision * factors)
+    before = replace(found, bases=tuple(real), precision=found.precision * factors[family.loss.class_of_noise])
     allowed = family.value(before) + ROUNDING_LOSS
     for digits in range(1, 30):
         exponents = [digits + len(basis.lengths).bit_length() for basis in real]
@@ -105,24 +112,22 @@ def _with_noise(
     family: Family, matrices: list[IntArray], scaled_by: list[int], member: Member, neighbors: Neighbors
 ) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, variances = family.problem, family.variances(member).weights
-    found = family.best_noise(member)
-    roots = np.sqrt(variances / problem.factor)
-    part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
-    precision = found.precision[problem.cost_class] * part
+    problem, found = family.problem, family.best_noise(member)
+    precision = family.loss.precision_of_sets(member.bases, found.precision)
     exponents = np.array([2 * sum(scaled_by[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
-    strategy = _strategy(problem, matrices, member, found, precision * problem.factor)
+    strategy = _strategy(family, matrices, member, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
-    loss = float((variances / precision).sum()) * float(costing[0] / noise[0])
+    loss = math.exp(family.loss.value(member.bases, found.precision)) * float(costing[0] / noise[0])
     choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
     return ChosenNoise(strategy, costing, loss, choice.gap, _STATUS)
 
 
 def _strategy(
-    problem: BySetProblem, matrices: list[IntArray], member: Member, found: TableChoice, cost: FloatArray
+    family: Family, matrices: list[IntArray], member: Member, found: TableChoice, cost: FloatArray
 ) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
+    problem, of_classes = family.problem, family.of_classes(found.precision)
     workload, closure = problem.workload, problem.workload.closure
     own = [
         integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
@@ -134,7 +139,8 @@ def _strategy(
     of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
         code = int(problem.cost_class[number])
-        of_group = _messages(found, code, problem.classes[code], member.lengths, float(cost[number]))
+        phis, part = found.messages.get(code, []), float(cost[number] / of_classes[code])
+        of_group = _messages(phis, part, problem.classes[code], member.lengths, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_factor[factor] = others[i]
@@ -147,15 +153,14 @@ def _strategy(
 
 
 def _messages(
-    found: TableChoice, number: int, groups: tuple[int, ...], lengths: list[FloatArray], cost: float
+    phis: list[FloatArray], part: float, groups: tuple[int, ...], lengths: list[FloatArray], cost: float
 ) -> dict[int, FloatArray]:
-    """The messages of a set, by group: its part of those of its class; the cost, where it is of one own attribute.
+    """The messages of a set, by group: a part of those of its class; the cost, where it is of one own attribute.
 
     Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
     """
     if len(groups) == 1:
         return {groups[0]: cost * lengths[groups[0]]}
-    part, phis = cost / float(found.precision[number]), found.messages.get(number, [])
     return {
         group: part * np.mean([phi for phi, own in zip(phis, groups, strict=True) if own == group], axis=0)
         for group in groups

@@ -21,7 +21,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.queries.kind import joint_factors
-from residualplanner.method.workload.symmetry import workload_orbits
+from residualplanner.method.workload.symmetry import Orbits, workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes, plain_grams
 
@@ -48,6 +48,7 @@ class OwnAxis:
     forms: AttributeGrams  # the Gram matrices of its kinds, with g groups of values
     Z: FloatArray  # (g, r): the directions
     unused: FloatArray  # (g-1-r, g): orthonormal rows of sum 0 that no query depends on
+    frame: FloatArray  # (1+g, 1+r): ``[1/g | Z]``, below a row for the constant parts of queries
     grams: FloatArray  # (kinds, 1+r, 1+r): for each kind its Gram matrix in those coordinates
 
     @classmethod
@@ -57,7 +58,11 @@ class OwnAxis:
         frame = np.zeros((1 + len(Z), 1 + Z.shape[1]))
         frame[:, 0] = np.concatenate([[1.0], np.full(len(Z), 1 / len(Z))])
         frame[1:, 1:] = Z
-        return cls(forms, Z, unused, frame.T @ forms.grams @ frame)
+        return cls(forms, Z, unused, frame, frame.T @ forms.grams @ frame)
+
+    def rows(self) -> list[FloatArray]:
+        """The distinct rows of each kind in those coordinates, (rows, 1+r); of one and its negative the first."""
+        return [_distinct(rows @ self.frame) for rows in self.forms.augmented_rows()]
 
     @property
     def values(self) -> int:
@@ -68,6 +73,13 @@ class OwnAxis:
     def directions(self) -> int:
         """r, how many directions of sum 0 queries depend on."""
         return int(self.Z.shape[1])
+
+
+def _distinct(rows: FloatArray) -> FloatArray:
+    digits = np.round(rows / max(float(np.abs(rows).max()), 1e-300), 12)
+    signs = np.sign(digits[np.arange(len(digits)), (digits != 0).argmax(axis=1)])
+    first = np.unique(digits * signs[:, None], axis=0, return_index=True)[1]
+    return rows[np.sort(first)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +103,8 @@ class LossTerms:
     form: IntArray  # (n,): which form: 0 stands for 1, then come the absent factors, then `forms`
     rests: tuple[RestTable, ...]  # the tables h of two or more attributes, those of fewer first
     forms: tuple[tuple[int, tuple[int, ...]], ...]  # the number of a rest table, and the kind of each axis
+    query: IntArray  # (n,): the number of the query
+    inside: tuple[tuple[bool, ...], ...]  # (n,): which of the query's own attributes the subset has
 
 
 def parts_of(attributes: Members) -> Iterator[Members]:
@@ -145,7 +159,9 @@ class BySetProblem:
     """What there is to choose."""
 
     workload: Workload
-    importance: FloatArray
+    importance: FloatArray  # (q,)
+    of_maximum: bool  # whether the largest variance of a cell counts, or the sum of average ones
+    orbits: Orbits  # of queries and sets that attributes exchange
     axes: dict[int, OwnAxis]  # the own attributes
     group: IntArray  # (factors,): of each factor, -1 where the attribute is not an own one
     attribute_of_group: IntArray  # (groups,): the one that has the group, or stands for those that have; ascending
@@ -178,32 +194,48 @@ class BySetProblem:
         """How large it is with so many rest tables."""
         tables = [math.prod(self.axis(group).values for group in groups) for _, groups in self.joint]
         directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
-        return SearchSize(_pair_count(self.workload), sum(tables), directions, len(tables) + rests)
+        cells = sum(tables) + (self._cells if self.of_maximum else 0)
+        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests)
+
+    @property
+    def _cells(self) -> int:
+        """How many cells have a variance, once for each subset of the attributes of their query."""
+        counts = np.ones(self.workload.uses.shape)
+        for i, axis in self.axes.items():
+            for kind in axis.forms.kinds:
+                counts[i, kind] = self.workload.kinds[kind].rows(axis.forms.size)
+        queries = self.workload.take(np.sort(self.orbits.representative))
+        blocks = enumerate(queries.blocks)
+        return int(sum(counts[block.attributes, block.kinds].prod(axis=1).sum() * 2**order for order, block in blocks))
 
 
-def by_set_problem(workload: Workload, importance: FloatArray, seconds: float = SECONDS_LIMIT) -> BySetProblem | None:
-    """What there is to choose where each query's average variance counts by its ``importance`` (q,), at least 0.
+def by_set_problem(
+    workload: Workload, importance: FloatArray, *, of_maximum: bool = False, seconds: float = SECONDS_LIMIT
+) -> BySetProblem | None:
+    """What there is to choose where each query's variances count by its ``importance`` (q,), at least 0.
 
-    None if every attribute has one basis in any case.
+    The sum of average variances is to be small, or the largest variance of a cell.  None if every attribute has one
+    basis in any case.
 
     Raises WorkloadError: it would be too large a search, or take more than so many seconds.
     """
     _pair_count(workload)
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
-    same = _exchangeable(workload, importance)
+    orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
+    same = _exchangeable(workload, orbits)
     group, attribute_of_group = _factor_groups(workload, axes, same)
     if len(attribute_of_group) == len(np.unique(same[list(axes)])):
         return None
-    problem = BySetProblem(workload, importance, axes, group, attribute_of_group, *_classes(workload, group))
+    classes = _classes(workload, group)
+    problem = BySetProblem(workload, importance, of_maximum, orbits, axes, group, attribute_of_group, *classes)
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)
     return problem
 
 
-def _exchangeable(workload: Workload, importance: FloatArray) -> IntArray:
+def _exchangeable(workload: Workload, orbits: Orbits) -> IntArray:
     """The first attribute that each can be exchanged with, (d,)."""
     first = np.arange(len(workload.domain))
-    orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     measured = np.flatnonzero(~workload.closure.trivial & workload.uses.any(axis=1))
     orbit = orbits.member[workload.closure.positions_of(measured[:, None])]
     _, at, number = np.unique(orbit, return_index=True, return_inverse=True)
@@ -252,7 +284,12 @@ class _Terms:
     """Collects the terms of the loss, each distinct table once."""
 
     def __init__(self, problem: BySetProblem) -> None:
-        self.workload, self.importance, self.axes = problem.workload, problem.importance, problem.axes
+        self.workload, self.axes, self.of_maximum = problem.workload, problem.axes, problem.of_maximum
+        self.importance = problem.importance
+        if problem.of_maximum:  # one query stands for its orbit
+            self.importance = np.zeros(len(problem.importance))
+            chosen = problem.orbits.representative
+            self.importance[chosen] = problem.importance[chosen]
         self.group, self.attribute_of_group = problem.group.tolist(), problem.attribute_of_group.tolist()
         counts = [len(self.axes[i].forms.kinds) for i in self.attribute_of_group]
         self.first: list[int] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64).tolist()
@@ -264,11 +301,12 @@ class _Terms:
 
     def collected(self) -> LossTerms:
         """All of them; queries of importance 0 have none."""
-        sets, weights, present, form = [], [], [], []
+        sets, weights, present, form, query, within = [], [], [], [], [], []
         numbers = itertools.count()
         for block in self.workload.blocks:
             for attributes, codes in zip(block.attributes.tolist(), block.kinds.tolist(), strict=True):
-                kinds, importance = dict(zip(attributes, codes, strict=True)), float(self.importance[next(numbers)])
+                kinds, number = dict(zip(attributes, codes, strict=True)), next(numbers)
+                importance = float(self.importance[number])
                 if not importance:
                     continue
                 measured = tuple(i for i in attributes if not self.workload.closure.trivial[i])
@@ -278,6 +316,8 @@ class _Terms:
                     weights.append(importance * self._weight(kinds, inside) * joint(inside) ** 2)
                     present.append([self._factor(inside, i, kinds[i]) for i in inside if i in self.axes])
                     form.append(self._form(inside, kinds))
+                    query.append(number)
+                    within.append(tuple(i in inside for i in attributes if i in self.axes))
         columns = max(map(len, present))
         padded = [row + [self.first[-1]] * (columns - len(row)) for row in present]
         return LossTerms(
@@ -287,6 +327,8 @@ class _Terms:
             np.array(form, dtype=np.int64),
             tuple(self.rests),
             tuple(self.forms),
+            np.array(query, dtype=np.int64),
+            tuple(within),
         )
 
     def _joint_factors(self, attributes: list[int], codes: list[int]) -> Callable[[Members], float]:
@@ -301,7 +343,8 @@ class _Terms:
         for i, code in kinds.items():
             n = self.workload.domain.sizes[i]
             if n == 1:
-                weight *= float(self.workload.kinds[code].gram(1)[0, 0]) / self.workload.kinds[code].rows(1)
+                squares = np.square(self.workload.kinds[code].matrix(1))
+                weight *= float(squares.max() if self.of_maximum else squares.mean())
             elif i not in self.axes:
                 weight *= (n - 1) / n if i in inside else 1 / n**2
         return weight

@@ -1,14 +1,16 @@
-"""The least weighted sum of variances where the cost is a sum of maxima over tables, with a certificate.
+"""The least maximum of weighted sums of variances where the cost is a sum of maxima over tables, with a certificate.
 
 Source: eqs. (41) and (42).
 
-The problem is a cone program.  Its rows for the cells of tables are added as they are violated, since few of them hold
-with equality.  The solver is only trusted to be close: the cost is computed again from all cells, and the bound is
-computed here, from the solver's dual values, made weights that are exactly what the proof needs.
+The problem is a cone program.  Its rows, for sums and for the cells of tables, are added as they are violated, since
+few of them hold with equality.  The solver is only trusted to be close: loss and cost are computed again from all sums
+and cells, and the bound is computed here, from the solver's dual values, made weights that are exactly what the proof
+needs.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -42,44 +44,58 @@ def sum_table(columns: Sequence[FloatArray]) -> NDArray[np.float64]:
     return reduce(lambda table, column: table[..., None] + column, columns, np.array(0.0))
 
 
+#: From the precisions (n,) of all noises to the largest sum of their reciprocals, and what multiplies these, (k, n), in
+#: some sums, the largest being among them.
+Rows = Callable[[FloatArray], tuple[float, FloatArray]]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class TableChoice:
     """Precisions, and a proof of how good they are."""
 
-    precision: FloatArray  # (c,): of each table, of cost 1
+    precision: FloatArray  # (n,): of each noise, of cost 1
     messages: dict[int, list[FloatArray]]  # (g,) for each column of each table of two or more; they prove the cost
-    loss: float  # the weighted sum of variances
+    loss: float  # the largest sum of variances
     bound: float  # no precisions and messages for which (41) is 1 have a smaller loss
 
 
 def minimize_over_tables(
-    variance_weight: FloatArray, tables: Sequence[CostTable], start: FloatArray, messages: dict[int, list[FloatArray]]
+    rows: Rows,
+    tables: Sequence[CostTable],
+    table_of: IntArray,
+    start: FloatArray,
+    messages: dict[int, list[FloatArray]],
 ) -> TableChoice:
-    """Minimize ``sum_c v_c / w_c`` subject to a cost of 1, over precisions w > 0 and messages.  Source: eq. (41).
+    """Minimize ``max_k sum_j v_kj / w_j`` subject to a cost of 1, over precisions w > 0 and messages.
 
-    The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over tables q_c of two columns or more, and for each
-    axis the maximum of ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only. The
-    search starts from precisions (c,) near the best, and messages for each table of two columns or more.
+    Each noise is of a table, ``table_of`` (n,).  The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over
+    tables q_c of two columns or more, w_c the sum of their noises' precisions, and for each axis the maximum of
+    ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only.  The search starts from
+    precisions (n,) near the best, and messages for each table of two columns or more.
 
     Raises SolverError: the solver gave no usable answer.
+    Source: eq. (41).
     """
-    model = _Program(variance_weight, tables, start)
-    model.add_worst(start, messages)
-    best, bound = (start, messages), 0.0
-    cost = cost_of(tables, *best)
-    loss = float((variance_weight / start).sum()) * cost
+    model = _Program(tables, table_of, start)
+
+    def judged(precision: FloatArray, phis: dict[int, list[FloatArray]]) -> TableChoice:
+        """A choice, scaled to cost 1; its largest sums and cells become rows of the program."""
+        value, largest = rows(precision)
+        cost = cost_of(tables, model.of_tables(precision), phis)
+        model.add(precision, phis, largest)
+        scaled = {number: [phi / cost for phi in each] for number, each in phis.items()}
+        return TableChoice(precision / cost, scaled, value * cost, 0.0)
+
+    best, bound = judged(start, messages), 0.0
     for _ in range(_ROUNDS):
-        answer = model.solve()
-        precision, phis = model.read(answer.x)
-        found = cost_of(tables, precision, phis)
-        value = float((variance_weight / precision).sum()) * found
-        bound = max(bound, least_loss(variance_weight, tables, *model.weights(answer.z)))
-        if value < loss:
-            best, loss, cost = (precision, phis), value, found
-        if loss <= bound * (1 + _ENOUGH) or not model.add_worst(precision, phis):
+        known = model.size
+        answer = model.solve(best.loss)
+        found = judged(*model.read(answer.x))
+        bound = max(bound, least_loss(model.weights(answer.z), tables, table_of, *model.cell_weights(answer.z)))
+        best = min(best, found, key=lambda choice: choice.loss)
+        if best.loss <= bound * (1 + _ENOUGH) or model.size == known:
             break
-    scaled = {number: [phi / cost for phi in phis] for number, phis in best[1].items()}
-    return TableChoice(best[0] / cost, scaled, loss, min(bound, loss))
+    return replace(best, bound=min(bound, best.loss))
 
 
 def cost_of(tables: Sequence[CostTable], precision: FloatArray, messages: dict[int, list[FloatArray]]) -> float:
@@ -99,19 +115,19 @@ def cost_of(tables: Sequence[CostTable], precision: FloatArray, messages: dict[i
 
 
 class _Program:
-    """The cone program: precisions relative to the start, their reciprocals, messages, maxima of tables and axes.
+    """The cone program: precisions relative to the start, their reciprocals, messages, maxima of tables and axes, loss.
 
     The first message of each column is 0: a constant can go from a column to its table's maximum.
     """
 
-    def __init__(self, variance_weight: FloatArray, tables: Sequence[CostTable], start: FloatArray) -> None:
-        self.weight, self.tables, self.start = variance_weight, tables, start
+    def __init__(self, tables: Sequence[CostTable], table_of: IntArray, start: FloatArray) -> None:
+        self.tables, self.table_of, self.start = tables, table_of, start
         self.joint = [number for number, table in enumerate(tables) if len(table.axes) > 1]
         self.axes = sorted({axis for table in tables for axis in table.axes})
         self.sizes = {
             axis: len(column) for table in tables for axis, column in zip(table.axes, table.columns, strict=True)
         }
-        end = 2 * len(tables)
+        end = 2 * len(start)
         self.message: dict[int, list[int]] = {}
         for number in self.joint:
             self.message[number] = []
@@ -121,31 +137,33 @@ class _Program:
         self.table_maximum = {number: end + at for at, number in enumerate(self.joint)}
         end += len(self.joint)
         self.axis_maximum = {axis: end + at for at, axis in enumerate(self.axes)}
-        self.columns = end + len(self.axes)
+        self.loss = end + len(self.axes)
         self.cells = {number: np.empty((0, len(tables[number].axes)), dtype=np.int64) for number in self.joint}
+        self.sums = np.empty((0, len(start)))
 
-    def add_worst(self, precision: FloatArray, messages: dict[int, list[FloatArray]]) -> bool:
-        """Add rows for the cells of each table where most is above the messages, for each value of each column."""
-        added = False
+    @property
+    def size(self) -> int:
+        """How many rows there are for cells and sums."""
+        return len(self.sums) + sum(map(len, self.cells.values()))
+
+    def of_tables(self, precision: FloatArray) -> FloatArray:
+        """The precision of each table, from that of each noise."""
+        return np.bincount(self.table_of, precision, len(self.tables)).astype(np.float64)
+
+    def add(self, precision: FloatArray, messages: dict[int, list[FloatArray]], sums: FloatArray) -> None:
+        """Add sums, and the cells of each table where most is above the messages, for each value of each column."""
+        self.sums = np.unique(np.concatenate([self.sums, sums]), axis=0)
+        of_tables = self.of_tables(precision)
         for number in self.joint:
-            rest = product_table(float(precision[number]), self.tables[number].columns) - sum_table(messages[number])
-            found = []
-            for axis in range(rest.ndim):
-                turned = np.moveaxis(rest, axis, 0).reshape(rest.shape[axis], -1)
-                shape = rest.shape[:axis] + rest.shape[axis + 1 :]
-                others = np.column_stack(np.unravel_index(turned.argmax(axis=1), shape))
-                found.append(np.insert(others, axis, np.arange(rest.shape[axis]), axis=1))
-            every = np.unique(np.concatenate([self.cells[number], *found]), axis=0)
-            added = added or len(every) > len(self.cells[number])
-            self.cells[number] = every
-        return added
+            rest = product_table(float(of_tables[number]), self.tables[number].columns) - sum_table(messages[number])
+            self.cells[number] = np.unique(np.concatenate([self.cells[number], largest_cells(rest)]), axis=0)
 
-    def solve(self) -> Any:
-        """Clarabel's answer to the program with the present rows."""
+    def solve(self, loss: float) -> Any:
+        """Clarabel's answer to the program with the present rows, near a loss."""
         import clarabel
 
-        count, loss = len(self.tables), float((self.weight / self.start).sum())
-        rows, self.row_of = self._limits()
+        count = len(self.start)
+        rows, self.row_of = self._limits(loss)
         cone = sparse.csr_array(
             (
                 np.tile([-1.0, -1.0, -1.0, 1.0], count),
@@ -154,40 +172,40 @@ class _Program:
                     np.add.outer(np.arange(count), [0, count, 0, count]).ravel(),
                 ),
             ),
-            shape=(3 * count, self.columns),
+            shape=(3 * count, self.loss + 1),
         )
         A = sparse.csc_matrix(sparse.vstack([rows, cone]))
         limits = np.zeros(rows.shape[0])
         limits[-1] = 1.0
         b = np.concatenate([limits, np.tile([0.0, 0.0, 2.0], count)])
-        q = np.zeros(self.columns)
-        q[count : 2 * count] = self.weight / self.start / loss
+        q = np.zeros(self.loss + 1)
+        q[self.loss] = 1.0
         cones = [clarabel.NonnegativeConeT(rows.shape[0]), *[clarabel.SecondOrderConeT(3)] * count]
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        answer = clarabel.DefaultSolver(sparse.csc_matrix((self.columns,) * 2), q, A, b, cones, settings).solve()
+        answer = clarabel.DefaultSolver(sparse.csc_matrix((len(q),) * 2), q, A, b, cones, settings).solve()
         x = np.asarray(answer.x)
-        if len(x) != self.columns or not (np.isfinite(x).all() and (x[:count] > 0).all()):
+        if len(x) != len(q) or not (np.isfinite(x).all() and (x[:count] > 0).all()):
             raise SolverError(
                 "the solver gave no usable noise for bases by set; plan with bases='optimal'", status="no"
             )
         return answer
 
-    def _limits(self) -> tuple[sparse.csr_array, dict[object, int]]:
+    def _limits(self, loss: float) -> tuple[sparse.csr_array, dict[object, int]]:
         """The rows of what is at most 0, and of the cost, which is at most 1; and where those of each table start."""
         entries: list[Any] = []
         row_of: dict[object, int] = {}
-        row = 0
+        row, noises = 0, [np.flatnonzero(self.table_of == number) for number in range(len(self.tables))]
 
         def put(values: Any, rows: Any, columns: Any) -> None:
-            entries.append(np.broadcast_arrays(values, rows, columns))
+            entries.append([np.ravel(part) for part in np.broadcast_arrays(values, rows, columns)])
 
         for number in self.joint:
             table, cells = self.tables[number], self.cells[number]
             at = np.arange(row, row + len(cells))
             own = reduce(np.multiply, [column[cells[:, axis]] for axis, column in enumerate(table.columns)])
-            put(own * self.start[number], at, number)
+            put(own[:, None] * self.start[noises[number]], at[:, None], noises[number])
             put(-1.0, at, self.table_maximum[number])
             for axis, first in enumerate(self.message[number]):
                 some = cells[:, axis] > 0
@@ -199,17 +217,22 @@ class _Program:
             put(-1.0, at, self.axis_maximum[axis])
             for number, table in enumerate(self.tables):
                 if table.axes == (axis,):
-                    put(self.start[number] * table.columns[0], at, number)
+                    put(table.columns[0][:, None] * self.start[noises[number]], at[:, None], noises[number])
                 for mine, first in zip(table.axes, self.message.get(number, []), strict=False):
                     if mine == axis:
                         put(1.0, at[1:], first + np.arange(1, len(at)))
             row_of[axis, "axis"] = row
             row += len(at)
-        constant = np.array([number for number, table in enumerate(self.tables) if not table.axes], dtype=np.int64)
+        row_of["sums"], at = row, np.arange(row, row + len(self.sums))
+        each, noise = np.nonzero(self.sums)
+        put(self.sums[each, noise] / self.start[noise] / loss, at[each], len(self.start) + noise)
+        put(-1.0, at, self.loss)
+        row += len(at)
+        constant = np.concatenate([noises[number] for number, table in enumerate(self.tables) if not table.axes])
         put(self.start[constant], row, constant)
         put(1.0, row, np.array([*self.table_maximum.values(), *self.axis_maximum.values()], dtype=np.int64))
         values, rows, columns = (np.concatenate(part) for part in zip(*entries, strict=True))
-        return sparse.csr_array((values, (rows, columns)), shape=(row + 1, self.columns)), row_of
+        return sparse.csr_array((values, (rows, columns)), shape=(row + 1, self.loss + 1)), row_of
 
     def read(self, x: Any) -> tuple[FloatArray, dict[int, list[FloatArray]]]:
         """The precisions and messages of an answer."""
@@ -220,9 +243,14 @@ class _Program:
                 np.concatenate([[0.0], x[first + 1 : first + self.sizes[axis]]])
                 for axis, first in zip(self.tables[number].axes, self.message[number], strict=True)
             ]
-        return x[: len(self.tables)] * self.start, messages
+        return x[: len(self.start)] * self.start, messages
 
-    def weights(self, z: Any) -> tuple[dict[int, tuple[IntArray, FloatArray]], dict[int, FloatArray]]:
+    def weights(self, z: Any) -> FloatArray:
+        """What multiplies each noise in the mean of the sums with the dual values of an answer, (n,)."""
+        start = self.row_of["sums"]
+        return normalized(np.asarray(z)[start : start + len(self.sums)]) @ self.sums
+
+    def cell_weights(self, z: Any) -> tuple[dict[int, tuple[IntArray, FloatArray]], dict[int, FloatArray]]:
         """The dual values of an answer: of cells of the joint tables, and of the values of each axis."""
         dual, cells = np.asarray(z), {}
         for number in self.joint:
@@ -232,17 +260,31 @@ class _Program:
         return cells, {axis: dual[start : start + self.sizes[axis]] for axis, start in starts.items()}
 
 
+def largest_cells(table: NDArray[np.float64]) -> IntArray:
+    """The largest cell for each value along each axis of a table of k axes, (cells, k)."""
+    found = [np.zeros((1, 0), dtype=np.int64)] if not table.ndim else []
+    for axis in range(table.ndim):
+        turned = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
+        shape = table.shape[:axis] + table.shape[axis + 1 :]
+        others = (
+            np.column_stack(np.unravel_index(turned.argmax(axis=1), shape)) if shape else np.empty((len(turned), 0))
+        )
+        found.append(np.insert(others.astype(np.int64), axis, np.arange(table.shape[axis]), axis=1))
+    return np.concatenate(found)
+
+
 def least_loss(
     variance_weight: FloatArray,
     tables: Sequence[CostTable],
+    table_of: IntArray,
     cells: Mapping[int, tuple[IntArray, FloatArray]],
     axes: Mapping[int, FloatArray],
 ) -> float:
-    """What ``sum_c v_c / w_c`` is at least where (41) is 1, up to rounding, for any precisions w and messages.
+    """What ``sum_j v_j / w_j`` is at least where (41) is 1, up to rounding, for any precisions w and messages.
 
     Weights of cells whose margins are the same in all tables make the cost no less than the sum over tables of
     precision times mean cost at unit precision: messages cancel.  So by the inequality of Cauchy and Schwarz loss times
-    cost is at least the square of ``sum_c sqrt(v_c E_c[q_c])``.
+    cost is at least the square of ``sum_j sqrt(v_j E_c[q_c])``, c the table of each noise j.
 
     The cells of tables of two columns or more are indices (m, k) and weights (m,), which are made to agree with the
     weights of the values of each axis (g,).
@@ -250,14 +292,14 @@ def least_loss(
     Source: eqs. (41) and (42).
     """
     margins = {axis: normalized(weights) for axis, weights in axes.items()}
-    root = 0.0
+    root, roots = 0.0, np.bincount(table_of, np.sqrt(variance_weight), len(tables)).tolist()
     for number, table in enumerate(tables):
         targets = [margins[axis] for axis in table.axes]
         if len(targets) > 1:
             mean = _mean_cost(table, *cells[number], targets)
         else:
             mean = float(targets[0] @ table.columns[0]) if targets else 1.0
-        root += float(np.sqrt(variance_weight[number] * mean))
+        root += roots[number] * math.sqrt(mean)
     return root * root
 
 

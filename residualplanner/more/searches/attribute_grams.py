@@ -3,7 +3,7 @@
 Source: eqs. (19), (31) and (36); docs/bases.md.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -73,6 +73,14 @@ class AttributeGrams:
         """The squared lengths of the rows of each kind, without their constants."""
         even = np.eye(self.size)
         return [kind.centered(self.size).rows.row_forms(even) for kind in self.own]
+
+    def augmented_rows(self) -> Iterator[FloatArray]:
+        """For each kind the columns ``[c | D]`` of one value of each group, (rows, 1+g)."""
+        first = np.unique(self.group, return_index=True)[1]
+        for kind in self.own:
+            rows, constant = kind.centered(self.size)
+            matrix = rows.sparse_rows(self.size)[:, first].toarray()
+            yield np.column_stack([np.broadcast_to(constant, len(matrix)), matrix])
 
     def coarse(self, groups: int) -> "AttributeGrams":
         """The same with neighboring groups merged to so many, an odd number, where there are many."""

@@ -149,7 +149,7 @@ def _bases(plan: Plan, loss: Loss) -> Bases:
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given
-    if plan.strategy.varying.any() and loss.allows_bases_by_set:
+    if plan.strategy.varying.any() and loss.has_search:
         return "optimal_by_set"
     return "orthogonal" if "orthogonal" in plan.basis_summary else "optimal"
 
