@@ -78,8 +78,8 @@ class NoiseProblem:
         found = self.search(plain, self.neighbors)
         if found.loss < plain.loss * (1 - _WORTH):
             gain = 1 - math.sqrt(found.loss / plain.loss)
-            return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than with shared ones")
-        return replace(plain, status=f"{plain.status}; no better bases by set were found")
+            return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than without it")
+        return replace(plain, status=f"{plain.status}; a search found no better bases")
 
     def _cut(self, noise_variance: FloatArray) -> FloatArray:
         """The noise of every set (m,), or so much that it costs an even part of what is negligible, if that is less.

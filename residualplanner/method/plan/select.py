@@ -105,6 +105,11 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
+        if notion.has_public_total or not _has_search(problem, goal):
+            raise WorkloadError(
+                'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
+                'neighbors="add-remove"; use bases="optimal"'
+            )
         problem = replace(problem, search=_search(problem, goal))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
@@ -158,27 +163,35 @@ def _compared(
 
 
 def _search(problem: NoiseProblem, goal: Loss, **limits: float) -> StrategySearch | None:
-    """The search for bases that vary by set, None if none would; WorkloadError where there is none, or too large."""
-    if not _has_search(problem, goal):
-        raise WorkloadError(
-            'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
-            'neighbors="add-remove"; use bases="optimal"'
-        )
-    from residualplanner.more.by_set.choice import search_by_set  # a door
+    """The search for better bases, None if there are none; WorkloadError where it would be too large.
 
-    return search_by_set(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
+    Bases vary by set where records are added or removed.
+    """
+    from residualplanner.more.by_set.choice import search_by_set, search_for_replaced  # a door
+
+    if not problem.neighbors.has_public_total:
+        return search_by_set(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
+    bases = search_for_replaced(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
+
+    def search(plain: ChosenNoise, _: Neighbors) -> ChosenNoise:
+        assert bases is not None
+        found = goal.unit_noise(replace(problem, bases=bases(plain), search=None))
+        return replace(found, status=f"{found.status}, bases from a local search")
+
+    return None if bases is None else search
 
 
 def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
-    """Whether bases by set can be searched for."""
-    has_all = not goal.has_targets or bool(problem.importance.all())
-    return goal.has_search and has_all and not problem.neighbors.has_public_total
+    """Whether better bases can be searched for."""
+    return goal.has_search and (not goal.has_targets or bool(problem.importance.all()))
 
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
-    """Whether bases by set can be searched for, and may be better: some attribute has several kinds or weights."""
+    """Whether a search may find better bases: records are replaced, or an attribute has several kinds or weights."""
     each = problem.importance / (1 if goal.is_of_maximum else problem.workload.cells)
     is_even = np.ptp(each) <= _EQUAL * each.max()
+    if problem.neighbors.has_public_total:
+        return _has_search(problem, goal)
     return _has_search(problem, goal) and bool((problem.workload.uses.sum(axis=1) > 1).any() or not is_even)
 
 

@@ -4,6 +4,7 @@ Source: eqs. (40), (41) and (36).
 """
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
+from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
@@ -21,9 +23,9 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.group_basis import GroupBasis
+from residualplanner.more.by_set.group_basis import GroupBasis, Member
 from residualplanner.more.by_set.problem import SECONDS_LIMIT, BySetProblem, by_set_problem
-from residualplanner.more.by_set.search import Family, Member, search
+from residualplanner.more.by_set.search import Family, search
 from residualplanner.more.by_set.table_costs import TableChoice
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
 from residualplanner.more.searches.rounding import rounded_matrix
@@ -53,10 +55,23 @@ def search_by_set(
     Raises WorkloadError: it would take too long even with a quarter of the steps.
     """
     problem = by_set_problem(workload, importance, of_maximum=of_maximum, seconds=seconds / _LEAST_PART)
+    return None if problem is None else partial(choose_by_set, problem, part=_part(problem, seconds), enough=enough)
+
+
+def search_for_replaced(
+    workload: Workload, importance: FloatArray, *, of_maximum: bool = False, seconds: float, enough: float = 0.0
+) -> Callable[[ChosenNoise], tuple[Basis, ...]] | None:
+    """The search for one basis for each attribute where records are replaced; else as above."""
+    most = seconds / _LEAST_PART
+    problem = by_set_problem(workload, importance, of_maximum=of_maximum, replaced=True, seconds=most)
     if problem is None:
         return None
-    part = min(1.0, seconds / problem.size.seconds)
-    return partial(choose_by_set, problem, part=part, enough=enough)
+    return partial(bases_for_replaced, problem, part=_part(problem, seconds), enough=enough)
+
+
+def _part(problem: BySetProblem, seconds: float) -> float:
+    """The part of the steps that fits into so many seconds."""
+    return min(1.0, seconds / problem.size.seconds)
 
 
 def choose_by_set(
@@ -74,10 +89,27 @@ def choose_by_set(
 
     Raises SolverError: the solver gave no usable noise, or no integers come close to the bases.
     """
-    family = Family(problem)
+    family = Family.of(problem)
     with one_thread():
         found = search(family, family.start(plain), part=part, enough=enough)
         return _with_noise(family, *_rounded(family, found), neighbors)
+
+
+def bases_for_replaced(
+    problem: BySetProblem, plain: ChosenNoise, *, part: float = 1.0, enough: float = 0.0
+) -> tuple[Basis, ...]:
+    """One basis for each attribute, (d,), the best that are found where records are replaced.
+
+    The search is that of `choose_by_set`.  Raises SolverError: no integers come close to the bases.
+    """
+    family, bases = Family.of(problem), list(plain.strategy.of_attributes)
+    with one_thread():
+        matrices, _, _ = _rounded(family, search(family, family.start(plain), part=part, enough=enough))
+    groups = zip(problem.workload.closure.attribute_of_factor.tolist(), problem.group.tolist(), strict=True)
+    for i, group in dict(groups).items():
+        if group >= 0:
+            bases[i] = integer_basis(matrices[group][:, problem.axes[i].forms.group], "optimal")
+    return tuple(bases)
 
 
 def _rounded(family: Family, found: Member) -> tuple[list[IntArray], list[int], Member]:
@@ -90,7 +122,7 @@ def _rounded(family: Family, found: Member) -> tuple[list[IntArray], list[int], 
     pairs = zip(found.bases, real, strict=True)
     scale = np.array([mine.lengths.max() / new.lengths.max() for mine, new in pairs])
     factors = np.array([scale[list(groups)].prod() for groups in family.problem.classes])
-    before = replace(found, bases=tuple(real), precision=found.precision * factors[family.loss.class_of_noise])
+    before = replace(found, bases=tuple(real), precision=found.precision * factors[family.problem.class_of_noise])
     allowed = family.value(before) + ROUNDING_LOSS
     for digits in range(1, 30):
         exponents = [digits + len(basis.lengths).bit_length() for basis in real]
@@ -127,7 +159,8 @@ def _strategy(
     family: Family, matrices: list[IntArray], member: Member, found: TableChoice, cost: FloatArray
 ) -> Strategy:
     """Bases and messages of all factors; ``cost`` (m,) is each set's precision times the factor of its others."""
-    problem, of_classes = family.problem, family.of_classes(found.precision)
+    lengths = [basis.lengths for basis in member.bases]
+    problem, of_classes = family.problem, family.problem.of_classes(found.precision)
     workload, closure = problem.workload, problem.workload.closure
     own = [
         integer_basis(matrix[:, problem.axis(group).forms.group], "optimal_by_set")
@@ -140,7 +173,7 @@ def _strategy(
     for number, members in enumerate(closure):
         code = int(problem.cost_class[number])
         phis, part = found.messages.get(code, []), float(cost[number] / of_classes[code])
-        of_group = _messages(phis, part, problem.classes[code], member.lengths, float(cost[number]))
+        of_group = _messages(phis, part, problem.classes[code], lengths, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_factor[factor] = others[i]

@@ -4,13 +4,22 @@ Source: eq. (41).
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.table_costs import product_table, sum_table
+from residualplanner.more.by_set.group_basis import Member
+from residualplanner.more.by_set.problem import BySetProblem
+from residualplanner.more.by_set.table_costs import (
+    CostTable,
+    Rows,
+    TableChoice,
+    minimize_over_tables,
+    product_table,
+    sum_table,
+)
 
 Table = NDArray[np.float64]
 #: Logarithms of weights are at least this, so that a cell that did not count can count again.
@@ -45,8 +54,9 @@ class LossSlopes:
 class CostSlopes:
     """Derivatives of the cost."""
 
-    by_precision: FloatArray  # (classes,): by the logarithm of each class's precision
-    by_lengths: list[FloatArray]  # (g,): by the squared column lengths of each group
+    by_precision: FloatArray  # (noises,): by the logarithm of each noise's precision
+    #: By the products of the columns of each group's basis, (g, g), or by their squared lengths alone, (g,).
+    by_products: list[FloatArray]
     by_messages: dict[int, list[FloatArray]]  # (g,) for each own attribute of each class of two or more
     tables: dict[int, Table]  # by the entries of the tables whose maxima are in the cost
     axes: dict[int, FloatArray]  # by those of the columns
@@ -65,46 +75,69 @@ class CostSlopes:
         return Maxima(sharpness, tables, axes, None if loss.cells is None else logs(loss.cells))
 
 
-def cost_and_slopes(
-    classes: tuple[tuple[int, ...], ...],
-    attribute: list[int],
-    precision: FloatArray,
-    lengths: list[FloatArray],
-    messages: dict[int, list[FloatArray]],
-    maxima: Maxima,
-) -> tuple[float, CostSlopes]:
-    """A bound of the privacy cost, for any messages, or a smooth function near it.  Source: eq. (41).
+class TableCost:
+    """The right side of (41): a bound of the privacy cost where records are added or removed, for any messages.
 
-    The classes of sets are given by the groups of their own attributes, and these groups by the ``attribute`` of each
-    and its squared column ``lengths`` (g,).  The precision (classes,) is the sum over a class of 1 / sigma squared
-    times the factor of the other attributes; classes of two own attributes or more have a message (g,) for each of
-    them.
+    The cost of a class of sets is a table over the values of their own attributes.  A class with two of these or more
+    has a message (g,) for each.
     """
-    slopes = CostSlopes(np.zeros(len(classes)), [np.zeros(len(q)) for q in lengths], {}, {}, {})
-    single: dict[int, FloatArray] = {}
-    cost = 0.0
-    for number, groups in enumerate(classes):
-        columns = [lengths[group] for group in groups]
-        if not groups:
-            cost += float(precision[number])
-            slopes.by_precision[number] = precision[number]
-            continue
-        if len(groups) > 1:
-            cost += _table(number, groups, float(precision[number]), columns, messages[number], maxima, slopes)
-        for group, message in zip(groups, messages.get(number, [precision[number] * columns[0]]), strict=True):
-            single[attribute[group]] = single.get(attribute[group], 0.0) + message
-    for i, column in single.items():
-        value, slopes.axes[i] = largest(column, maxima.sharpness, maxima.axes.get(i))
-        cost += value
-    for number, groups in enumerate(classes):
-        if len(groups) == 1:
-            derivative = slopes.axes[attribute[groups[0]]]
-            slopes.by_lengths[groups[0]] += precision[number] * derivative
-            slopes.by_precision[number] = precision[number] * (derivative @ lengths[groups[0]])
-        else:
-            for by_message, group in zip(slopes.by_messages.get(number, []), groups, strict=True):
-                np.add(by_message, slopes.axes[attribute[group]], out=by_message)
-    return cost, slopes
+
+    def __init__(self, problem: BySetProblem) -> None:
+        self._problem, self._classes = problem, problem.classes
+        self._attribute: list[int] = problem.attribute_of_group.tolist()
+        joint = [(number, groups) for number, groups in enumerate(problem.classes) if len(groups) > 1]
+        #: How long the messages of each class are.
+        self.message_lengths = {n: [problem.axis(group).values for group in groups] for n, groups in joint}
+
+    def value_and_slopes(self, member: Member, maxima: Maxima) -> tuple[float, CostSlopes]:
+        """The bound, or a smooth function near it, and its slopes."""
+        precision, lengths = self._problem.of_classes(member.precision), [basis.lengths for basis in member.bases]
+        by_class = np.zeros(len(precision))
+        slopes = CostSlopes(by_class, [np.zeros(len(q)) for q in lengths], {}, {}, {})
+        single: dict[int, FloatArray] = {}
+        cost = 0.0
+        for number, groups in enumerate(self._classes):
+            columns = [lengths[group] for group in groups]
+            if not groups:
+                cost += float(precision[number])
+                by_class[number] = precision[number]
+                continue
+            told = member.messages.get(number, [precision[number] * columns[0]])
+            if len(groups) > 1:
+                cost += _table(number, groups, float(precision[number]), columns, told, maxima, slopes)
+            for group, message in zip(groups, told, strict=True):
+                attribute = self._attribute[group]
+                single[attribute] = single.get(attribute, 0.0) + message
+        for i, column in single.items():
+            value, slopes.axes[i] = largest(column, maxima.sharpness, maxima.axes.get(i))
+            cost += value
+        for number, groups in enumerate(self._classes):
+            if len(groups) == 1:
+                derivative = slopes.axes[self._attribute[groups[0]]]
+                slopes.by_products[groups[0]] += precision[number] * derivative
+                by_class[number] = precision[number] * (derivative @ lengths[groups[0]])
+            else:
+                for by_message, group in zip(slopes.by_messages.get(number, []), groups, strict=True):
+                    np.add(by_message, slopes.axes[self._attribute[group]], out=by_message)
+        by_noise = (by_class / precision)[self._problem.class_of_noise] * member.precision
+        return cost, replace(slopes, by_precision=by_noise)
+
+    def with_worst(self, member: Member) -> "TableCost":
+        """The same: its maxima are over all cells."""
+        del member
+        return self
+
+    def best_noise(self, member: Member, rows: Rows) -> TableChoice:
+        """The best precisions and messages for a member's bases, for the rows of a loss.
+
+        Raises SolverError: the solver gave no usable answer.
+        """
+        lengths = [basis.lengths for basis in member.bases]
+        tables = [
+            CostTable(tuple(self._attribute[group] for group in groups), tuple(lengths[group] for group in groups))
+            for groups in self._classes
+        ]
+        return minimize_over_tables(rows, tables, self._problem.class_of_noise, member.precision, member.messages)
 
 
 def _table(
@@ -123,7 +156,7 @@ def _table(
     slopes.by_messages[number] = [-margin for margin in _margins(derivative)]
     own *= derivative
     for group, column, margin in zip(groups, columns, _margins(own), strict=True):
-        slopes.by_lengths[group] += np.divide(margin, column, out=np.zeros_like(margin), where=column > 0)
+        slopes.by_products[group] += np.divide(margin, column, out=np.zeros_like(margin), where=column > 0)
     slopes.by_precision[number] = own.sum()
     return value
 

@@ -31,6 +31,8 @@ PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 #: a table with a maximum; for each basis, with the cube of its directions; for each basis and table; for each pair.
 #: ``benchmarks/by_set.py`` compares the estimate with measured times.
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
+#: The most pairs of records that a search knows at a time where records are replaced.
+PAIRS = 1500
 
 
 Members = tuple[int, ...]
@@ -161,6 +163,7 @@ class BySetProblem:
     workload: Workload
     importance: FloatArray  # (q,)
     of_maximum: bool  # whether the largest variance of a cell counts, or the sum of average ones
+    replaced: bool  # whether records are replaced; then there is one basis for each attribute, and it is searched for
     orbits: Orbits  # of queries and sets that attributes exchange
     axes: dict[int, OwnAxis]  # the own attributes
     group: IntArray  # (factors,): of each factor, -1 where the attribute is not an own one
@@ -176,10 +179,19 @@ class BySetProblem:
         """The terms of the loss."""
         return _Terms(self).collected()
 
+    @property
+    def noise_of_set(self) -> IntArray:
+        """(m,): which noise each set has part of: best divided among a class for a sum, even in an orbit otherwise."""
+        return self.orbits.member if self.of_maximum or self.replaced else self.cost_class
+
     @cached_property
-    def joint(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The classes of two own attributes or more, which have messages: their numbers and groups."""
-        return [(number, groups) for number, groups in enumerate(self.classes) if len(groups) > 1]
+    def class_of_noise(self) -> IntArray:
+        """(noises,): the class of the sets of each noise."""
+        return self.cost_class[np.unique(self.noise_of_set, return_index=True)[1]]
+
+    def of_classes(self, precision: FloatArray) -> FloatArray:
+        """The precision of each class of sets, (classes,), from that of each noise."""
+        return np.bincount(self.class_of_noise, precision, len(self.classes)).astype(np.float64)
 
     def axis(self, group: int) -> OwnAxis:
         """The attribute of a group."""
@@ -192,9 +204,11 @@ class BySetProblem:
 
     def size_with(self, rests: int) -> SearchSize:
         """How large it is with so many rest tables."""
-        tables = [math.prod(self.axis(group).values for group in groups) for _, groups in self.joint]
+        joint = [] if self.replaced else [groups for groups in self.classes if len(groups) > 1]
+        tables = [math.prod(self.axis(group).values for group in groups) for groups in joint]
         directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
         cells = sum(tables) + (self._cells if self.of_maximum else 0)
+        cells += PAIRS * len(self.workload.closure.attribute_of_factor) if self.replaced else 0
         return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests)
 
     @property
@@ -210,12 +224,17 @@ class BySetProblem:
 
 
 def by_set_problem(
-    workload: Workload, importance: FloatArray, *, of_maximum: bool = False, seconds: float = SECONDS_LIMIT
+    workload: Workload,
+    importance: FloatArray,
+    *,
+    of_maximum: bool = False,
+    replaced: bool = False,
+    seconds: float = SECONDS_LIMIT,
 ) -> BySetProblem | None:
     """What there is to choose where each query's variances count by its ``importance`` (q,), at least 0.
 
-    The sum of average variances is to be small, or the largest variance of a cell.  None if every attribute has one
-    basis in any case.
+    The sum of average variances is to be small, or the largest variance of a cell.  Where records are replaced, one
+    basis for each attribute is chosen.  None if bases are known to be the best without a search.
 
     Raises WorkloadError: it would be too large a search, or take more than so many seconds.
     """
@@ -223,11 +242,13 @@ def by_set_problem(
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
     orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     same = _exchangeable(workload, orbits)
-    group, attribute_of_group = _factor_groups(workload, axes, same)
-    if len(attribute_of_group) == len(np.unique(same[list(axes)])):
+    group, attribute_of_group = _factor_groups(workload, axes, same, is_one=replaced)
+    if not axes or (not replaced and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
         return None
     classes = _classes(workload, group)
-    problem = BySetProblem(workload, importance, of_maximum, orbits, axes, group, attribute_of_group, *classes)
+    problem = BySetProblem(
+        workload, importance, of_maximum, replaced, orbits, axes, group, attribute_of_group, *classes
+    )
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)
     return problem
@@ -243,11 +264,13 @@ def _exchangeable(workload: Workload, orbits: Orbits) -> IntArray:
     return first
 
 
-def _factor_groups(workload: Workload, own: Iterable[int], same: IntArray) -> tuple[IntArray, IntArray]:
+def _factor_groups(
+    workload: Workload, own: Iterable[int], same: IntArray, *, is_one: bool
+) -> tuple[IntArray, IntArray]:
     """The group of each factor, -1 for attributes that are not ``own``, and the attribute that stands for each group.
 
     Factors of an attribute, and of others ``same`` (d,), have one basis if they are in sets of one order, and queries
-    that contain these have the same kinds for the attribute.  Source:
+    that contain these have the same kinds for the attribute; or in any set, if each is to have but one.  Source:
     docs/decisions/0010-one-basis-for-an-attribute.md.
     """
     closure = workload.closure
@@ -261,7 +284,7 @@ def _factor_groups(workload: Workload, own: Iterable[int], same: IntArray) -> tu
             rows = ~trivial[:, columns].any(axis=1)
             for position, column in enumerate(columns):
                 kinds[starts[positions[rows, subset]] + position, block.kinds[rows, column]] = True
-    keys = np.column_stack([same[attributes], orders, np.packbits(kinds, axis=1)])
+    keys = np.column_stack([same[attributes], orders, np.packbits(kinds, axis=1)])[:, : 1 if is_one else None]
     group, chosen = np.full(len(attributes), -1, dtype=np.int64), np.isin(attributes, list(own))
     distinct, inverse = np.unique(keys[chosen], axis=0, return_inverse=True)
     group[chosen] = inverse.ravel()

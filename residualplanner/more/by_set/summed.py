@@ -83,25 +83,24 @@ def _formed(table: Table, rest: RestTable, kinds: tuple[int, ...], grams: dict[i
 
 
 class SummedVariances:
-    """The sum of variances; a noise stands for each class of sets, best divided among them for the bases at hand."""
+    """The sum of variances; each noise is best divided among its sets for the bases at hand."""
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem = problem
-        self.noise_of_set, self.class_of_noise = problem.cost_class, np.arange(len(problem.classes))
 
     def variances(self, bases: Sequence[GroupBasis]) -> SetVariances:
         """The weights of the noise of all sets."""
         return SetVariances.of(self.problem, bases)
 
-    def class_weights(self, weights: FloatArray) -> FloatArray:
-        """The weight of the noise of each class, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""
+    def noise_weights(self, weights: FloatArray) -> FloatArray:
+        """The weight of each noise, best divided among its sets: ``(sum sqrt(V_A f_A))**2``."""
         roots = np.sqrt(weights * self.problem.factor)
-        summed: FloatArray = np.bincount(self.problem.cost_class, roots, len(self.problem.classes)).astype(np.float64)
+        summed: FloatArray = np.bincount(self.problem.noise_of_set, roots).astype(np.float64)
         return summed * summed
 
     def value(self, bases: Sequence[GroupBasis], precision: FloatArray) -> float:
         """The logarithm of the loss."""
-        return math.log(float((self.class_weights(self.variances(bases).weights) / precision).sum()))
+        return math.log(float((self.noise_weights(self.variances(bases).weights) / precision).sum()))
 
     def value_and_slopes(
         self, bases: Sequence[GroupBasis], precision: FloatArray, maxima: Maxima
@@ -109,21 +108,21 @@ class SummedVariances:
         """The logarithm of the loss, and its slopes."""
         del maxima
         problem, found = self.problem, self.variances(bases)
-        by_class = self.class_weights(found.weights)
-        loss = float((by_class / precision).sum())
-        roots = np.sqrt(by_class)[problem.cost_class] * np.sqrt(problem.factor / found.weights)
-        by_forms, by_us = found.slopes(roots / (precision[problem.cost_class] * loss))
-        return math.log(loss), LossSlopes(-by_class / precision / loss, by_forms, by_us, None)
+        by_noise = self.noise_weights(found.weights)
+        loss = float((by_noise / precision).sum())
+        roots = np.sqrt(by_noise)[problem.noise_of_set] * np.sqrt(problem.factor / found.weights)
+        by_forms, by_us = found.slopes(roots / (precision[problem.noise_of_set] * loss))
+        return math.log(loss), LossSlopes(-by_noise / precision / loss, by_forms, by_us, None)
 
     def rows(self, bases: Sequence[GroupBasis]) -> Rows:
         """The one row of what multiplies each noise."""
-        weights = self.class_weights(self.variances(bases).weights)
+        weights = self.noise_weights(self.variances(bases).weights)
         return lambda precision: (float((weights / precision).sum()), weights[None])
 
     def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
-        """The precision of every set, (m,), from that of each class."""
+        """The precision of every set, (m,), from that of each noise."""
         problem = self.problem
         roots = np.sqrt(self.variances(bases).weights / problem.factor)
-        part = roots / np.bincount(problem.cost_class, roots * problem.factor, len(problem.classes))[problem.cost_class]
-        of_sets: FloatArray = precision[problem.cost_class] * part
+        part = roots / np.bincount(problem.noise_of_set, roots * problem.factor)[problem.noise_of_set]
+        of_sets: FloatArray = precision[problem.noise_of_set] * part
         return of_sets

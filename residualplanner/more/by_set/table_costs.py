@@ -90,8 +90,8 @@ def minimize_over_tables(
     for _ in range(_ROUNDS):
         known = model.size
         answer = model.solve(best.loss)
-        found = judged(*model.read(answer.x))
         bound = max(bound, least_loss(model.weights(answer.z), tables, table_of, *model.cell_weights(answer.z)))
+        found = judged(*model.read(answer.x))
         best = min(best, found, key=lambda choice: choice.loss)
         if best.loss <= bound * (1 + _ENOUGH) or model.size == known:
             break
