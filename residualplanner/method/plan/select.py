@@ -156,7 +156,7 @@ def _compared(
             found, cost = solved(replace(problem, search=search))
             distance = _distance(goal, found, cost, known)
         except (SolverError, WorkloadError) as error:
-            found = replace(found, status=f"{found.status}; bases by set were not searched for: {error}")
+            found = replace(found, status=f"{found.status}; better bases were not searched for: {error}")
     if isinstance(known, str) and known:
         found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
     return found, cost, distance

@@ -31,6 +31,8 @@ PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 #: a table with a maximum; for each basis, with the cube of its directions; for each basis and table; for each pair.
 #: ``benchmarks/by_set.py`` compares the estimate with measured times.
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
+#: How much more often where records are replaced, as pairs of records that cost most are found on the way.
+_MORE = 3
 #: The most pairs of records that a search knows at a time where records are replaced.
 PAIRS = 1500
 
@@ -123,13 +125,15 @@ class SearchSize:
     cells: int  # of the tables that have maxima, counting as one what no query tells apart
     directions: tuple[int, ...]  # how many queries depend on, for the attribute of each basis
     parts: int  # how many tables there are, for the cost and for the loss
+    replaced: bool = False
 
     @property
     def seconds(self) -> float:
         """How long the search takes, about."""
         cubes = sum(float(r) ** 3 for r in self.directions)
         parts = self.parts + len(self.directions)
-        return _TIMES * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
+        times = _TIMES * (_MORE if self.replaced else 1)
+        return times * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
 
     def require_quick(self, seconds: float) -> None:
         """Raise WorkloadError if it takes longer."""
@@ -209,7 +213,7 @@ class BySetProblem:
         directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
         cells = sum(tables) + (self._cells if self.of_maximum else 0)
         cells += PAIRS * len(self.workload.closure.attribute_of_factor) if self.replaced else 0
-        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests)
+        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced)
 
     @property
     def _cells(self) -> int:

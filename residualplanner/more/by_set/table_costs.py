@@ -228,7 +228,7 @@ class _Program:
         put(self.sums[each, noise] / self.start[noise] / loss, at[each], len(self.start) + noise)
         put(-1.0, at, self.loss)
         row += len(at)
-        constant = np.concatenate([noises[number] for number, table in enumerate(self.tables) if not table.axes])
+        constant = np.flatnonzero([not self.tables[number].axes for number in self.table_of.tolist()])
         put(self.start[constant], row, constant)
         put(1.0, row, np.array([*self.table_maximum.values(), *self.axis_maximum.values()], dtype=np.int64))
         values, rows, columns = (np.concatenate(part) for part in zip(*entries, strict=True))

@@ -106,4 +106,4 @@ def test_sums_of_single_attributes_beside_counts_of_pairs_are_close_to_the_best_
     plan = rp.select(workload, budget=rp.pcost(1))
     assert plan.rmse / (1 + plan.suboptimality) == pytest.approx(printed, abs=1e-4)
     assert plan.suboptimality < 0.004
-    assert "smaller than with shared ones" in plan.status
+    assert "smaller than without it" in plan.status

@@ -21,20 +21,36 @@ SIZES = (3, 2, 4)
 
 @st.composite
 def problems(draw):
-    """Tables over up to three axes, all their subsets, with random columns and weights."""
+    """Tables over up to three axes, all their subsets, with random columns; and sums of the noises of some or all.
+
+    Each table has one noise, or two.
+    """
     axes = draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     tables = []
     for order in range(axes + 1):
         for chosen in itertools.combinations(range(axes), order):
             tables.append(CostTable(chosen, tuple(rng.uniform(0.2, 1.0, SIZES[i]) for i in chosen)))
-    start = rng.lognormal(size=len(tables)) / 10
+    table_of = np.sort(np.concatenate([np.arange(len(tables)), np.arange(draw(st.integers(0, len(tables))))]))
+    start = rng.lognormal(size=len(table_of)) / 10
     messages = {
         number: [0.1 * rng.normal(size=SIZES[i]) for i in table.axes]
         for number, table in enumerate(tables)
         if len(table.axes) > 1
     }
-    return rng.lognormal(size=len(tables)), tables, start, messages
+    sums = rng.lognormal(size=(draw(st.integers(1, 5)), len(table_of)))
+    sums[1:] *= rng.random(sums[1:].shape) < 0.7
+    return sums, tables, table_of, start, messages
+
+
+def rows_of(sums):
+    """The largest of some sums, alone, as the program adds rows."""
+
+    def largest(precision):
+        values = sums @ (1 / precision)
+        return float(values.max()), sums[[values.argmax()]]
+
+    return largest
 
 
 def cost_by_cells(tables, precision, messages):
@@ -62,18 +78,19 @@ def cost_by_cells(tables, precision, messages):
 @settings(max_examples=25)
 @given(problem=problems())
 def test_the_choice_has_cost_1_and_a_loss_proved_least(problem):
-    weights, tables, start, messages = problem
-    found = minimize_over_tables(weights, tables, start, messages)
-    assert cost_by_cells(tables, found.precision, found.messages) == pytest.approx(1, rel=1e-9)
-    assert cost_of(tables, start, messages) == pytest.approx(cost_by_cells(tables, start, messages), rel=1e-12)
-    assert float((weights / found.precision).sum()) == pytest.approx(found.loss, rel=1e-9)
+    sums, tables, table_of, start, messages = problem
+    found = minimize_over_tables(rows_of(sums), tables, table_of, start, messages)
+    first, least = (np.bincount(table_of, each) for each in (start, found.precision))
+    assert cost_by_cells(tables, least, found.messages) == pytest.approx(1, rel=1e-9)
+    assert cost_of(tables, first, messages) == pytest.approx(cost_by_cells(tables, first, messages), rel=1e-12)
+    assert float((sums @ (1 / found.precision)).max()) == pytest.approx(found.loss, rel=1e-9)
     assert found.bound <= found.loss <= found.bound * (1 + 1e-6)
 
 
 @settings(max_examples=25)
 @given(problem=problems(), seed=st.integers(0, 10**6))
 def test_no_precision_and_messages_do_better_than_the_bound_of_any_weights(problem, seed):
-    weights, tables, start, messages = problem
+    sums, tables, table_of, start, messages = problem
     rng, cells = np.random.default_rng(seed), {}
     for number in messages:
         shape = [SIZES[i] for i in tables[number].axes]
@@ -81,10 +98,10 @@ def test_no_precision_and_messages_do_better_than_the_bound_of_any_weights(probl
         some = every[rng.random(len(every)) < 0.7]
         cells[number] = some, rng.normal(0.5, 1, len(some))
     axes = {i: rng.normal(0.5, 1, SIZES[i]) for table in tables for i in table.axes}
-    bound = least_loss(weights, tables, cells, axes)
-    loss, cost = float((weights / start).sum()), cost_by_cells(tables, start, messages)
+    bound = least_loss(rng.dirichlet(np.ones(len(sums))) @ sums, tables, table_of, cells, axes)
+    loss, cost = float((sums @ (1 / start)).max()), cost_by_cells(tables, np.bincount(table_of, start), messages)
     assert 0 < bound <= loss * cost * (1 + 1e-9)
-    assert bound <= minimize_over_tables(weights, tables, start, messages).loss * (1 + 1e-9)
+    assert bound <= minimize_over_tables(rows_of(sums), tables, table_of, start, messages).loss * (1 + 1e-9)
 
 
 @given(seed=st.integers(0, 10**6))
@@ -108,7 +125,8 @@ def test_weights_are_completed_to_the_margins(seed):
 def test_messages_matter():
     columns = (np.array([1.0, 0.1]), np.array([0.1, 1.0]))
     tables = [CostTable((0,), (columns[0],)), CostTable((1,), (columns[1],)), CostTable((0, 1), columns[::-1])]
-    found = minimize_over_tables(np.ones(3), tables, np.full(3, 0.3), {2: [np.zeros(2), np.zeros(2)]})
+    told = {2: [np.zeros(2), np.zeros(2)]}
+    found = minimize_over_tables(rows_of(np.ones((1, 3))), tables, np.arange(3), np.full(3, 0.3), told)
     # With messages of 0 the cost would be the sum of the precisions, and the loss (1 + 1 + 1)**2.
     assert found.loss < 6
     assert found.loss <= found.bound * (1 + 1e-7)

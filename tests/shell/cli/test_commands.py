@@ -83,7 +83,7 @@ def test_kinds_are_planned_with_the_bases_of_the_spec_and_told_with_their_worst_
 
 
 @pytest.mark.parametrize(
-    ("line", "told"), [("", "smaller than with shared ones"), ("time = 0", "bases by set were not searched for")]
+    ("line", "told"), [("", "smaller than without it"), ("time = 0", "better bases were not searched for")]
 )
 def test_the_time_of_a_spec_is_that_of_the_search_for_bases_by_set(run, folder, line, told):
     domain = "[domain]\nage = 8\ngrade = 6\n[[workload]]"
