@@ -147,7 +147,7 @@ def _compared(
 ) -> tuple[ChosenNoise, float, float]:
     """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
     found, cost = solved(problem)
-    known = _least_variance(problem, goal, seconds)
+    known = _least_variance(problem, goal, cost / goal.pcost_for(1.0, found.loss), seconds)
     distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
     if searches and distance > _FAR and _is_mixed(problem, goal):
         enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
@@ -195,8 +195,11 @@ def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
     return _has_search(problem, goal) and bool((problem.workload.uses.sum(axis=1) > 1).any() or not is_even)
 
 
-def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float | str | None:
-    """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it."""
+def _least_variance(problem: NoiseProblem, goal: Loss, reached: float, seconds: float) -> float | str | None:
+    """No mechanism of cost 1 has a smaller variance, or why that is not known; None where the gap says it.
+
+    The one at hand has the variance ``reached`` at cost 1.
+    """
     if not goal.is_proportional:
         return ""
     # Permutations of the values of an attribute change neither queries of single values nor the cost: by convexity some
@@ -207,7 +210,8 @@ def _least_variance(problem: NoiseProblem, goal: Loss, seconds: float) -> float 
     from residualplanner.more.bounds.suboptimality import least_variance  # a door
 
     try:
-        return least_variance(problem.workload, goal, problem.bases, problem.neighbors, seconds=seconds)
+        of_bases = problem.workload, goal, problem.bases, problem.neighbors
+        return least_variance(*of_bases, reached=reached, seconds=seconds)
     except WorkloadError as error:
         return str(error)
 
