@@ -187,11 +187,11 @@ def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
 
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
-    """Whether a search may find better bases: records are replaced, or an attribute has several kinds or weights."""
-    each = problem.importance / (1 if goal.is_of_maximum else problem.workload.cells)
-    is_even = np.ptp(each) <= _EQUAL * each.max()
-    if problem.neighbors.has_public_total:
+    """Whether a search may find better bases: in a sum where records are added, for several kinds or weights only."""
+    if problem.neighbors.has_public_total or goal.is_of_maximum:
         return _has_search(problem, goal)
+    each = problem.importance / problem.workload.cells
+    is_even = np.ptp(each) <= _EQUAL * each.max()
     return _has_search(problem, goal) and bool((problem.workload.uses.sum(axis=1) > 1).any() or not is_even)
 
 

@@ -42,7 +42,7 @@ def explicit_bound(
     cells, rows = math.prod(sizes), float(workload.cells.sum())
     if cells > _CELLS or cells * rows > _ENTRIES or any(kind.at_least for kind in workload.kinds):
         return 0.0
-    steps = min(_STEPS, int(seconds / (_CUBE * cells**3 + _ENTRY * rows * cells**2)))
+    steps = int(min(_STEPS, seconds / (_CUBE * cells**3 + _ENTRY * rows * cells**2)))
     weights = np.sqrt(importance if of_maximum else importance / workload.cells).tolist()
     matrices, numbers = [], itertools.count()
     for block in workload.blocks:
@@ -62,6 +62,7 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
     # Where records are replaced, their number is public: what depends on it is free.
     space = np.linalg.qr(np.eye(size) - 1 / size)[0][:, : size - 1] if replaced else np.eye(size)
     inside = rows @ space
+    inside[np.abs(inside) < _ROUNDING * np.abs(rows).max()] = 0.0
     of_rows = np.full(len(rows), 1 / len(rows)) if of_maximum else np.ones(len(rows))
     weights = (1 - np.eye(size)) / (size * size - size) if replaced else np.full(size, 1 / size)
     kept, bounds, power = (of_rows, weights), [0.0], _POWER
@@ -70,6 +71,8 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
         half, back = _roots(space.T @ L @ space)
         between, inverse = _roots(half @ (inside.T * of_rows @ inside) @ half)
         trace = float(np.trace(between))
+        if not trace > 0:  # the number of records is all that is asked for
+            break
         if trace * trace >= bounds[-1]:
             K = space @ back @ between @ back @ space.T
             costs = np.diag(K)[:, None] + np.diag(K) - 2 * K if replaced else np.diag(K)

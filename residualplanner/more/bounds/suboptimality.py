@@ -21,7 +21,13 @@ _FAR, _NEAR = 0.005, 0.001
 
 
 def least_variance(
-    workload: Workload, loss: Loss, bases: tuple[Basis, ...], neighbors: Neighbors, *, reached: float, seconds: float
+    workload: Workload,
+    loss: Loss,
+    bases: tuple[Basis, ...],
+    neighbors: Neighbors,
+    *,
+    reached: float = 0.0,
+    seconds: float,
 ) -> float:
     """No unbiased linear mechanism with Gaussian noise of cost 1 has a smaller largest or summed variance.
 
