@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from residualplanner.gate.sources.opening import columns_of
 from residualplanner.ground.errors import DataError, DomainError, FileFormatError
@@ -132,9 +132,21 @@ def _domain_in_json(path: Path) -> Domain:
     text = read_limited(path)
     try:
         value = parse_json(text)
-        if not isinstance(value, dict):
-            raise FileFormatError('expected an object from attribute name to size, such as {"age": 85}')
-        is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return Domain.from_json(value) if is_whole else Domain(value)
+        listed = value.get("attributes") if isinstance(value, dict) else None
+        if isinstance(listed, list) and all(isinstance(entry, dict) for entry in listed):
+            return Domain.from_json(value)
+        # JSON Schema, Frictionless and CSVW files are objects, too, but of strings, and of objects in one another.
+        if not isinstance(value, dict) or not all(map(_declares_values, value.values())):
+            raise FileFormatError(
+                'this is not a domain; write a size or labels for each attribute, as {"age": 85, "sex": ["F", "M"]}, '
+                "or give a data dictionary (.csv) with --dictionary"
+            )
+        return Domain(value)
     except (FileFormatError, DomainError) as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def _declares_values(value: Any) -> bool:
+    """Whether this is a number, or a list or mapping of neither lists nor mappings, such as labels and meanings."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, int | float | list | dict) and not any(isinstance(each, list | dict) for each in entries)

@@ -151,7 +151,8 @@ def _message(detail: dict[str, Any]) -> str:
         return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "extra_forbidden":
         known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
-        return f"{_at(where[:-1])}unknown field {where[-1]!r}{suggestion(where[-1], known)}"
+        remedy = suggestion(where[-1], known) or "; docs/files.md in the manual lists those of every table"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "expected":
