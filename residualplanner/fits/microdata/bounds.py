@@ -68,8 +68,7 @@ class NoiseLaw(ABC):
     def median_of_largest(self, draws: ArrayLike) -> Array:
         """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
         # One draw exceeds it with the probability 1 - 2**(-1 / draws).
-        found: Array = -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
-        return found
+        return -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
 
     def largest_of(self, draws: int) -> tuple[float, float]:
         """The means of the largest absolute value of so many independent draws, and of its square.
@@ -185,26 +184,22 @@ def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notio
         root = math.sqrt(require_positive("rho", rho))
 
         def concentrated(records: Array, hidden: Array) -> Array:
-            found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
-            return found
+            return hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
 
         return 1 / math.sqrt(2 * rho), concentrated, None
     e = require_positive("epsilon", math.nan if epsilon is None else epsilon)
     lost = float(delta) * math.exp(-e) / -math.expm1(-e)  # delta / (exp(epsilon) - 1)
 
     def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = hidden * (np.exp(-e * records) / 2 - lost)
-        return found
+        return hidden * (np.exp(-e * records) / 2 - lost)
 
     def pure(cell_error: float, thresholds: Array, cells: int) -> Array:
         hidden = thresholds * (cells - 1) * np.exp(-2 * e * (2 * cell_error + thresholds))
-        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
-        return found
+        return (hidden - 16 * cell_error - 4 * thresholds) / 8
 
     def approximate(cell_error: float, thresholds: Array, cells: int) -> Array:
         kept = np.exp(-e * (4 * cell_error + 2 * thresholds)) / 4 - delta / e
-        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
-        return found
+        return (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
 
     return 1 / e, least_weight, approximate if delta else pure
 
