@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.errors import needing
 from residualplanner.method.kron.arrays import Array, Scratch
 from residualplanner.method.kron.axis_maps import ProductMap, tables_of_residuals
 from residualplanner.scale.cuda import launches
@@ -136,9 +136,6 @@ def _answers(block: Array, divisor: int) -> launches.SubsetAnswers:
 
 
 def _cupy() -> Any:
-    try:
+    with needing("the fused kernel needs CuPy for your version of CUDA", "gpu"):
         import cupy
-    except ImportError:
-        message = "the fused kernel needs CuPy for your version of CUDA: pip install residualplanner[gpu]"
-        raise MissingExtraError(message, extra="gpu") from None
     return cupy

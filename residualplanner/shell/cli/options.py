@@ -121,10 +121,7 @@ HasHeader = Annotated[
 # plan, release
 BudgetText = Annotated[
     str | None,
-    _of(
-        "BUDGET",
-        "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
-    ),
+    _of("BUDGET", "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."),
 ]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
 LossWord = Annotated[

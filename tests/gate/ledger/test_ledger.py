@@ -383,7 +383,7 @@ def test_another_ledger_in_its_place_is_noticed(path):
 def test_a_huge_file_is_refused_and_a_full_one_can_be_read_but_not_charged(path, monkeypatch):
     filled(path)
     ledger = Ledger.open(path)
-    monkeypatch.setattr("residualplanner.gate.ledger.file.SIZE_LIMIT", path.stat().st_size)
+    monkeypatch.setattr("residualplanner.gate.ledger.lines.SIZE_LIMIT", path.stat().st_size)
     with pytest.raises(rp.errors.BudgetError, match="the ledger is full"):
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert len(ledger.entries) == 3

@@ -12,13 +12,7 @@ from residualplanner.ground.words import listed, separators
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.spec.declared import (
-    attribute_text,
-    key_text,
-    read_dictionary,
-    string_text,
-    toml_text,
-)
+from residualplanner.shell.cli.spec import declared
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.tables import UNDECLARED
@@ -46,7 +40,7 @@ def _template() -> str:
 
 def with_ledger(text: str, name: str) -> str:
     """The text of a spec with a ledger in a file of this name."""
-    return text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},")
+    return text.replace(_NO_LEDGER, f"ledger = {{ file = {declared.string_text(name)},")
 
 
 def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:
@@ -59,7 +53,7 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
     if is_dictionary:
-        columns = read_dictionary(path)
+        columns = declared.read_dictionary(path)
         undeclared = tuple(column.name for column in columns if column.attribute is None)
         lines = "\n".join(line for column in columns for line in column.lines())
         return StartingSpec(_template() + (_TO_FILL_IN if undeclared else "") + lines + "\n", undeclared)
@@ -92,13 +86,13 @@ def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
     """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else."""
-    lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
+    lines = [f"{declared.key_text(name)} = {declared.attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     text = _template().replace("\nup_to = 2\n", f"\n{entry}")
     if isinstance(domain.weight, Weight):
         weight = {"column": domain.weight.name, "maximum": domain.weight.maximum}
         weight |= {"unit": domain.weight.unit, "above": domain.weight.above}
-        text = text.replace(_WEIGHT, f"weight = {toml_text(weight)}\n")
+        text = text.replace(_WEIGHT, f"weight = {declared.toml_text(weight)}\n")
     return text + "\n".join(lines) + "\n"
 
 
@@ -114,7 +108,7 @@ def _start_of_names(path: Path) -> StartingSpec:
         raise FileFormatError(
             f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
-    lines = [f'{key_text(name)} = "{UNDECLARED}"' for name in names]
+    lines = [f'{declared.key_text(name)} = "{UNDECLARED}"' for name in names]
     return StartingSpec(_template() + _TO_FILL_IN + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
 
 
