@@ -98,7 +98,6 @@ def save(  # noqa: PLR0913
 def _save_tables(
     described: Description, tables: Iterable[Table], answers: NoisyAnswers, folder: PathLike, *, more: Mapping[str, Any]
 ) -> None:
-    """Write all tables of a plan's workload, in its order, the answers that they are made from, and more files."""
     workload = described.plan.workload
     require_free_columns(workload, described.profile)
     with new_folder(path_at(folder)) as unfinished:
@@ -108,7 +107,6 @@ def _save_tables(
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
-    """Write everything but answers and manifest; return the hashes of the files that are not tables."""
     import pyarrow as pa
 
     plan = described.plan

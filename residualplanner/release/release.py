@@ -299,7 +299,6 @@ class Release(Mapping[Any, Table]):
         return Provenance(self.plan, self.product, warning=warning_of(self.noise).removeprefix("; "))
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
-        """The first query of each of some parts, and the one after its last; or of all parts together."""
         wanted = self.numbers.parts if only is None else only
         if wanted is None:
             return [(0, len(self))]
@@ -310,7 +309,6 @@ class Release(Mapping[Any, Table]):
         return chain.from_iterable(self.estimates.chunks(first, last) for first, last in runs)
 
     def _in_order(self, batches: list[TableBatch]) -> Iterator[Table]:
-        """The tables of batches which together are a run of queries, in the order of these."""
         order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
         tables = [table for batch in batches for table in _tables(self._provenance, batch.to_host(self.device))]
         return map(tables.__getitem__, order)

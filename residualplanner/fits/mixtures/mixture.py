@@ -282,7 +282,6 @@ def _even_classes(weights: FloatArray, records: int, generator: np.random.Genera
 
 
 def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
-    """Runs of records of whole classes, with about `_BATCH` records each."""
     first = 0
     for end in starts[1:].tolist():
         if end - first >= _BATCH:

@@ -293,7 +293,6 @@ class CandidateSelection:
         return range(1) if self.is_by_table else tiles[0].numbers
 
     def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
-        """Each drawn candidate, from where it is."""
         candidates: dict[_Place, Candidate] = {}
         drawn = {tiles for tiles, _, _ in places}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):

@@ -105,7 +105,6 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
 
 
 def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
-    """The sets of the closure but the empty one: number, attributes, bases."""
     for number, members in enumerate(plan.closure):
         if members:
             yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]

@@ -149,7 +149,6 @@ class Batch:
         return slots.only(np.flatnonzero(~proposals.kept))
 
     def _settle(self, slots: Slots, words: attempts.Words, proposals: attempts.Proposals, bits: CheckedBits) -> None:
-        """Decide the open attempts exactly: mark those kept and note their integers."""
         scale_of = np.broadcast_to(slots.scale, slots.amount)
         for number in proposals.open.tolist():
             at = int(scale_of[number])

@@ -74,7 +74,6 @@ def page_of(
 
 
 def _shown_table(page: PageTables) -> dict[str, Any]:
-    """What stands in the page of the table that is shown first: its number, headings and first rows."""
     if not page.tables:
         return {}
     table = page.tables[page.first]
@@ -93,7 +92,6 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
-    """The numbers at the top: what, how much, and a remark."""
     of = "" if subject.product.is_unbiased else " of the unbiased estimates"
     facts = [
         ("Tables", number_text(len(subject.errors)), count_text(float(subject.plan.workload.cells.sum()), "cell")),
@@ -136,7 +134,6 @@ def _workload(subject: Subject) -> dict[str, Any]:
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
-    """An attribute's name and title, size and values, and how other values are treated."""
     attribute = attribute.by_bin
     if attribute.matching == "code" and not attribute.own_labels:
         values = f"codes 0 to {attribute.size - 1:,}"

@@ -112,7 +112,6 @@ def html_of(template: str, *, title: str, **values: Any) -> str:
 
 @cache
 def _environment() -> "Environment":
-    """The templates: read and compiled once in a process."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 

@@ -80,7 +80,6 @@ def tables_on_cuda(
 
 
 def _map_axis(step: launches.Pass, tables: int, stack: Array) -> Array:
-    """Queue a launch that maps an axis of a ``stack`` of tables, and give its result."""
     cupy = _cupy()
     axis, outer = step.axis, tables * step.outer
     sizes = tuple(np.int64(size) for size in (axis.columns, axis.rows, step.inner, outer))
@@ -103,7 +102,6 @@ def _kernel(name: str, device: int) -> Any:
 
 @lru_cache(maxsize=16)
 def _module(device: int) -> Any:
-    """The kernels, compiled; CuPy keeps them on disk."""
     del device  # only to tell modules of several devices apart
     return _cupy().RawModule(code=kernel_source(), options=OPTIONS, backend="nvrtc")
 

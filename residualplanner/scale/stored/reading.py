@@ -119,7 +119,6 @@ def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Call
 
 
 def _answers(release: stored.StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
-    """The answers of one task, checked."""
     try:
         content = release.store.read(stored.object_name(stored.ANSWERS, task, generation))
     except FileNotFoundError:

@@ -64,12 +64,10 @@ def _print_version(value: bool) -> None:
 
 
 def _of(metavar: str, help: str, **more: Any) -> Any:
-    """An option with a value of this name."""
     return Option(metavar=metavar, help=help, **more)
 
 
 def _out(metavar: str, help: str) -> Any:
-    """The option that names the output."""
     return Option("-o", "--output", metavar=metavar, help=help)
 
 

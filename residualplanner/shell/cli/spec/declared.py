@@ -133,7 +133,6 @@ def attribute_text(attribute: Attribute) -> str:
 
 
 def _value_fields(attribute: Attribute) -> dict[str, Any]:
-    """The entries that say which values there are."""
     if attribute.bins is not None:
         return _period(attribute.bins) or {"bins": attribute.bins.edges, "labels": attribute.bins.labels}
     if attribute.numeric is not None:
@@ -170,7 +169,6 @@ def number_text(number: float) -> str:
 
 
 def _list(items: list[str]) -> str:
-    """A list on one line, or on several of about 100 letters where it is long."""
     line = f"[{', '.join(items)}]"
     if len(line) <= 100:
         return line
@@ -302,7 +300,6 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """The items of a list in one cell, each with its meaning if it has one."""
     separator = next((sign for sign in "|;\n" if sign in text), ",")
     items = [item.strip().strip("\"'") for item in text.strip(" []{}()").split(separator) if item.strip()]
     for sign in "=", ",":

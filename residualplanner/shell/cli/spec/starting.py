@@ -34,7 +34,6 @@ class StartingSpec(NamedTuple):
 
 
 def _template() -> str:
-    """A commented spec up to its columns, from the file beside this module."""
     return files(__package__).joinpath("start.toml").read_text(encoding="utf-8")
 
 
@@ -97,7 +96,6 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
 
 
 def _start_of_names(path: Path) -> StartingSpec:
-    """A spec with the names of the columns of records."""
     try:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:

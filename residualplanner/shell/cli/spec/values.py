@@ -162,7 +162,6 @@ def _message(detail: dict[str, Any]) -> str:
 
 
 def _at(where: tuple[str | int, ...]) -> str:
-    """A location in the file, as its author sees it."""
     match where:
         case ("workload" | "targets" as table, int(number), *rest):
             parts = [f"[[{table}]] number {number + 1}"]
