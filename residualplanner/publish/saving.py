@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
@@ -85,7 +84,12 @@ def save(  # noqa: PLR0913
     stated = level_of(profile, level), publication or Publication()
     described = Description(plan, measurement.noise, chosen, columns, *stated)
     if chosen != file_names.PARTS_FORMAT:
-        _save_tables(described, release.tables(progress), measurement, folder, more=more)
+        require_free_columns(plan.workload, columns)
+        with new_folder(path_at(folder)) as unfinished:
+            hashes = _write_files(release.tables(progress), unfinished, described)
+            hashes |= save_measurements(measurement, unfinished)
+            hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
+            write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(plan.workload)))
         return
     if release.device is not HOST:
         raise ArgumentError(
@@ -93,17 +97,6 @@ def save(  # noqa: PLR0913
             'reconstruct(measurement).save(folder, format="parts"), without device'
         )
     save_parts(described, measurement, numbers, folder, workers=workers, only=only, progress=progress, more=more)
-
-
-def _save_tables(
-    described: Description, tables: Iterable[Table], answers: NoisyAnswers, folder: PathLike, *, more: Mapping[str, Any]
-) -> None:
-    workload = described.plan.workload
-    require_free_columns(workload, described.profile)
-    with new_folder(path_at(folder)) as unfinished:
-        hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
-        hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
-        write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(workload)))
 
 
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:

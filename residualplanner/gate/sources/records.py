@@ -189,7 +189,9 @@ def regrouped(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) 
     There is at least one block, so that no records take the same steps as some.
     """
     waiting: list[rules.CodedBlock] = []
-    records, is_first, most = 0, True, counting.batch_records(domain.sizes, rules.code_type(domain).itemsize)
+    records, is_first = 0, True
+    # many records at a time, so that larger tables are counted, but at most 64 MiB of codes
+    most = max(counting.BLOCK, min(2**20, 2**26 // (max(1, len(domain)) * rules.code_type(domain).itemsize)))
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]

@@ -39,7 +39,7 @@ def page_of(
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
     script, plan = words.source("page.js").strip(), subject.plan
-    promise, total = promise_of(subject), total_texts(subject)
+    promise, total, about = promise_of(subject), total_texts(subject), subject.publication.to_json()
     return words.html_of(
         "page.html.jinja",
         title=subject.publication.title or f"Accuracy and privacy of {subject.name}",
@@ -59,7 +59,8 @@ def page_of(
         else [],
         **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
         subject=subject,
-        publication=words.publication_texts(subject.publication),
+        # by headings; the title is above them
+        publication=[(word.capitalize(), text) for word, text in about.items() if word != "title"],
         statistics=statistics_of(subject),
         has_statistics=bool(kinds_of_statistics(plan.workload)),
         omission=subject.tables.noise.omission if subject.tables else remarks_of(plan.domain),

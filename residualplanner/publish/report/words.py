@@ -17,7 +17,6 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
 from residualplanner.publish.pictures.drawing import inline_svg
-from residualplanner.release.quality import Publication
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,11 +94,6 @@ def level_text(level: float) -> str:
 def table_names(errors: "pd.DataFrame") -> list[str]:
     """The names of the queries of an error table."""
     return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
-
-
-def publication_texts(publication: Publication) -> list[tuple[str, str]]:
-    """What is said to readers about the publication, by headings; its title is above them."""
-    return [(name.capitalize(), text) for name, text in publication.to_json().items() if name != "title"]
 
 
 def html_of(template: str, *, title: str, **values: Any) -> str:
