@@ -320,7 +320,6 @@ def _score_counts(scores: IntArray) -> _Scores:
 
 
 def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
-    """Where the candidate with this rank is among all with its score."""
     for tiles, (scores, members) in found.items():
         place = int(np.searchsorted(scores, score))
         if place < len(scores) and scores[place] == score:

@@ -127,7 +127,6 @@ def about_plan(plan: Plan) -> dict[str, Any]:
 
 
 def _basis(plan: Plan, attribute: int) -> dict[str, Any]:
-    """The basis of an attribute: its family, answers and cost; or how many bases it has, if it varies."""
     strategy = plan.strategy
     basis = strategy.of_attributes[attribute]
     about = {"family": basis.family, "answers": basis.answers}

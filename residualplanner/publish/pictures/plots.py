@@ -277,7 +277,6 @@ def _log_limits(values: Any) -> tuple[float, float]:
 
 
 def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: int = 3) -> None:
-    """Ticks with plain numbers: powers of ten, and between them where there are few."""
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
     axis = axes.xaxis if which == "x" else axes.yaxis

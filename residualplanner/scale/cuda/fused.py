@@ -94,7 +94,6 @@ def _map_axis(step: launches.Pass, tables: int, stack: Array) -> Array:
 
 
 def _kernel(name: str, device: int) -> Any:
-    """A kernel, allowed all shared memory that a block of the device can ask for."""
     kernel = _module(device).get_function(name)
     kernel.max_dynamic_shared_size_bytes = _limits(device).shared_bytes
     return kernel

@@ -104,7 +104,6 @@ _WEIGHTS = ["cells", "equal", "sqrt"]
 
 
 def _loss(value: Any) -> SumOfVariances | MaxVariance:
-    """A loss by its name, or a sum with other weights than the number of cells."""
     if isinstance(value, str) and value in ("sum", "max"):
         return SumOfVariances() if value == "sum" else MaxVariance()
     if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
