@@ -44,8 +44,6 @@ def schemas(draw):
 
 
 def frames(domain):
-    """Records of which most fit."""
-
     def entry(name):
         return st.sampled_from(ENTRIES[name][:3]) | st.sampled_from(ENTRIES[name])
 

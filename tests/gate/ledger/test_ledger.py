@@ -34,14 +34,12 @@ def path(tmp_path):
 
 @pytest.fixture(params=["memory", "file"])
 def make(request, path):
-    """Begin a ledger of either kind."""
     if request.param == "memory":
         return lambda budget: Ledger(budget, data_set="census")
     return lambda budget: Ledger.create(path, budget=budget, data_set="census")
 
 
 def filled(path, count=3):
-    """A ledger in a file with some entries, and its lines."""
     ledger = Ledger.create(path, budget=pcost(1), data_set="census")
     for number in range(count):
         ledger.charge(Fraction(1, 7 + number), HASH, label=f"run {number}", **ADD_REMOVE)

@@ -30,8 +30,6 @@ def described(path, **options):
 
 @pytest.fixture
 def dictionary(tmp_path):
-    """The domain that a data dictionary describes."""
-
     def dictionary(text):
         (tmp_path / "codes.csv").write_text(text, encoding="utf-8", newline="")
         return described(tmp_path / "codes.csv", is_dictionary=True)
@@ -41,8 +39,6 @@ def dictionary(tmp_path):
 
 @pytest.fixture
 def schema(tmp_path):
-    """The domain that a value in a JSON file describes."""
-
     def schema(value):
         (tmp_path / "schema.json").write_text(json.dumps(value))
         return described(tmp_path / "schema.json")
