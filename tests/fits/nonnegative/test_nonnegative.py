@@ -13,15 +13,7 @@ import dense
 import residualplanner as rp
 from made_releases import answers_of, any_release, exact_release, one_table
 from nearest_tables import EXACT, marginals_of, nearest
-from random_plans import (
-    noise_of,
-    plan_by_set,
-    plan_of,
-    planned,
-    query_rows,
-    random_matrix,
-    sample_workload,
-)
+from random_plans import noise_of, plan_by_set, plan_of, planned, query_rows, random_matrix, sample_workload
 from residualplanner import Identity, Prefix
 from strategies import names_of
 
