@@ -10,8 +10,8 @@ import openpyxl
 import pyarrow.parquet as pq
 
 from inner_parts import answers, measurement, noise_record
-from random_plans import base_mechanisms
-from residualplanner import Measurement, reconstruct
+from random_plans import base_mechanisms, plan_by_hand
+from residualplanner import Domain, Measurement, Workload, reconstruct, strategies
 
 
 def any_release(plan, seed=1):
@@ -26,6 +26,13 @@ def exact_release(plan, data):
     groups, rows = measurement.groups_of_plan(plan), [rows for rows, _ in base_mechanisms(plan)]
     values = np.concatenate([rows[number] @ data.ravel() for number in np.concatenate(groups.members)])
     return reconstruct(Measurement(plan, answers.Residuals(groups, values), noise_record.NoiseRecord(seed=0)))
+
+
+def one_table(values, noise=(2.0, 8.0)):
+    """A release of one table of these cells, with given noise variances of the total and the residual."""
+    workload = Workload(Domain({"a": len(values)}), [("a",)])
+    plan = plan_by_hand(workload, strategies.subtraction_strategy(workload), np.array(noise, dtype=float))
+    return exact_release(plan, np.array(values))
 
 
 def answers_of(release):

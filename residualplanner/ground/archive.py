@@ -228,7 +228,6 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
 
 
 def _other_words(path: PathLike, kind: str) -> str:
-    """The message for a file that is not an archive of this library."""
     from residualplanner.ground.file_kinds import LEDGER, MEASUREMENT, PLAN, RELEASE, kind_of_path
 
     found = kind_of_path(path)

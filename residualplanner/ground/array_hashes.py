@@ -68,11 +68,8 @@ def array_hash(array: Array) -> str:
         return hashlib.sha256(view).hexdigest()
     blocks = (view[start : start + BLOCK] for start in range(0, len(view), BLOCK))
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return hashlib.sha256(b"".join(threads.map(_digest, blocks))).hexdigest()
-
-
-def _digest(block: memoryview) -> bytes:
-    return hashlib.sha256(block).digest()  # which lets other threads run meanwhile
+        digests = threads.map(lambda block: hashlib.sha256(block).digest(), blocks)  # threads run meanwhile
+        return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def pieces(array: Array) -> Iterator[memoryview]:

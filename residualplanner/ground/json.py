@@ -30,7 +30,8 @@ def parse_json(text: str) -> Any:
         raise FileFormatError(
             f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
         )
-    if _depth(text) > DEPTH_LIMIT:
+    brackets = re.sub(r'"(?:[^"\\]|\\.)*+"|[^][{}"]+', "", text)  # those outside strings
+    if max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0) > DEPTH_LIMIT:
         raise FileFormatError(f"too deep: JSON nested more than {DEPTH_LIMIT} levels")
     try:
         return json.loads(text, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
@@ -60,9 +61,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise FileFormatError(f"the name {twice[:40]!r} occurs twice in one JSON object")
     return found
-
-
-def _depth(text: str) -> int:
-    """The depth of nested brackets outside strings."""
-    brackets = re.sub(r'"(?:[^"\\]|\\.)*+"|[^][{}"]+', "", text)
-    return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0)

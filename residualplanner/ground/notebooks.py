@@ -26,8 +26,7 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
 
 def frame_html(frame: "pd.DataFrame") -> str:
     """The first rows of a data frame, without their numbers."""
-    html: str = frame.to_html(max_rows=ROWS, index=False)
-    return html
+    return frame.to_html(max_rows=ROWS, index=False)
 
 
 def caption_of(noun: object) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
@@ -17,15 +16,8 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, path_given
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
-from residualplanner.publish.files import csv, file_names, workbook
+from residualplanner.publish.files import csv, file_names, formats, workbook
 from residualplanner.publish.files.columns import tidy_statistic, tidy_table
-from residualplanner.publish.files.formats import (
-    FORMATS,
-    TableWords,
-    chosen_format,
-    require_exportable,
-    require_free_columns,
-)
 from residualplanner.publish.files.manifest import (
     AGAIN,
     SavedAnswers,
@@ -75,8 +67,8 @@ def save(  # noqa: PLR0913
         )
     if only is not None and format not in (file_names.PARTS_FORMAT, None):
         raise WorkloadError(f'only= is for format="parts", not {format!r}')
-    chosen = chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
-    require_exportable(plan.workload, chosen, profile, quality=quality)
+    chosen = formats.chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
+    formats.require_exportable(plan.workload, chosen, profile, quality=quality)
     more = {}
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
@@ -85,7 +77,12 @@ def save(  # noqa: PLR0913
     stated = level_of(profile, level), publication or Publication()
     described = Description(plan, measurement.noise, chosen, columns, *stated)
     if chosen != file_names.PARTS_FORMAT:
-        _save_tables(described, release.tables(progress), measurement, folder, more=more)
+        formats.require_free_columns(plan.workload, columns)
+        with new_folder(path_at(folder)) as unfinished:
+            hashes = _write_files(release.tables(progress), unfinished, described)
+            hashes |= save_measurements(measurement, unfinished)
+            hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
+            write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(plan.workload)))
         return
     if release.device is not HOST:
         raise ArgumentError(
@@ -95,20 +92,7 @@ def save(  # noqa: PLR0913
     save_parts(described, measurement, numbers, folder, workers=workers, only=only, progress=progress, more=more)
 
 
-def _save_tables(
-    described: Description, tables: Iterable[Table], answers: NoisyAnswers, folder: PathLike, *, more: Mapping[str, Any]
-) -> None:
-    """Write all tables of a plan's workload, in its order, the answers that they are made from, and more files."""
-    workload = described.plan.workload
-    require_free_columns(workload, described.profile)
-    with new_folder(path_at(folder)) as unfinished:
-        hashes = _write_files(tables, unfinished, described) | save_measurements(answers, unfinished)
-        hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
-        write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(workload)))
-
-
 def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
-    """Write everything but answers and manifest; return the hashes of the files that are not tables."""
     import pyarrow as pa
 
     plan = described.plan
@@ -120,8 +104,8 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
         index = index.append_column(name, [values])
     files: dict[str, Any] = {"errors.csv": csv.write(errors), "index.csv": csv.write(index)}
     files |= files_beside(described, described.about_statistics())
-    if described.file_format in FORMATS:
-        files |= FORMATS[described.file_format].beside(described)
+    if described.file_format in formats.FORMATS:
+        files |= formats.FORMATS[described.file_format].beside(described)
     if described.profile.has_noise:
         sets = list(plan.noise_variance_of)
         names, orders = [" × ".join(members) or TOTAL for members in sets], [len(members) for members in sets]
@@ -135,7 +119,7 @@ def _write_tables(
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Write one file per table; their names, files and hashes, in order; and the hashes of those of statistics."""
     found: dict[str, list[str]] = {"name": [], "file": [], "sha256": []}
-    statistics, write = dict[str, str](), FORMATS[described.file_format].write
+    statistics, write = dict[str, str](), formats.FORMATS[described.file_format].write
     (folder / "tables").mkdir()
     words_of = (index[name].to_pylist() for name in ("query", "kinds"))
     rows = zip(tables, described.plan.average_variances.tolist(), *words_of, strict=True)
@@ -153,10 +137,10 @@ def _write_tables(
     return found, statistics
 
 
-def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> TableWords:
+def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> formats.TableWords:
     about = described.about_query(query, kinds, form.query)
     columns = [*described.about_attributes(form.query.positions), *(column.words for column in form.columns)]
-    return TableWords(
+    return formats.TableWords(
         described.title_of(form.query) or query, about, columns, form.number_formats, described.publication
     )
 
@@ -168,8 +152,8 @@ def _write_book(
     plan, queries = described.plan, list(file_names.written_queries(described.plan.workload))
     forms, others = list(map(described.table_form, queries)), list(map(described.statistic_form, queries))
     statistics = [form for form in others if form is not None]
-    formats = {name: shown for form in (*forms[:1], *statistics) for name, shown in form.number_formats.items()}
-    book = workbook.Book(formats, described.publication)
+    number_formats = {name: shown for form in (*forms[:1], *statistics) for name, shown in form.number_formats.items()}
+    book = workbook.Book(number_formats, described.publication)
     names = [file_names.table_name(described.parts_of(query)) for query in queries]
     sheets, titles = file_names.sheet_names(names), [described.title_of(query) for query in queries]
     heads, texts = tuple(index.column_names), {"title": titles} if any(titles) else {}

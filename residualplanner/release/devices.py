@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, value_text
-from residualplanner.ground.errors import ArgumentError, DeviceError, MissingExtraError
+from residualplanner.ground.errors import ArgumentError, DeviceError, needing
 from residualplanner.method.kron.arrays import Array
 from residualplanner.method.kron.axis_maps import tables_of_residuals
 
 #: On a GPU so many times as many cells are computed at a time as on the host, where they have to fit into a cache.
 _CUDA_BATCH = 512
-_INSTALL = "pip install residualplanner[gpu]"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -75,12 +74,9 @@ def cuda_device(memory: int | None = None) -> Device:
         MissingExtraError: CuPy is not installed.
         DeviceError: CuPy finds no device.
     """
-    try:
+    with needing('device="cuda" needs CuPy for your version of CUDA', "gpu"):
         import cupy
         from array_api_compat import cupy as xp
-    except ImportError as error:
-        message = f'device="cuda" needs CuPy for your version of CUDA: {_INSTALL}'
-        raise MissingExtraError(message, extra="gpu") from error
     try:
         unit = cupy.cuda.Device()
         free, _ = unit.mem_info

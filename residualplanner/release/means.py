@@ -301,7 +301,6 @@ def quantiles(
 
 
 def _by_probability(answers: FloatArray, probabilities: int) -> FloatArray:
-    """The answers after the first, (groups.., p, bins - 1)."""
     groups = answers.shape[1:]
     return np.moveaxis(answers[1:].reshape(probabilities, -1, *groups), (0, 1), (-2, -1))
 

@@ -97,7 +97,6 @@ class Product:
         return about if self.base == 1 else about | {"base": self.base}
 
     def _of_each(self, nonnegative: str, rounded: str) -> list[str]:
-        """The words for what was done to the estimates, in the order in which it was done."""
         return [nonnegative] * self.is_nonnegative + [rounded] * self.is_rounded
 
 

@@ -144,7 +144,9 @@ class Release(Mapping[Any, Table]):
         runs = self._runs(only)
         done, total = 0, sum(last - first for first, last in runs)
         # Only what was made here from unbiased tables has an origin, for which these are made beside them.
-        unbiased: Iterator[Table | None] = self.unbiased._in_runs(runs) if self._has_origins else repeat(None)
+        unbiased: Iterator[Table | None] = repeat(None)
+        if self._has_origins:
+            unbiased = chain.from_iterable(map(self.unbiased._in_order, self.unbiased._chunks(runs)))
         for batches in self._chunks(runs):
             for table, origin in zip(self._in_order(batches), unbiased, strict=False):
                 yield table if origin is None else self._made_from(origin, table)
@@ -297,7 +299,6 @@ class Release(Mapping[Any, Table]):
         return Provenance(self.plan, self.product, warning=warning_of(self.noise).removeprefix("; "))
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
-        """The first query of each of some parts, and the one after its last; or of all parts together."""
         wanted = self.numbers.parts if only is None else only
         if wanted is None:
             return [(0, len(self))]
@@ -307,11 +308,7 @@ class Release(Mapping[Any, Table]):
     def _chunks(self, runs: list[tuple[int, int]]) -> Iterator[list[TableBatch]]:
         return chain.from_iterable(self.estimates.chunks(first, last) for first, last in runs)
 
-    def _in_runs(self, runs: list[tuple[int, int]]) -> Iterator[Table]:
-        return chain.from_iterable(map(self._in_order, self._chunks(runs)))
-
     def _in_order(self, batches: list[TableBatch]) -> Iterator[Table]:
-        """The tables of batches which together are a run of queries, in the order of these."""
         order = np.argsort(np.concatenate([batch.queries for batch in batches])).tolist()
         tables = [table for batch in batches for table in _tables(self._provenance, batch.to_host(self.device))]
         return map(tables.__getitem__, order)

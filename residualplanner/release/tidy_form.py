@@ -76,7 +76,6 @@ def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
 
 
 def _rows(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> list[list[object]]:
-    """The first cells in C order, each with its labels in words, estimate and standard error."""
     shape, count = estimate.shape, min(estimate.size, ROWS)
     indices = np.stack(np.unravel_index(np.arange(count), shape or (1,)), axis=1)[:, : len(shape)]
     numbers = zip(estimate.ravel()[:count].tolist(), std_err.ravel()[:count].tolist(), strict=True)

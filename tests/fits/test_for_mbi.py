@@ -17,8 +17,6 @@ WORKLOAD = rp.Workload(DOMAIN, [("a", "b"), ("c", "b"), ("one", "a"), rp.Thresho
 
 
 class Factor(NamedTuple):
-    """A table as mbi hands it to a query."""
-
     table: np.ndarray
 
     def datavector(self, flatten=True):
@@ -26,8 +24,6 @@ class Factor(NamedTuple):
 
 
 class Measurement(NamedTuple):
-    """The fields of mbi's measurements, with its query by default."""
-
     noisy_measurement: np.ndarray
     clique: tuple[str, ...]
     stddev: float

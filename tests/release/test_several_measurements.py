@@ -35,7 +35,6 @@ def file_format(request):
 
 @pytest.fixture
 def folder(tmp_path, file_format):
-    """A release of both measurements."""
     both().save(tmp_path / "both", file_format)
     return tmp_path / "both"
 

@@ -34,7 +34,6 @@ read_spec, starting_spec = file.read_spec, starting.starting_spec
 
 
 def domain_of(path):
-    """The domain of the spec at a path."""
     return objects.domain_of_spec(read_spec(path))
 
 
@@ -47,7 +46,6 @@ def workload_of(path, *, then=lambda: None):
 
 
 def targets_of(path):
-    """Its targets."""
     return objects.targets_of_spec(read_spec(path))
 
 

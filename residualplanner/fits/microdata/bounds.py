@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from residualplanner.fits.optimizers import Array
-from residualplanner.ground.checks import (
-    entry_named,
-    float_of,
-    is_integer,
-    require_integer,
-    require_positive,
-    value_text,
-)
+from residualplanner.ground import checks
 from residualplanner.ground.errors import BudgetError
 
 #: Up to where, in units of the scale, and at how many points probabilities are added up.
@@ -54,7 +47,7 @@ class NoiseLaw(ABC):
     noise_scale: float
 
     def __post_init__(self) -> None:
-        require_positive("noise_scale", self.noise_scale)
+        checks.require_positive("noise_scale", self.noise_scale)
 
     @property
     @abstractmethod
@@ -68,8 +61,7 @@ class NoiseLaw(ABC):
     def median_of_largest(self, draws: ArrayLike) -> Array:
         """The median of the largest of so many independent draws (...), in counts.  Source: eq. (85)."""
         # One draw exceeds it with the probability 1 - 2**(-1 / draws).
-        found: Array = -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
-        return found
+        return -self.noise_scale * self._quantile(-np.expm1(-math.log(2) / np.asarray(draws, dtype=np.float64)))
 
     def largest_of(self, draws: int) -> tuple[float, float]:
         """The means of the largest absolute value of so many independent draws, and of its square.
@@ -164,13 +156,13 @@ def noise_for(groups: int, *, epsilon: float | None = None, rho: float | None = 
         >>> noise_for(4, epsilon=0.5), noise_for(4, rho=0.125)
         (Laplace(noise_scale=8.0), Gaussian(noise_scale=4.0))
     """
-    if not is_integer(groups, least=1):
-        raise BudgetError(f"groups must be an integer, at least 1, got {value_text(groups)}")
+    if not checks.is_integer(groups, least=1):
+        raise BudgetError(f"groups must be an integer, at least 1, got {checks.value_text(groups)}")
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, for Laplace noise, or rho, for Gaussian noise")
     if epsilon is not None:
-        return Laplace(groups / require_positive("epsilon", epsilon))
-    return Gaussian(math.sqrt(groups / (2 * require_positive("rho", math.nan if rho is None else rho))))
+        return Laplace(groups / checks.require_positive("epsilon", epsilon))
+    return Gaussian(math.sqrt(groups / (2 * checks.require_positive("rho", math.nan if rho is None else rho))))
 
 
 def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notion:
@@ -178,33 +170,29 @@ def _notion_of(epsilon: float | None, delta: float, rho: float | None) -> _Notio
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, perhaps with delta, or rho")
     if not 0 <= delta < 1:
-        raise BudgetError(f"delta must be at least 0 and below 1, got {value_text(delta)}")
+        raise BudgetError(f"delta must be at least 0 and below 1, got {checks.value_text(delta)}")
     if rho is not None:
         if delta:
             raise BudgetError("delta belongs to epsilon; give rho alone")
-        root = math.sqrt(require_positive("rho", rho))
+        root = math.sqrt(checks.require_positive("rho", rho))
 
         def concentrated(records: Array, hidden: Array) -> Array:
-            found: Array = hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
-            return found
+            return hidden * np.exp(-((math.sqrt(math.log(2)) + records * root) ** 2))
 
         return 1 / math.sqrt(2 * rho), concentrated, None
-    e = require_positive("epsilon", math.nan if epsilon is None else epsilon)
+    e = checks.require_positive("epsilon", math.nan if epsilon is None else epsilon)
     lost = float(delta) * math.exp(-e) / -math.expm1(-e)  # delta / (exp(epsilon) - 1)
 
     def least_weight(records: Array, hidden: Array) -> Array:
-        found: Array = hidden * (np.exp(-e * records) / 2 - lost)
-        return found
+        return hidden * (np.exp(-e * records) / 2 - lost)
 
     def pure(cell_error: float, thresholds: Array, cells: int) -> Array:
         hidden = thresholds * (cells - 1) * np.exp(-2 * e * (2 * cell_error + thresholds))
-        found: Array = (hidden - 16 * cell_error - 4 * thresholds) / 8
-        return found
+        return (hidden - 16 * cell_error - 4 * thresholds) / 8
 
     def approximate(cell_error: float, thresholds: Array, cells: int) -> Array:
         kept = np.exp(-e * (4 * cell_error + 2 * thresholds)) / 4 - delta / e
-        found: Array = (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
-        return found
+        return (thresholds * (cells - 1) * kept - 4 * cell_error - thresholds) / 2
 
     return 1 / e, least_weight, approximate if delta else pure
 
@@ -280,7 +268,7 @@ def least_cell_error(
 
 def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[float], Array], float]:
     """The least total error for a cell error and each threshold k (t,), and the largest of these."""
-    (noise_scale, least_weight, published), count = notion, require_integer("cells", cells, least=2)
+    (noise_scale, least_weight, published), count = notion, checks.require_integer("cells", cells, least=2)
     thresholds = _THRESHOLDS * noise_scale
 
     def tight(cell_error: float, thresholds: Array, cells: int) -> Array:  # eqs. (92) to (94)
@@ -288,7 +276,7 @@ def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[fl
         return (least_weight(records, cells * thresholds) - records) / 2
 
     formulas: dict[str, Formula] = {"tight": tight} | ({"published": published} if published else {})
-    formula = entry_named("method", method, formulas)
+    formula = checks.entry_named("method", method, formulas)
     # Published bounds hide m = ceil(2 C + k) records at the cost of at most 2 (2 C + k), less than one record where
     # 2 C + k is below 1/2: there they do not hold of counts.
     least = 0.0 if formula is tight else 0.5
@@ -302,8 +290,8 @@ def _bound_of(notion: _Notion, method: object, cells: int) -> tuple[Callable[[fl
 
 
 def _require_error(name: str, value: float) -> float:
-    if not 0 <= float_of(value) < math.inf:
-        raise BudgetError(f"{name} must be at least 0 and finite, got {value_text(value)}")
+    if not 0 <= checks.float_of(value) < math.inf:
+        raise BudgetError(f"{name} must be at least 0 and finite, got {checks.value_text(value)}")
     return float(value)
 
 
@@ -339,7 +327,7 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
         Errors(cell=1.0, total=100.0)
     """
     scale = math.sqrt(noise_for(1, epsilon=epsilon, rho=rho).variance)
-    return Errors(scale, require_integer("cells", cells) * scale)
+    return Errors(scale, checks.require_integer("cells", cells) * scale)
 
 
 def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: float | None = None) -> Errors:
@@ -355,5 +343,5 @@ def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: f
         (54770, 800)
     """
     law = noise_for(2, epsilon=epsilon, rho=rho)
-    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(require_integer("cells", cells))
+    (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(checks.require_integer("cells", cells))
     return Errors(math.sqrt(4 * largest_square + 4 * largest * one + square), math.sqrt(square))

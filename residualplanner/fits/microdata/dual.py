@@ -76,8 +76,7 @@ class Dual:
         goal = _PRECISE**2 * float(np.vdot(residual, residual / scale))
 
         def curvature(step: Array) -> Array:
-            image: Array = diagonal * step + self.answered(part * self.pulled(step))
-            return image
+            return diagonal * step + self.answered(part * self.pulled(step))
 
         def is_enough(_: Array, product: float) -> bool:
             return not product > goal
@@ -184,8 +183,7 @@ def _beside(parts: Sequence[Array], sums: Sequence[Sums], draws: int) -> Array:
 def _solutions(matrices: Array, right: Array) -> Array:
     """The solutions (b, k) of systems (b, k, k) of equations; not numbers where one is singular."""
     try:
-        solutions: Array = np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0], dtype=np.float64)
-        return solutions
+        return np.asarray(np.linalg.solve(matrices, right[:, :, None])[:, :, 0], dtype=np.float64)
     except np.linalg.LinAlgError:
         found = np.full_like(right, np.nan)
         if len(matrices) > 1:

@@ -66,8 +66,7 @@ class Sums:
         """About the sums of cells with squared coefficients: marginals, which are larger than components."""
         others = tuple(1 + axis for axis in range(len(self.shape)) if axis not in self.axes)
         summed = (part.sum(axis=others) if others else part).reshape(len(part), -1)
-        found: Array = summed if self.mask is None else (self.mask * summed).sum(axis=1, keepdims=True)
-        return found
+        return summed if self.mask is None else (self.mask * summed).sum(axis=1, keepdims=True)
 
     def spread(self, values: Array) -> Array:
         """The transposed map of values (b, k): an array that broadcasts to the shape of cells."""

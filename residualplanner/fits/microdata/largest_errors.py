@@ -75,8 +75,6 @@ def max_fit(noisy: NoisyGroups, *, slack: float = 0.01) -> Fit:
 
 
 class _Answers(NamedTuple):
-    """The answers of one draw."""
-
     rows: sparse.csc_array  # (m, n): A, over the standard errors
     values: Array  # (m,): a
     floor: Array  # (n,): f, of the cells, at most 0

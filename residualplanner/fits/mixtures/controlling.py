@@ -197,7 +197,6 @@ class _PairTables:
 
 
 def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int, beside: Beside | None = None) -> _PairTables:
-    """The tables of an attribute with each other one, and with two others where these are given."""
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)

@@ -180,8 +180,7 @@ def _counts(moved: FloatArray, mass: float) -> FloatArray:
     root = np.sqrt(moved**2 + 4 * mass)
     below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
     other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
-    found: FloatArray = np.where(moved > 0, (moved + root) / 2, other)
-    return found
+    return np.where(moved > 0, (moved + root) / 2, other)
 
 
 def start_near(

@@ -53,8 +53,7 @@ class OneHot:
 
     def sums(self, values: Floats) -> Floats:
         """The sum over the values of each attribute, (d, c), of an array (d', c)."""
-        found: Floats = np.add.reduceat(values, self.offsets[:-1], axis=0)
-        return found
+        return np.add.reduceat(values, self.offsets[:-1], axis=0)
 
     def repeated(self, numbers: Floats) -> Floats:
         """A row for each attribute (d, c) as one for each of its values, (d', c)."""
@@ -84,8 +83,7 @@ def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
     shape = [len(factor) for factor in factors]
     split = balanced_split(shape)
     left = _all_products(factors[:split], weights) * weights
-    found: Floats = (left @ _all_products(factors[split:], weights).T).reshape(shape)
-    return found
+    return (left @ _all_products(factors[split:], weights).T).reshape(shape)
 
 
 def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
@@ -160,8 +158,7 @@ class Mixture:
 
     def of_attribute(self, attribute: int) -> FloatArray:
         """The probabilities of an attribute's values, (n, c)."""
-        found: FloatArray = self.probabilities[self.blocks.rows(attribute)]
-        return found
+        return self.probabilities[self.blocks.rows(attribute)]
 
     def table(self, attributes: Sequence[int]) -> FloatArray:
         """The probability of each combination of values of some attributes, (n_1, .., n_k), in the order given.
@@ -285,7 +282,6 @@ def _even_classes(weights: FloatArray, records: int, generator: np.random.Genera
 
 
 def _batches(starts: IntArray) -> Iterator[tuple[int, int]]:
-    """Runs of records of whole classes, with about `_BATCH` records each."""
     first = 0
     for end in starts[1:].tolist():
         if end - first >= _BATCH:
@@ -327,8 +323,7 @@ def _restratified(classes: IntArray, uniforms: FloatArray, starts: IntArray, tur
     sizes = np.diff(starts)[classes]
     ranks = np.empty(len(classes), dtype=np.int64)
     ranks[order] = np.arange(len(classes)) - (starts[classes] - starts[classes[0]])
-    found: FloatArray = (ranks / sizes + turns[classes]) % 1.0
-    return found
+    return (ranks / sizes + turns[classes]) % 1.0
 
 
 def _values(mixture: Mixture, attribute: int, classes: IntArray, uniforms: FloatArray) -> IntArray:

@@ -180,8 +180,7 @@ class ComponentLayout:
     @property
     def firsts(self) -> NDArray[np.int64]:
         """Where the first component of each set stands, (m,)."""
-        found: NDArray[np.int64] = self.starts[self.groups.group] + self.groups.row * self.sizes[self.groups.group]
-        return found
+        return self.starts[self.groups.group] + self.groups.row * self.sizes[self.groups.group]
 
     def block(self, components: FloatArray, group: int) -> FloatArray:
         """Those of one group, as a view (sets, e_1, .., e_k)."""
@@ -236,5 +235,4 @@ def answers_of(layout: ComponentLayout, components: FloatArray) -> Residuals:
 
 def mapped(maps: ProductMap, block: FloatArray) -> FloatArray:
     """A map of a stack of tables; itself where that is the identity."""
-    found: FloatArray = block if maps.is_identity else maps.apply(np.ascontiguousarray(block))
-    return found
+    return block if maps.is_identity else maps.apply(np.ascontiguousarray(block))

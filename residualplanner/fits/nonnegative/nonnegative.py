@@ -235,7 +235,6 @@ def require_solvable(plan: Plan) -> None:
 
 
 def _cells(plan: Plan) -> float:
-    """How many cells the largest tables have together."""
     rows = [kind.rows(size) for kind, size in zip(cell_kinds(plan), plan.domain.sizes, strict=True)]
     return float(plan.closure.products(np.array(rows, dtype=np.float64))[largest_sets(plan.closure)].sum())
 

@@ -199,7 +199,6 @@ def followed_cells(
 
 
 def _margins_of(block: TableBlock, cells: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Which margins each of some cells of a block is part of, (cells, k)."""
     at = np.unravel_index(cells, block.shape)
     found = np.empty((len(cells), len(block.margins)), dtype=np.int32)
     for axis, margin in enumerate(block.margins):

@@ -241,7 +241,6 @@ def _complete(
 
 
 def _within(known: list[int], tables: dict[tuple[int, ...], FloatArray]) -> Iterator[tuple[int, ...]]:
-    """The tables of the last of some attributes with others of them."""
     for order in sorted({len(each) for each in tables}):
         for others in combinations(known[:-1], order - 1):
             members = tuple(sorted((*others, known[-1])))

@@ -195,7 +195,6 @@ class Run:
         return RapRound(tuple(chosen), cells, *self._answers(cells, number))
 
     def _total(self, records: int) -> int:
-        """The number of records to scale fractions by: public, or noisy and at least 1."""
         plan = self.plan
         if plan.total is not None:
             return plan.total
@@ -216,7 +215,6 @@ class Run:
         return self.selection.choose(model, rate, plan.choices, self.source)
 
     def _cells(self, chosen: Sequence[tiling.Candidate]) -> dict[int, IntArray]:
-        """The numbers (c,) of the cells that are measured, of each table."""
         plan, cells = self.plan, dict[int, list[int]]()
         if plan.choices is None or plan.is_by_table:
             tables = range(len(plan.thresholds)) if plan.choices is None else [table for table, _ in chosen]
@@ -242,7 +240,6 @@ class Run:
         return {table: exact[table] + drawn for table, drawn in zip(tables, noise, strict=True)}, 1 / precision
 
     def _noise(self, variance: Fraction, sizes: Sequence[int]) -> list[IntArray]:
-        """Discrete Gaussian noise of this variance parameter, one array (size,) for each size."""
         scale = discrete.Scales.of_ratios([variance.numerator], [variance.denominator])
         return np.split(discrete.draw_flat(scale, [sum(sizes)], self.source), np.cumsum(sizes))[:-1]
 

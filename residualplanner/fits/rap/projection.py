@@ -355,7 +355,6 @@ class Answered:
         return cells + first, wrong[cells]
 
     def _active(self) -> list[ListedCells]:
-        """The cells of large tables that are fitted."""
         found = [(each, active) for each, active in zip(self.large, self.active, strict=True) if active.size]
         fractions = [each.targets.ravel()[active].astype(np.float64) for each, active in found]
         parts = zip(found, fractions, strict=True)

@@ -293,7 +293,6 @@ class CandidateSelection:
         return range(1) if self.is_by_table else tiles[0].numbers
 
     def _located(self, model: Model, found: dict[Tiles, _Scores], places: Sequence[_Place]) -> list[Candidate]:
-        """Each drawn candidate, from where it is."""
         candidates: dict[_Place, Candidate] = {}
         drawn = {tiles for tiles, _, _ in places}
         for tiles, scores in self._scores(model, [tiles for tiles in found if tiles in drawn]):
@@ -321,7 +320,6 @@ def _score_counts(scores: IntArray) -> _Scores:
 
 
 def _place_of(found: dict[Tiles, _Scores], score: int, rank: int) -> _Place:
-    """Where the candidate with this rank is among all with its score."""
     for tiles, (scores, members) in found.items():
         place = int(np.searchsorted(scores, score))
         if place < len(scores) and scores[place] == score:

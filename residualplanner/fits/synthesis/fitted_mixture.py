@@ -105,7 +105,6 @@ def measured_tables(measurement: NoisyAnswers, facts: Facts) -> MeasuredTables:
 
 
 def _sets(plan: Plan, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
-    """The sets of the closure but the empty one: number, attributes, bases."""
     for number, members in enumerate(plan.closure):
         if members:
             yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]
@@ -166,14 +165,12 @@ class FitQuality:
         from scipy.special import gammaincc
 
         halves = np.maximum(self.freedoms, 1) / 2
-        found: FloatArray = np.where(self.freedoms > 0, gammaincc(halves, self.distances / 2), 1.0)
-        return found
+        return np.where(self.freedoms > 0, gammaincc(halves, self.distances / 2), 1.0)
 
     @property
     def is_worse(self) -> NDArray[np.bool_]:
         """Which sets fit worse than noise explains, (m,): the truth would have one or more such sets in 5% of cases."""
-        found: NDArray[np.bool_] = self.p_values < _LEVEL / max(int((self.freedoms > 0).sum()), 1)
-        return found
+        return self.p_values < _LEVEL / max(int((self.freedoms > 0).sum()), 1)
 
     @property
     def worse(self) -> list[tuple[str, ...]]:

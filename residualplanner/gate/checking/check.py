@@ -11,7 +11,7 @@ import numpy as np
 from residualplanner.gate.sources.csv_files import CsvFile
 from residualplanner.gate.sources.limited_records import LimitedRecords, unlimited
 from residualplanner.gate.sources.opening import columns_of, engines, open_source
-from residualplanner.gate.sources.rules import WEIGHTS
+from residualplanner.gate.sources.rules import WEIGHTS, problem_of
 from residualplanner.gate.sources.source import Source, guarded
 from residualplanner.gate.sources.tally import Offenders, Tally
 from residualplanner.ground.checks import require_type
@@ -31,6 +31,7 @@ _CONFIDENTIAL = "Confidential: this shows values of records and exact counts.  I
 _SHOWN = 5
 #: What becomes of records.
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
+_RULES = {"unknown": "value outside the schema", "missing": "missing value"}
 _YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
 #: So many records of a person count where neither the rule nor a plan says how many.
 _ALL = 2**31
@@ -47,7 +48,7 @@ class Finding:
         outcome: what measuring makes of them: "refused", "left out of every table", "come last", or "counted under"
             and the label.
         values: the most frequent values, as they are written, and how often each comes.
-        hint: what is likely meant; may be empty.
+        hint: what is likely meant, or what to do; may be empty.
     """
 
     column: str
@@ -216,20 +217,27 @@ def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]
         outcome = REFUSED if is_strict or joins else "their values are unknown"
         first = f"the first: {', '.join(map(str, tally.numbers))}"
         first += " (numbers of records where values contain newlines)" * joins
+        first += "; see that quotes close, and that there are as many fields as in line 1"
         yield Finding("", "lines that are not records", lines, outcome, hint=first)
     for (position, code), offenders in sorted(tally.offenders.items(), key=lambda item: (item[0][0], -item[0][1])):
-        column, problem, outcome, hint = tally.domain.columns[position], WEIGHTS.get(code, ""), REFUSED, ""
+        column, word, outcome, hint = tally.domain.columns[position], WEIGHTS.get(code, ""), REFUSED, ""
         if isinstance(column, Attribute):
-            problem = "value outside the schema" if code == UNKNOWN else "missing value"
-            rule = column.unknown if code == UNKNOWN else column.missing
+            word, rule = ("unknown", column.unknown) if code == UNKNOWN else ("missing", column.missing)
             counted = f"counted under {rule.label!r}" if isinstance(rule, Into) else DROPPED
             outcome, hint = REFUSED if rule == "error" else counted, _hint(column, offenders)
-        yield Finding(column.name, problem, offenders.records, outcome, _shown(offenders), hint)
+        if outcome == REFUSED:
+            hint = hint or _remedy(tally.domain, position, word)
+        yield Finding(column.name, _RULES.get(word, word), offenders.records, outcome, _shown(offenders), hint)
     if isinstance(data, LimitedRecords):
         if tally.nobody.records:
-            yield Finding(data.person, "no person", tally.nobody.records, REFUSED, _shown(tally.nobody))
+            hint = _remedy(tally.domain, len(tally.domain.columns), "no person")
+            yield Finding(data.person, "no person", tally.nobody.records, REFUSED, _shown(tally.nobody), hint)
         if tally.last.records:
             yield Finding(data.order or "", "no entry to order by", tally.last.records, LAST, _shown(tally.last))
+
+
+def _remedy(domain: Domain, position: int, word: str) -> str:
+    return problem_of(domain, position, word).partition("; ")[2]
 
 
 def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:

@@ -11,18 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.discrete_gaussian.attempts import (
-    EXTRA_BITS,
-    OFFSET_BITS,
-    UNIFORM_MASK,
-    Extras,
-    Proposals,
-    Rows,
-    Words,
-    decide,
-    propose,
-    read_words,
-)
+from residualplanner.gate.discrete_gaussian import attempts
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
 from residualplanner.gate.discrete_gaussian.envelope import COLUMNS, shelf
 from residualplanner.gate.discrete_gaussian.scales import LONGEST_BLOCK, Scales
@@ -71,7 +60,9 @@ class Batch:
         self._block_bits = scales.block_bits - self._surplus
         self.values: IntArray = np.empty(int(self._ends[-1]), dtype=np.int64)
         longest = int(scales.block_bits[sizes > 0].max(initial=0))
-        self._low: Rows = np.zeros((self.values.size, max(_extra_bytes(longest) - EXTRA_BITS // 8, 0)), dtype=np.uint8)
+        self._low: attempts.Rows = np.zeros(
+            (self.values.size, max(_extra_bytes(longest) - attempts.EXTRA_BITS // 8, 0)), dtype=np.uint8
+        )
         self.beyond: dict[int, int] = {}
 
     @property
@@ -88,7 +79,7 @@ class Batch:
             values[position] = value
         return values
 
-    def _with_low_bits(self, scale: int, value: int, low: Rows) -> int:
+    def _with_low_bits(self, scale: int, value: int, low: attempts.Rows) -> int:
         """The integer that these are the first and the last bits of."""
         surplus = int(self._surplus[scale])
         return (value << surplus) + (int.from_bytes(low.tobytes(), "little") >> 8 * low.size - surplus)
@@ -128,7 +119,7 @@ class Batch:
         count = sum(slots.amount for slots in request)
         # One scale with long blocks makes the request wide: how much is read depends on the scales, never on draws.
         longest = max(int(np.max(self._scales.block_bits[slots.scale])) for slots in request)
-        words, extras, low = read_words(bits.read((8 + _extra_bytes(longest)) * count), count)
+        words, extras, low = attempts.read_words(bits.read((8 + _extra_bytes(longest)) * count), count)
         left, start = [], 0
         for slots in request:
             part = slice(start, start + slots.amount)
@@ -137,12 +128,14 @@ class Batch:
             start = part.stop
         return left
 
-    def _attempt(self, slots: Slots, words: Words, extras: Extras | None, low: Rows, bits: CheckedBits) -> Slots:
+    def _attempt(
+        self, slots: Slots, words: attempts.Words, extras: attempts.Extras | None, low: attempts.Rows, bits: CheckedBits
+    ) -> Slots:
         """Make one attempt at each draw and write the value of each; return the draws that may not keep theirs."""
         scale = slots.scale
         if low.size:
             self._low[slots.where, -low.shape[1] :] = low
-        proposals = propose(
+        proposals = attempts.propose(
             words,
             extras,
             self._shelf,
@@ -155,8 +148,7 @@ class Batch:
         self.values[slots.where] = proposals.values
         return slots.only(np.flatnonzero(~proposals.kept))
 
-    def _settle(self, slots: Slots, words: Words, proposals: Proposals, bits: CheckedBits) -> None:
-        """Decide the open attempts exactly: mark those kept and note their integers."""
+    def _settle(self, slots: Slots, words: attempts.Words, proposals: attempts.Proposals, bits: CheckedBits) -> None:
         scale_of = np.broadcast_to(slots.scale, slots.amount)
         for number in proposals.open.tolist():
             at = int(scale_of[number])
@@ -164,8 +156,8 @@ class Batch:
             envelope, pick = divmod(int(proposals.picks[number]), 2 * COLUMNS)
             value = int(proposals.values[number])
             value = self._with_low_bits(at, value, self._low[slots.position(number)]) if self._surplus[at] else value
-            uniform = int(words[number] & UNIFORM_MASK)
-            found = decide(self._shelf.envelopes[envelope], scale, (pick, value), uniform, bits)
+            uniform = int(words[number] & attempts.UNIFORM_MASK)
+            found = attempts.decide(self._shelf.envelopes[envelope], scale, (pick, value), uniform, bits)
             if found is None:
                 continue
             proposals.kept[number] = True
@@ -184,4 +176,4 @@ def _vectors_of(left: list[Slots]) -> Iterator[Slots]:
 
 
 def _extra_bytes(block_bits: int) -> int:
-    return max(-(-(block_bits - OFFSET_BITS) // EXTRA_BITS), 0) * EXTRA_BITS // 8
+    return max(-(-(block_bits - attempts.OFFSET_BITS) // attempts.EXTRA_BITS), 0) * attempts.EXTRA_BITS // 8

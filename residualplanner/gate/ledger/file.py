@@ -11,15 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from residualplanner.gate.ledger.lines import (
-    SIZE_LIMIT,
-    LedgerAccount,
-    LedgerEntry,
-    LedgerStage,
-    LedgerTerms,
-    Line,
-    read_account,
-)
+from residualplanner.gate.ledger import lines
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
@@ -30,22 +22,22 @@ _CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 #: Makes the next line of an account, still without its hash, or refuses to.
-NextLine = Callable[[LedgerAccount], Line]
+NextLine = Callable[[lines.LedgerAccount], lines.Line]
 
 
 class Memory:
     """An account in the memory of one process."""
 
-    def __init__(self, terms: LedgerTerms) -> None:
+    def __init__(self, terms: lines.LedgerTerms) -> None:
         self.terms = terms
-        self._account = LedgerAccount(terms, terms.head)
+        self._account = lines.LedgerAccount(terms, terms.head)
         self._lock, self._process = threading.Lock(), os.getpid()
 
-    def account(self) -> LedgerAccount:
+    def account(self) -> lines.LedgerAccount:
         """The account as it is now."""
         return self._account
 
-    def append(self, next_line: NextLine[Line]) -> Line:
+    def append(self, next_line: NextLine[lines.Line]) -> lines.Line:
         """Add the next line; BudgetError in a copy of the process, which would spend the same budget again."""
         # First of all, as a copy has the lock in whatever state it was when it was made.
         if os.getpid() != self._process:
@@ -67,7 +59,7 @@ class File:
         self._seen = (0, "")
         self.terms = self.account().terms
 
-    def account(self) -> LedgerAccount:
+    def account(self) -> lines.LedgerAccount:
         """The account as the file has it now."""
         try:
             with locked_file(self._path, exclusive=False) as (_, content):
@@ -77,7 +69,7 @@ class File:
         except FileFormatError as error:
             raise FileFormatError(f"{self._path}: {error}") from None
 
-    def append(self, next_line: NextLine[Line]) -> Line:
+    def append(self, next_line: NextLine[lines.Line]) -> lines.Line:
         """Add the next line, under a lock and forced to the disk; a note of an OSError says whether it counts."""
         account = line = None
         try:
@@ -94,8 +86,8 @@ class File:
             raise
         return line
 
-    def _checked(self, content: bytes) -> LedgerAccount:
-        account = read_account(content)
+    def _checked(self, content: bytes) -> lines.LedgerAccount:
+        account = lines.read_account(content)
         number, seen = self._seen
         hashes = [account.terms.head, *(line.sha256 for line in account.lines)]
         # The hash of the last line that was seen covers all before it: the file still begins as it did.
@@ -105,15 +97,17 @@ class File:
         return account
 
 
-def after_failed_charge(path: Path, account: LedgerAccount | None, entry: LedgerEntry | LedgerStage | None) -> str:
+def after_failed_charge(
+    path: Path, account: lines.LedgerAccount | None, entry: lines.LedgerEntry | lines.LedgerStage | None
+) -> str:
     """Whether a charge counts although writing its entry raised an error, for an account as it was before.
 
     The file is read without its lock, which may be what failed.
     """
-    if account is None or not isinstance(entry, LedgerEntry):
+    if account is None or not isinstance(entry, lines.LedgerEntry):
         return NOT_CHARGED
     try:
-        now = read_account(path.read_bytes())
+        now = lines.read_account(path.read_bytes())
     except (OSError, FileFormatError):
         return (
             f"Whether pcost {decimal_text_up(entry.cost)} was charged is unknown, as {path} cannot be read now; "
@@ -132,7 +126,7 @@ def after_failed_charge(path: Path, account: LedgerAccount | None, entry: Ledger
 def after_failed_creation(path: Path) -> str:
     """Whether a ledger exists although its creation raised an error."""
     try:
-        read_account(path.read_bytes())
+        lines.read_account(path.read_bytes())
     except FileNotFoundError:
         return "No ledger was made."
     except (OSError, FileFormatError):
@@ -146,8 +140,8 @@ def append_line(handle: int, content: bytes, line: bytes) -> None:
     If the system refuses to write all of it (OSError), the part that is written is removed again; BudgetError where the
     file would become too large.
     """
-    if len(content) + len(line) > SIZE_LIMIT:
-        raise BudgetError(f"the ledger is full: a file of {SIZE_LIMIT:,} bytes; begin another with what is left")
+    if len(content) + len(line) > lines.SIZE_LIMIT:
+        raise BudgetError(f"the ledger is full: a file of {lines.SIZE_LIMIT:,} bytes; begin another with what is left")
     written = 0
     try:
         while written < len(line):
@@ -174,7 +168,9 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
             content = bytearray()  # all of the file, or a byte more than the largest may have
-            while len(content) <= SIZE_LIMIT and (piece := os.read(handle, min(_CHUNK, SIZE_LIMIT + 1 - len(content)))):
+            while len(content) <= lines.SIZE_LIMIT and (
+                piece := os.read(handle, min(_CHUNK, lines.SIZE_LIMIT + 1 - len(content)))
+            ):
                 content += piece
             yield handle, bytes(content)
     finally:

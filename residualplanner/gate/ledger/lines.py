@@ -203,11 +203,6 @@ class LedgerAccount:
         return tuple(line for line in self.lines if isinstance(line, LedgerEntry))
 
     @property
-    def left(self) -> Fraction | None:
-        """The pcost that may still be charged; None for no limit."""
-        return None if self.terms.budget is None else self.terms.budget.pcost_exact - self.spent
-
-    @property
     def is_torn(self) -> bool:
         """Whether the last line is incomplete, and may have been a charge."""
         return bool(self.torn) and not self.torn.startswith(_FREE)
@@ -225,7 +220,8 @@ class LedgerAccount:
         entry = next((entry for entry in self.entries if entry.plan_sha256 == plan_sha256), None)
         if entry is None:
             return
-        if self.left is not None and cost > self.left:
+        budget = self.terms.budget
+        if budget is not None and cost > budget.pcost_exact - self.spent:
             anew = "The ledger has too little left to measure it anew"
         else:
             anew = "To measure anew, at the full cost, as where that run has left nothing, write again=True, or --again"

@@ -206,7 +206,6 @@ def noise_of_release(stated: object, plan: Plan, plans: Sequence[Plan]) -> Noise
 
 
 def _record_of_release(stated: object, plan: Plan) -> NoiseRecord:
-    """How the noise of one measurement was drawn, if every word is true of its plan."""
     if not isinstance(stated, Mapping) or "seed" in stated:
         raise FileFormatError("it does not say what the noise was")
     # No release holds its seed, and nothing depends on which it was: any number will do.

@@ -103,7 +103,6 @@ def _of_maximal(groups: BasisGroups, family: Parents, shapes: Sequence[tuple[int
 
 
 def _entries(groups: BasisGroups, shapes: Sequence[tuple[int, ...]]) -> FloatArray:
-    """The entries of an array of the shape of each set's group, (m,)."""
     return np.array([math.prod(shape) for shape in shapes], dtype=np.float64)[groups.group]
 
 

@@ -201,7 +201,6 @@ class _Measuring(NamedTuple):
         return [int(self.noise.family.is_maximal[members].sum()) for members in block.groups.members]
 
     def _progress(self, before: int) -> Progress | None:
-        """Report the steps of one part of the work as steps of all of it."""
         report, total = self.progress, int(self.noise.family.is_maximal.sum()) + len(self.noise.plan.closure)
         return None if report is None else lambda done, _: report(before + done, total)
 

@@ -125,7 +125,6 @@ def fits_int64_path(bases: Sequence[Basis], precision: float, divisor: int, reco
 
 
 def _largest(bases: Sequence[Basis], divisor: int, records: int) -> int:
-    """What the counts of one table can become at most, and also their differences."""
     return records * divisor * math.prod(basis.largest_entry for basis in bases)
 
 

@@ -119,7 +119,6 @@ def _parts_of_matrix(matrix: NDArray[Any], narrow: np.dtype[Any]) -> Iterator[Pa
 
 
 def _reader_of_matrix(column: SchemaColumn) -> Read:
-    """Of a column whose entries are codes, amounts or weights."""
     codes_of: Read | None = column.values.codes_of_column("numbers")
     if codes_of is not None and not (isinstance(column, Attribute) and column.numeric is None):
         return codes_of

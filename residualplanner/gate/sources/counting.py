@@ -42,11 +42,6 @@ _FIRST = 2
 CoveringTable = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def batch_records(sizes: Sequence[int], itemsize: int) -> int:
-    """How many records are coded at a time: many, so that larger tables are counted, but at most 64 MiB of codes."""
-    return max(BLOCK, min(2**20, 2**26 // (max(1, len(sizes)) * itemsize)))
-
-
 def count_groups(
     codes: Codes, sizes: Sequence[int], groups: Sequence[IntArray], often: IntArray | None = None
 ) -> list[IntArray]:
@@ -216,18 +211,11 @@ def _larger_tables(
                 np.multiply(numbers, np.int32(step), out=leading[part], casting="unsafe")
         for part, numbers in _numbers_by_chunk(codes, attributes[_FIRST:], shape[_FIRST:]):
             np.add(leading[part], numbers, out=cells[part], casting="unsafe")
-        yield _histogram(cells, entries, math.prod(shape)).reshape(shape)
-
-
-def _histogram(
-    cells: NDArray[np.int32], entries: NDArray[np.integer[Any]], cell_count: int
-) -> NDArray[np.integer[Any]]:
-    """The sum of each cell's entries, in their type: those of a sparse matrix that stand in the same place are added.
-
-    That takes two thirds of the time of `np.add.at` and of `np.bincount`, which need 64-bit numbers besides.
-    """
-    one_row = sparse.csr_array((entries, cells, np.array([0, len(cells)], dtype=np.int32)), shape=(1, cell_count))
-    return np.asarray(one_row.toarray()[0])
+        # A sparse matrix adds entries that stand in the same place, in their type: in two thirds of the time of
+        # np.add.at and of np.bincount, which need 64-bit numbers besides.
+        ends = np.array([0, len(cells)], dtype=np.int32)
+        one_row = sparse.csr_array((entries, cells, ends), shape=(1, math.prod(shape)))
+        yield np.asarray(one_row.toarray()[0]).reshape(shape)
 
 
 def _extended(row: list[int], lengths: NDArray[np.float64], number_of: NDArray[np.int32], most_cells: int) -> list[int]:

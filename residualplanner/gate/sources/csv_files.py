@@ -288,7 +288,6 @@ def _ends(letters: NDArray[np.uint8], is_open: NDArray[np.uint8], *, newlines_in
 
 
 def _after_last_record(text: bytes, *, newlines_in_values: bool) -> int:
-    """How many bytes the whole records at the beginning have."""
     if not newlines_in_values:
         return text.rfind(b"\n") + 1
     letters = np.frombuffer(text, dtype=np.uint8)
@@ -297,7 +296,6 @@ def _after_last_record(text: bytes, *, newlines_in_values: bool) -> int:
 
 
 def _occurrences(letters: NDArray[np.uint8], letter: int, ends: IntArray) -> tuple[IntArray, NDArray[Any]]:
-    """The positions of a letter, and the record that each is in."""
     positions = np.flatnonzero(letters == letter)
     each = np.diff(np.searchsorted(positions, ends), prepend=0)
     return positions, np.repeat(np.arange(len(ends)), each)

@@ -118,7 +118,6 @@ def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table
 
 
 def _sum_down(domain: Domain, table: Table, wanted: Key) -> IntArray:
-    """A smaller table, in the fractions of its own amounts."""
     key, counts = table
     axes = tuple(axis for axis, position in enumerate(key) if position not in wanted)
     return np.asarray(counts.sum(axis=axes, dtype=np.int64)) // denominator_of_set(domain, [key[axis] for axis in axes])

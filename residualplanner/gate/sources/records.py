@@ -10,16 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.gate.sources import counting
+from residualplanner.gate.sources import counting, rules
 from residualplanner.gate.sources.counting import Codes
-from residualplanner.gate.sources.rules import (
-    Breach,
-    CodedBlock,
-    block_of_columns,
-    code_type,
-    data_error_of_breaches,
-    joined,
-)
 from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
@@ -51,7 +43,7 @@ class RecordCounts:
                 tables[number][rows] = found
         return tables
 
-    def add(self, block: CodedBlock, *, report: Callable[[int], None] | None = None) -> None:
+    def add(self, block: rules.CodedBlock, *, report: Callable[[int], None] | None = None) -> None:
         """Add records without breaches; int64 holds what they and those before count, times `largest_denominator`.
 
         ``report`` is called now and then with the number of tables done so far.
@@ -91,7 +83,7 @@ def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts
     return found
 
 
-def _divided(domain: Domain, block: CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, IntArray | None]]:
+def _divided(domain: Domain, block: rules.CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, IntArray | None]]:
     """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
     for is_high in product((False, True), repeat=len(amounts)):
         codes, often = block.codes.copy() if any(is_high) else block.codes, block.often
@@ -122,7 +114,7 @@ class Passes:
         )
 
 
-def sums_of_block(block: CodedBlock) -> NDArray[np.uint64]:
+def sums_of_block(block: rules.CodedBlock) -> NDArray[np.uint64]:
     """Of the records of a block: how often they count, how many there are, and the sums of each column's codes.
 
     Sums are modulo 2**64, and add up over blocks.  Which records changed in codes whose sum stayed is not found out.
@@ -140,14 +132,14 @@ def records_of_tables(domain: Domain, groups: Sequence[IntArray], tables: Sequen
     return (int(tables[0][0].sum()) // denominator_of_set(domain, groups[0][0].tolist()),)
 
 
-def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Source:
+def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) -> Source:
     """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
     return Source(partial(_count, domain, blocks, Passes()))
 
 
 def _count(
     domain: Domain,
-    blocks: Callable[[], Iterator[CodedBlock]],
+    blocks: Callable[[], Iterator[rules.CodedBlock]],
     passes: Passes,
     groups: Sequence[IntArray],
     merged: MergedValues,
@@ -158,10 +150,10 @@ def _count(
     counts = RecordCounts(merged.of_domain(domain), groups)
     most = counting.MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))
-    counted, breaches, met = 0, set[Breach](), np.zeros(1, dtype=np.uint64)
+    counted, breaches, met = 0, set[rules.Breach](), np.zeros(1, dtype=np.uint64)
     stream = regrouped(domain, blocks)
     block = guarded(next, stream, None)
-    while isinstance(block, CodedBlock):
+    while isinstance(block, rules.CodedBlock):
         following = guarded(next, stream, None)
         breaches |= block.breaches
         if not breaches:
@@ -176,11 +168,11 @@ def _count(
     if isinstance(block, DataError):
         return block
     if breaches:
-        return data_error_of_breaches(domain, breaches)
+        return rules.data_error_of_breaches(domain, breaches)
     return passes.compare(tuple(met.tolist())) or counts.tables
 
 
-def merged_block(block: CodedBlock, merged: MergedValues) -> CodedBlock:
+def merged_block(block: rules.CodedBlock, merged: MergedValues) -> rules.CodedBlock:
     """The same records, with the codes of the domain with merged values."""
     if not merged.kept:
         return block
@@ -191,19 +183,21 @@ def merged_block(block: CodedBlock, merged: MergedValues) -> CodedBlock:
     return replace(block, codes=codes)
 
 
-def regrouped(domain: Domain, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[CodedBlock]:
+def regrouped(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) -> Iterator[rules.CodedBlock]:
     """The same records in blocks of at least so many, but for the last, so that tables are passed over less often.
 
     There is at least one block, so that no records take the same steps as some.
     """
-    waiting: list[CodedBlock] = []
-    records, is_first, most = 0, True, counting.batch_records(domain.sizes, code_type(domain).itemsize)
+    waiting: list[rules.CodedBlock] = []
+    records, is_first = 0, True
+    # many records at a time, so that larger tables are counted, but at most 64 MiB of codes
+    most = max(counting.BLOCK, min(2**20, 2**26 // (max(1, len(domain)) * rules.code_type(domain).itemsize)))
     for block in blocks():
         waiting.append(block)
         records += block.codes.shape[1]
         if records >= most:
-            yield joined(waiting)
+            yield rules.joined(waiting)
             waiting, records, is_first = [], 0, False
     if waiting or is_first:
         nothing = [np.empty(0, dtype=np.int64)] * len(domain.columns)
-        yield joined(waiting or [block_of_columns(domain, nothing, 0)])
+        yield rules.joined(waiting or [rules.block_of_columns(domain, nothing, 0)])

@@ -33,7 +33,7 @@ RULES = ("unknown", "missing", *WEIGHTS.values(), "no person")
 _PROBLEM = {
     "unknown": 'has values outside its schema; add them to the attribute, or declare unknown="Other" or "drop"',
     "missing": 'has missing values; fill them, or declare missing="Not stated" or "drop"',
-    "no weight": "has weights that are not finite numbers",
+    "no weight": "has weights that are not finite numbers; correct them, or leave these records out",
     "missing weight": "has missing weights; fill them, or leave these records out",
     "negative weight": "has negative weights; no record may count less than nothing",
     "weight above the maximum": 'has weights above the declared maximum; declare a larger one, or above="clip"',
@@ -149,12 +149,13 @@ def data_error_of_breaches(domain: Domain, breaches: Iterable[Breach]) -> DataEr
     ordered = sorted(breaches)
     names = [column.name for column in domain.columns]
     columns = [f"column {name!r}" for name in names] + ["the column of persons"]
-    lines = [f"{columns[position]} {_problem(domain, position, word)}" for position, word in ordered]
+    lines = [f"{columns[position]} {problem_of(domain, position, word)}" for position, word in ordered]
     listing = "rp.check(domain, data), or residualplanner check, lists them for whoever holds the records"
     return DataError(f"{'; '.join(lines)}.  {listing}", column=[*names, ""][ordered[0][0]] or None)
 
 
-def _problem(domain: Domain, position: int, word: str) -> str:
+def problem_of(domain: Domain, position: int, word: str) -> str:
+    """What is wrong with the records that break a rule, and what to do about it after the first semicolon."""
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]

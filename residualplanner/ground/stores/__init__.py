@@ -12,7 +12,6 @@ from residualplanner.ground.stores.bucket import (
     open_store,
     path_at,
     path_given,
-    require_free,
 )
 from residualplanner.ground.stores.object_store import Folder, Mark, marked, require_create_if_absent
 
@@ -29,5 +28,4 @@ __all__ = [
     "path_at",
     "path_given",
     "require_create_if_absent",
-    "require_free",
 ]

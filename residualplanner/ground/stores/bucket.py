@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
-from residualplanner.ground.atomic import require_free_folder, write_folder_atomically
+from residualplanner.ground.atomic import write_folder_atomically
 from residualplanner.ground.checks import require_path, value_text
 from residualplanner.ground.errors import ArgumentError, StoreError, needing
 from residualplanner.ground.stores.object_store import Folder, require_name
@@ -244,21 +244,14 @@ def new_folder(path: AnyPath) -> Iterator[Path]:
         with write_folder_atomically(path) as folder:
             yield folder
         return
-    require_free(path)
+    if any(path.iterdir()):
+        raise FileExistsError(f"{path} is not empty; name a new prefix, or empty this one first")
     with tempfile.TemporaryDirectory() as scratch:
         yield Path(scratch)
         files = sorted(each for each in Path(scratch).rglob("*") if each.is_file())
         for file in sorted(files, key=lambda each: each.name == LAST):
             with file.open("rb") as source, (path / file.relative_to(scratch).as_posix()).writing() as target:
                 shutil.copyfileobj(source, target)
-
-
-def require_free(path: AnyPath) -> None:
-    """Raise FileExistsError unless there is nothing at ``path``, or an empty folder."""
-    if isinstance(path, Path):
-        require_free_folder(path)
-    elif any(path.iterdir()):
-        raise FileExistsError(f"{path} is not empty; name a new prefix, or empty this one first")
 
 
 @lru_cache(maxsize=16)

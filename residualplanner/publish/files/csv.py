@@ -83,7 +83,6 @@ def metadata_files(described: Description) -> dict[str, bytes]:
 
 
 def _metadata(described: Description, forms: Iterable[FileForm]) -> bytes:
-    """The content of a metadata file: a line for each table."""
     domain = described.plan.domain
     head = {
         "@context": ["http://www.w3.org/ns/csvw", {"@language": "en"}],

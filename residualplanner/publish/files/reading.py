@@ -262,7 +262,6 @@ class InFiles(Saved):
 
     @cached_property
     def _sheets(self) -> dict[str, str]:
-        """By the name of a table its sheet, where all are in one workbook."""
         if self.described.file_format != file_names.BOOK_FORMAT:
             return {}
         return dict(zip(self._names, file_names.sheet_names(self._names), strict=True))

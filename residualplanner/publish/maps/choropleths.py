@@ -100,7 +100,6 @@ def no_shapes(name: str) -> WorkloadError:
 
 
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
-    """The codes of the areas that the answers of a kind are about; their labels where they have no codes."""
     return kind.columns_beside(attribute).get("code") or tuple(map(label_text, kind.labels(attribute)))
 
 

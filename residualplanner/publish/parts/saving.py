@@ -196,7 +196,6 @@ def save_parts(
 
 
 def _require_room(folder: AnyPath, layout: Layout, parts: Sequence[int], answers: NoisyAnswers) -> None:
-    """Raise ResourceError where the disk of a folder has plainly too little room for what it still lacks."""
     if not isinstance(folder, Path):
         return  # an object store states no limit
     needed = sum(_CELL_BYTES * layout.cells_of(part) for part in parts if not (folder / part_name(part)).exists())
@@ -222,7 +221,6 @@ def _of_unaltered_answers(measurement: NoisyAnswers, folder: AnyPath) -> Iterato
 
 
 def _write_about(described: Description, writer: PartWriter, folder: AnyPath, parts: Sequence[int]) -> dict[str, str]:
-    """Write what the tables are, which follows from the plan, and their statistics; the hashes of the files."""
     plan, layout = described.plan, writer.layout
     tables = write_tables(folder / TABLES, tables_tables(plan, layout, described.level, parts))
     statistics = write_statistics(described, writer, folder, parts)
@@ -271,7 +269,6 @@ def _unfinished(target: AnyPath, digest: str) -> Iterator[AnyPath]:
 
 @contextmanager
 def _in_folder(target: Path, digest: str) -> Iterator[Path]:
-    """A hidden folder beside the target, which gets its name."""
     require_free_folder(target)
     hidden = target.parent / f".{target.name[:50]}.{digest[:16]}.unfinished"
     if not target.parent.is_dir():

@@ -117,7 +117,6 @@ class PartWriter:
         return stream.getvalue()
 
     def _row_group(self, first: int, last: int) -> dict[str, Any]:
-        """The columns of a run of tables."""
         cells = self.layout.cells[first : last + 1] - self.layout.cells[first]
         counts = np.diff(cells)
         numbers = {name: np.empty(int(cells[-1])) for name in self.columns[2:]}
@@ -168,7 +167,6 @@ def write_tables(path: AnyPath, tables: Iterator[Any]) -> str:
 
 
 def _put(column: FloatArray, starts: IntArray, rows: FloatArray) -> None:
-    """Write each of the rows (b, cells) to the column from its start on."""
     count = rows.shape[1]
     if (np.diff(starts) == count).all():  # tables that follow one another are one copy
         column[starts[0] : starts[0] + rows.size] = rows.ravel()
@@ -228,7 +226,6 @@ def labels_table(plan: Plan) -> Any:
 
 
 def _lists(blocks: Sequence[QueryBlock], of: Callable[[QueryBlock], Any]) -> Any:
-    """For each query of each order a list with an entry for each of its attributes."""
     import pyarrow as pa
 
     lists = []

@@ -227,7 +227,6 @@ def cell_name(labels: Sequence[str], longest: int = 44) -> str:
 
 
 def _bars(rows: int) -> "tuple[Figure, Axes]":
-    """A figure as high as so many named rows need."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDTH, 0.9 + 0.24 * max(rows, 2)), layout="constrained")
@@ -272,14 +271,12 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
 
 
 def _log_limits(values: Any) -> tuple[float, float]:
-    """Limits with some room at both ends, at least a factor of 2 apart."""
     low, high = float(np.min(values)), float(np.max(values))
     room = max((high / low) ** 0.06, 1.15)  # a part of the axis, whose length is the logarithm; some for equal values
     return low / room, high * room
 
 
 def _log_axis(axes: "Axes", which: str, limits: tuple[float, float], *, fewest: int = 3) -> None:
-    """Ticks with plain numbers: powers of ten, and between them where there are few."""
     from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
     axis = axes.xaxis if which == "x" else axes.yaxis

@@ -55,7 +55,6 @@ def estimates_of(subject: Subject) -> Iterator[Figure]:
 
 
 def _note(table: ShownTable, *, is_unbiased: bool) -> str:
-    """Which cells are shown, and what is to be known of their intervals."""
     shown = "All" if table.is_whole else f"The {len(table.labels)} largest"
     if table.is_statistic:
         of = "" if table.is_whole else " of"
@@ -92,7 +91,6 @@ def _columns(table: ShownTable, *, is_unbiased: bool) -> tuple[dict[tuple[str, s
 def _of_cells(
     table: ShownTable, title: tuple[str, str, str], columns: Mapping[tuple[str, str], FloatArray], decimals: int
 ) -> Figure:
-    """The picture of cells with their intervals, of this name, title and caption."""
     import pandas as pd
 
     labels = f"{level_text(table.level)} interval of the cell by itself", "of all cells of the table at once"
@@ -255,7 +253,6 @@ def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, An
 
 
 def _texts(form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:
-    """The values of each column as strings, as many as there are rows on the page, with the digits of their errors."""
     fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
     for column in form.columns:
         shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()

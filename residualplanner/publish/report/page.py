@@ -39,7 +39,7 @@ def page_of(
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
     script, plan = words.source("page.js").strip(), subject.plan
-    promise, total = promise_of(subject), total_texts(subject)
+    promise, total, about = promise_of(subject), total_texts(subject), subject.publication.to_json()
     return words.html_of(
         "page.html.jinja",
         title=subject.publication.title or f"Accuracy and privacy of {subject.name}",
@@ -59,7 +59,8 @@ def page_of(
         else [],
         **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
         subject=subject,
-        publication=words.publication_texts(subject.publication),
+        # by headings; the title is above them
+        publication=[(word.capitalize(), text) for word, text in about.items() if word != "title"],
         statistics=statistics_of(subject),
         has_statistics=bool(kinds_of_statistics(plan.workload)),
         omission=subject.tables.noise.omission if subject.tables else remarks_of(plan.domain),
@@ -74,7 +75,6 @@ def page_of(
 
 
 def _shown_table(page: PageTables) -> dict[str, Any]:
-    """What stands in the page of the table that is shown first: its number, headings and first rows."""
     if not page.tables:
         return {}
     table = page.tables[page.first]
@@ -93,7 +93,6 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
 
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
-    """The numbers at the top: what, how much, and a remark."""
     of = "" if subject.product.is_unbiased else " of the unbiased estimates"
     facts = [
         ("Tables", number_text(len(subject.errors)), count_text(float(subject.plan.workload.cells.sum()), "cell")),
@@ -136,7 +135,6 @@ def _workload(subject: Subject) -> dict[str, Any]:
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
-    """An attribute's name and title, size and values, and how other values are treated."""
     attribute = attribute.by_bin
     if attribute.matching == "code" and not attribute.own_labels:
         values = f"codes 0 to {attribute.size - 1:,}"

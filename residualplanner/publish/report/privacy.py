@@ -82,6 +82,5 @@ def _decimal_statement(budget: Budget) -> str:
 
 
 def _measured_row(plan: Plan, noise: NoiseRecord) -> tuple[str, ...]:
-    """Of one of several measurements its noise, where that came from, tables, and cost."""
     rho = words.rounded_up((plan.budget.pcost_exact if noise.pcost is None else noise.pcost) / 2)
     return f"{noise.kind} Gaussian", noise.randomness, words.number_text(len(plan.workload)), f"rho = {rho}"

@@ -142,7 +142,6 @@ def cell_text(value: Any, column: PageColumn) -> str:
 
 
 def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[PageColumn, Any]]":
-    """The columns with something to show, and their values."""
     margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
     columns = [
@@ -277,7 +276,6 @@ def _columns(subject: Subject) -> tuple[PageColumn, ...]:
 
 
 def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], int]:
-    """The values of each column of a table, and how many decimals its errors need."""
     estimate, std_err = table.estimate.ravel(), table.std_err.ravel()
     quality, is_unbiased = subject.quality or Quality(), subject.product.is_unbiased
     variation = quality.variation(estimate, std_err)

@@ -17,7 +17,6 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
 from residualplanner.publish.pictures.drawing import inline_svg
-from residualplanner.release.quality import Publication
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,11 +96,6 @@ def table_names(errors: "pd.DataFrame") -> list[str]:
     return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
 
 
-def publication_texts(publication: Publication) -> list[tuple[str, str]]:
-    """What is said to readers about the publication, by headings; its title is above them."""
-    return [(name.capitalize(), text) for name, text in publication.to_json().items() if name != "title"]
-
-
 def html_of(template: str, *, title: str, **values: Any) -> str:
     """A page from the template in a file, with its title on each printed page; whatever is not `ready` is escaped."""
     # a string of CSS within a style element, which nothing in it ends
@@ -112,7 +106,6 @@ def html_of(template: str, *, title: str, **values: Any) -> str:
 
 @cache
 def _environment() -> "Environment":
-    """The templates: read and compiled once in a process."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 

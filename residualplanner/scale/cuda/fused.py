@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.errors import MissingExtraError
+from residualplanner.ground.errors import needing
 from residualplanner.method.kron.arrays import Array, Scratch
 from residualplanner.method.kron.axis_maps import ProductMap, tables_of_residuals
 from residualplanner.scale.cuda import launches
@@ -80,7 +80,6 @@ def tables_on_cuda(
 
 
 def _map_axis(step: launches.Pass, tables: int, stack: Array) -> Array:
-    """Queue a launch that maps an axis of a ``stack`` of tables, and give its result."""
     cupy = _cupy()
     axis, outer = step.axis, tables * step.outer
     sizes = tuple(np.int64(size) for size in (axis.columns, axis.rows, step.inner, outer))
@@ -95,7 +94,6 @@ def _map_axis(step: launches.Pass, tables: int, stack: Array) -> Array:
 
 
 def _kernel(name: str, device: int) -> Any:
-    """A kernel, allowed all shared memory that a block of the device can ask for."""
     kernel = _module(device).get_function(name)
     kernel.max_dynamic_shared_size_bytes = _limits(device).shared_bytes
     return kernel
@@ -103,7 +101,6 @@ def _kernel(name: str, device: int) -> Any:
 
 @lru_cache(maxsize=16)
 def _module(device: int) -> Any:
-    """The kernels, compiled; CuPy keeps them on disk."""
     del device  # only to tell modules of several devices apart
     return _cupy().RawModule(code=kernel_source(), options=OPTIONS, backend="nvrtc")
 
@@ -136,9 +133,6 @@ def _answers(block: Array, divisor: int) -> launches.SubsetAnswers:
 
 
 def _cupy() -> Any:
-    try:
+    with needing("the fused kernel needs CuPy for your version of CUDA", "gpu"):
         import cupy
-    except ImportError:
-        message = "the fused kernel needs CuPy for your version of CUDA: pip install residualplanner[gpu]"
-        raise MissingExtraError(message, extra="gpu") from None
     return cupy

@@ -205,7 +205,6 @@ def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[Pa
 
 
 def _counted(work: Work, kept: Sequence[CodedBlock]) -> Iterator[PartitionRow]:
-    """The rows of some records, task by task."""
     domain, blocks = work.counted, [merged_block(each, work.merged) for each in kept]
     for task, of_task in enumerate(work.tasks):
         counts = RecordCounts(domain, of_task.groups)

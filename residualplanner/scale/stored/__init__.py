@@ -4,14 +4,8 @@ Order: everything foreseeable is checked, the release is opened in the store, th
 task, draw, and publish its answers; the manifest comes last, and nothing reads an answer but through it.
 """
 
-from residualplanner.scale.stored.measuring import (
-    abort_measuring,
-    measure_in_store,
-    require_same_ledger,
-    require_storable,
-    resume_measuring,
-)
-from residualplanner.scale.stored.reading import load_stored_measurement, release_in
+from residualplanner.scale.stored.measuring import abort_measuring, measure_in_store, resume_measuring
+from residualplanner.scale.stored.reading import load_stored_measurement
 from residualplanner.scale.stored.release import StoredRelease
 
 __all__ = [
@@ -19,8 +13,5 @@ __all__ = [
     "abort_measuring",
     "load_stored_measurement",
     "measure_in_store",
-    "release_in",
-    "require_same_ledger",
-    "require_storable",
     "resume_measuring",
 ]

@@ -126,7 +126,6 @@ class Driver:
         return [task for task in range(len(self.tasks)) if task not in self._receipts]
 
     def _find(self, tasks: list[int]) -> None:
-        """Keep the receipts of those tasks that have answers."""
         self._keep(self.cluster.map(partial(_found, self.release), tasks))
 
     def _keep(self, receipts: Iterable[bytes]) -> set[stored.Outcome]:
@@ -166,7 +165,6 @@ class Driver:
             raise StoreError(f"the ledger could not be written: {error.strerror or error}") from None
 
     def _known(self) -> dict[str, str]:
-        """The hash of each generation that the store holds."""
         store = self.release.store
         names = stored.numbered_names(store, stored.GENERATIONS)
         return {_stage(name): hashlib.sha256(store.read(name)).hexdigest() for name in names}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cache, partial
 
 from residualplanner.gate import spend as spending
@@ -151,19 +150,6 @@ def measure_in_store(
     return begun(plan, data, store, options)
 
 
-def require_storable(
-    plan: Plan, data: object, store: object, *, ledger: Ledger | None = None, again: bool = False
-) -> tuple[Fraction, int, int]:
-    """The exact pcost, the number of tasks, and about how many bytes the store will hold; errors as `measure_in_store`.
-
-    Nothing is charged, read or written, and whether the store holds a release already is not looked at.
-    """
-    objects = open_store(store)
-    tasks, _ = _tasks_to_begin(plan, data, objects, Options(ledger, again=again))
-    _require_free(tasks, objects)
-    return tasks.noise.cost, len(tasks), tasks.stored_bytes
-
-
 @spending.entrance
 def resume_measuring(
     store: object,
@@ -237,7 +223,10 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
         spending.warn_without_ledger()
     if stored.RELEASE in objects.names(stored.RELEASE):
         raise stored.in_use(objects)
-    tasks, task_cells = _tasks_to_begin(plan, data, objects, options)
+    noise = exact_noise(plan)
+    spending.bill_of_plan(plan, noise.cost, again=options.again).require_room(ledger)
+    require_public_number(data, plan.neighbors)
+    tasks, task_cells = tasks_within(noise, options.task_cells, require_ready_engine(data, objects))
     opening = partial(
         stored.open_release,
         objects,
@@ -250,14 +239,6 @@ def begun(plan: Plan, data: object, store: object, options: Options) -> Measurem
     return _measured(data, opening, tasks, _require_room(tasks, objects, options.scratch), options)
 
 
-def _tasks_to_begin(plan: Plan, data: object, store: ObjectStore, options: Options) -> tuple[Tasks, int]:
-    """The tasks of a plan and their cells, if the ledger, the records' form and the memory allow them."""
-    noise = exact_noise(plan)
-    spending.bill_of_plan(plan, noise.cost, again=options.again).require_room(options.ledger)
-    require_public_number(data, plan.neighbors)
-    return tasks_within(noise, options.task_cells, require_ready_engine(data, store))
-
-
 def resumed(store: object, data: object, options: Options) -> Measurement:
     """The result of `resume_measuring`, also with options that users do not have."""
     require_guarded_main("resume_measuring")
@@ -267,7 +248,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     if release.is_complete:
         return reading.load_stored_measurement(objects, scratch=options.scratch)
     is_drawn = release.is_drawn
-    require_same_ledger(release, options.ledger, is_drawn=is_drawn)
+    _require_same_ledger(release, options.ledger, is_drawn=is_drawn)
     if release.source != options.source.mark:
         raise BudgetError("this release was begun with random bytes of another source; begin another release")
     tasks = tasks_of_release(release)
@@ -277,7 +258,7 @@ def resumed(store: object, data: object, options: Options) -> Measurement:
     return _measured(data, lambda: release, tasks, collector, options, is_drawn=is_drawn)
 
 
-def require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
+def _require_same_ledger(release: stored.StoredRelease, ledger: Ledger | None, *, is_drawn: bool) -> None:
     """BudgetError unless a release goes on with the ledger that it began with: what was drawn was charged there."""
     if not release.has_ledger:
         return
@@ -296,17 +277,11 @@ def _require_room(tasks: Tasks, store: ObjectStore, scratch: PathLike | None) ->
     # first, since it may take room on the store's own disk
     collector = AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch)
     require_create_if_absent(store)
-    _require_free(tasks, store)
-    return collector
-
-
-def _require_free(tasks: Tasks, store: ObjectStore) -> None:
-    """Raise ResourceError where a store that holds no answers yet has no room for them."""
-    if stored.numbered_names(store, stored.ANSWERS):  # the release was charged; what is left of it may fit
-        return
     free, needed = store.free_bytes(), tasks.stored_bytes
-    if free is not None and free < needed:
+    is_begun = bool(stored.numbered_names(store, stored.ANSWERS))  # it was charged; what is left of it may fit
+    if not is_begun and free is not None and free < needed:
         raise ResourceError(
             f"too little room: the answers and what belongs to them take {bytes_text(needed)}, and {store} has "
             f"{bytes_text(free)} left; nothing was charged or read.  Name another store"
         )
+    return collector

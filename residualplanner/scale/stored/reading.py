@@ -109,12 +109,6 @@ def load_stored_measurement(store: object, *, scratch: PathLike | None = None) -
     return measurement_of(release, tasks, lambda: AnswersOnDisk(tasks.noise.groups, tasks.noise.divisors, scratch))
 
 
-def release_in(store: object) -> stored.StoredRelease | None:
-    """The release in a store; None where there is none, errors as of `opened_release`."""
-    objects = open_store(store)
-    return stored.opened_release(objects) if stored.RELEASE in objects.names(stored.RELEASE) else None
-
-
 def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Callable[[], AnswersOnDisk]) -> Measurement:
     """The measurement whose answers the manifest lists; errors as of `load_stored_measurement`."""
     noise, answers = _read_manifest(release, tasks.noise.plan, len(tasks))
@@ -125,7 +119,6 @@ def measurement_of(release: stored.StoredRelease, tasks: Tasks, collecting: Call
 
 
 def _answers(release: stored.StoredRelease, tasks: Tasks, task: int, generation: int, digest: str) -> Residuals:
-    """The answers of one task, checked."""
     try:
         content = release.store.read(stored.object_name(stored.ANSWERS, task, generation))
     except FileNotFoundError:

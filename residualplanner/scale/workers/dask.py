@@ -88,7 +88,6 @@ class DaskWorkers:
 
 
 def _answers(client: Any, mark: Mark | None) -> list[workers.Answer]:
-    """What each worker of a client answers; ResourceError where one does not."""
 
     def asking(dask_worker: Any) -> tuple[str, int, int | None]:
         limit = dask_worker.memory_manager.memory_limit

@@ -167,7 +167,6 @@ def _asking(mark: Mark | None) -> Task:
 
 
 def _calling(function: Callable[[int], bytes], numbers: list[int]) -> Task:
-    """A task that calls a function with the numbers at some positions."""
 
     def task(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -231,7 +230,6 @@ def _told_by_tracker(session: Any, tag: str, collect: Callable[[], T], progress:
 
 
 def _tasks(context: Any, tag: str) -> tuple[int, int]:
-    """How many tasks are done, and how many there are in the stages that Spark has begun."""
     tracker = context.statusTracker()
     infos = [tracker.getJobInfo(job) for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag)]
     numbers = {stage for info in infos if info is not None for stage in info.stageIds}

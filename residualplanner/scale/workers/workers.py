@@ -207,7 +207,6 @@ def _call(number: int) -> bytes:
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has ended, however it did."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

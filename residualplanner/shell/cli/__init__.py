@@ -6,7 +6,6 @@ Whatever can be refused is refused before records are read and before anything i
 import signal
 import sys
 import warnings
-from types import FrameType
 
 __all__ = ["main"]
 
@@ -14,15 +13,10 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command that the process was started with, and exit with its status."""
     try:
-        signal.signal(signal.SIGTERM, _interrupt)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, so that unfinished output is removed
         warnings.simplefilter("ignore")  # a warning of a library that reads records may quote one
         from residualplanner.shell.cli.app import app
 
         app(prog_name="residualplanner")
     except KeyboardInterrupt:  # before or after the command itself, which reports its own
         sys.exit(1)
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    """Stop as Ctrl-C does, so that unfinished output is removed."""
-    raise KeyboardInterrupt

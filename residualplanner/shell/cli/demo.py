@@ -85,7 +85,6 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
 
 
 def _say_table(table: Table, data: Path, output: Output) -> None:
-    """Print a table beside the true counts, which only public records allow."""
     import pandas as pd
 
     true_counts = pd.read_parquet(data, columns=list(table.names)).value_counts().to_dict()

@@ -64,12 +64,10 @@ def _print_version(value: bool) -> None:
 
 
 def _of(metavar: str, help: str, **more: Any) -> Any:
-    """An option with a value of this name."""
     return Option(metavar=metavar, help=help, **more)
 
 
 def _out(metavar: str, help: str) -> Any:
-    """The option that names the output."""
     return Option("-o", "--output", metavar=metavar, help=help)
 
 
@@ -121,10 +119,7 @@ HasHeader = Annotated[
 # plan, release
 BudgetText = Annotated[
     str | None,
-    _of(
-        "BUDGET",
-        "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.",
-    ),
+    _of("BUDGET", "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."),
 ]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
 LossWord = Annotated[

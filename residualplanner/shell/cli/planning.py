@@ -146,7 +146,6 @@ def _say_totals(comparison: Comparison, output: Output) -> None:
 
 
 def _say_margins(comparison: Comparison, level: float, output: Output) -> None:
-    """Say the margins of error of the tables that the plans treat most differently."""
     margins = comparison.queries["moe"]
     values = margins.to_numpy()
     order = np.argsort(-np.nanmax(values, axis=1) / np.nanmin(values, axis=1), kind="stable")[:_ROWS]

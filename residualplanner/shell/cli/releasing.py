@@ -124,7 +124,6 @@ def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Outp
 
 
 def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
-    """Check all steps, the last one first; then do them, or say what they would do."""
     for step in reversed(steps):  # what a spec says of its tables is refused before the file of records is looked at
         step.check()
     if dry_run:

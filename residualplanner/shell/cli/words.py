@@ -193,7 +193,6 @@ def say_means(plan: Plan, level: float, output: Output) -> None:
 
 
 def _targets_text(plan: Plan) -> str:
-    """Whether a plan's targets are met, and if not, which budget meets them."""
     assert plan.targets is not None
     ratios = plan.targets.ratios(plan.workload, plan.max_variances)
     ratios = ratios[~np.isnan(ratios)]

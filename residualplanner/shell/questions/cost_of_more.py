@@ -145,7 +145,6 @@ def cost_of_more(
 
 
 def _bases(plan: Plan, loss: Loss) -> Bases:
-    """The option that chose the plan's bases: given ones again, else the word, if it is for this loss."""
     given = {name: basis for name, basis in plan.bases.items() if basis.family == "given"}
     if given:
         return given

@@ -145,7 +145,6 @@ def _require_seed(seed: object) -> None:
 
 
 def _ranks(maker: str, domain: Domain, seed: int | None) -> checks.FloatArray:
-    """The ranks of attributes, from 0, in a random order."""
     checks.require_type(f"FeatureDistribution.{maker}", "domain", domain, Domain, f"write {maker}(domain)")
     _require_seed(seed)
     return np.random.default_rng(seed).permutation(len(domain)).astype(np.float64)

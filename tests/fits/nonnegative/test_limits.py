@@ -8,18 +8,10 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from inner_parts import facts as facts_part
 from inner_parts import margins
-from made_releases import exact_release
-from random_plans import plan_by_hand
+from made_releases import exact_release, one_table
 
 DOMAIN = rp.Domain({"a": 3, "b": 2, "one": 1, "c": 2})
 QUERIES = [("a", "b"), ("c", "one", "b"), {"a": rp.Prefix()}, {"a": rp.Custom([[1, 1, 1], [1, -2, 0], [0, 0, 3]])}, ()]
-
-
-def one_table(values, noise=(2.0, 8.0)):
-    """A release of one table of two cells, with given noise variances of the total and the residual."""
-    workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
-    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise))
-    return exact_release(plan, np.array(values))
 
 
 @pytest.mark.parametrize("kind", [rp.nonnegative, rp.rounded, lambda release: rp.rounded(rp.nonnegative(release))])

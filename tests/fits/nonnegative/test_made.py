@@ -104,7 +104,6 @@ def test_a_product_that_contradicts_itself_or_is_passed_off_as_unbiased_is_refus
 
 
 def figure(folder):
-    """The numbers behind the picture of age and c."""
     (found,) = (each for each in map(pd.read_csv, folder.glob("table-*.csv")) if list(each)[:2] == ["age", "c"])
     return found
 

@@ -11,33 +11,16 @@ from hypothesis import strategies as st
 
 import dense
 import residualplanner as rp
-from made_releases import answers_of, any_release, exact_release
+from made_releases import answers_of, any_release, exact_release, one_table
 from nearest_tables import EXACT, marginals_of, nearest
-from random_plans import (
-    noise_of,
-    plan_by_hand,
-    plan_by_set,
-    plan_of,
-    planned,
-    query_rows,
-    random_matrix,
-    sample_workload,
-)
+from random_plans import noise_of, plan_by_set, plan_of, planned, query_rows, random_matrix, sample_workload
 from residualplanner import Identity, Prefix
 from strategies import names_of
 
 FEW = settings(max_examples=25, deadline=None)
 
 
-def one_table(noise, values=(5.0, 1.0, -1.5)):
-    """A release of a table of three cells, with given noise variances of the total and the residual."""
-    workload = rp.Workload(rp.Domain({"a": 3}), [("a",)])
-    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise, dtype=float))
-    return exact_release(plan, np.array(values))
-
-
 def freedoms_of(plan, weights, *, total="free"):
-    """The freedom of every set, by definition."""
     factor = {"protect-margins": 30.0, "variance": 1.0, "order": 4.0}[weights]
     found = {}
     for members, variance in noise_of(plan).items():
@@ -67,7 +50,7 @@ def unlike(release, scale=1.0, seed=0):
     ],
 )
 def test_one_table_of_three_cells_is_that_of_arithmetic_by_hand(noise, values, total, expected):
-    made = rp.nonnegative(one_table(noise, values), weights="variance", total=total)
+    made = rp.nonnegative(one_table(values, noise), weights="variance", total=total)
     assert made["a"].estimate == pytest.approx(expected, abs=1e-9)
     assert ((made["a"].estimate == 0.0) == (np.array(expected) == 0.0)).all()
     assert made.numbers.steps == made.numbers.gap == 0 or min(values) < 0
@@ -170,12 +153,12 @@ def test_the_gap_that_is_stated_is_no_smaller_than_the_true_one(plan, seed, step
         ({"max_steps": 0}, rp.errors.BudgetError, "max_steps must be positive"),
         ({"weights": "varianz"}, rp.errors.WorkloadError, "weights must be one of .* did you mean 'variance'"),
         ({"total": 30}, rp.errors.WorkloadError, 'total must be "estimate" or "free"'),
-        ({"release": one_table((1.0, 1.0)).measurement}, rp.errors.ArgumentError, "release must be a Release"),
+        ({"release": one_table((5.0, 1.0, -1.5)).measurement}, rp.errors.ArgumentError, "release must be a Release"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, error, message):
     with pytest.raises(error, match=message):
-        rp.nonnegative(**{"release": one_table((1.0, 1.0))} | options)
+        rp.nonnegative(**{"release": one_table((5.0, 1.0, -1.5))} | options)
 
 
 @functools.cache

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from made_releases import exact_release, forge_hash
-from random_plans import plan_by_hand
+from made_releases import exact_release, forge_hash, one_table
 from residualplanner.fits.nonnegative.components import answers_of, measured_components, noise_like
 from residualplanner.fits.nonnegative.table_map import reference_map
 
@@ -20,17 +19,10 @@ def release(shift=0.0):
     return exact_release(PLAN, np.array([[0.0, 1.0], [-3.0, 9.0], [2.0, 0.0]]) + shift)
 
 
-def two_cells(values, noise=(2.0, 8.0)):
-    """A release of one table of two cells, with given noise variances of the total and the residual."""
-    workload = rp.Workload(rp.Domain({"a": 2}), [("a",)])
-    plan = plan_by_hand(workload, rp.strategies.subtraction_strategy(workload), np.array(noise))
-    return exact_release(plan, np.array(values))
-
-
 def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distribution():
     # The total is known, so both cells have one normal error of variance v = 8 / 2, whose negative half becomes 0:
     # mean square v / 2, bias sqrt(v / (2 pi)), and a variance of the square of (3 / 2 - 1 / 4) v^2.
-    made = rp.nonnegative(two_cells((-1.0, 101.0)), known={(): 100})
+    made = rp.nonnegative(one_table((-1.0, 101.0)), known={(): 100})
     assert made["a"].estimate == pytest.approx([0, 100])
     v, count = 4.0, 400
     errors = rp.fits.published_errors(made, simulations=count, seed=3)

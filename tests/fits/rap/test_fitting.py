@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from inner_parts import mixture
-from residualplanner.fits.rap.projection import (
-    ADDED,
-    FITS,
-    Answered,
-    FittedRows,
-    WholeTable,
-    listed_cells,
-    relaxed_projection,
-)
+from residualplanner.fits.rap import projection
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, sparsemax
 from residualplanner.fits.rap.tiles import ThresholdTable, tiles_of
 
@@ -55,7 +47,7 @@ def test_answers_and_slopes_of_cells_are_those_of_the_definition(threshold):
     generator = np.random.default_rng(1)
     values = generator.random((BLOCKS.count, 6))
     cells = generator.choice(threshold.cells, min(4, threshold.cells), replace=False)
-    [block] = listed_cells([(threshold, cells, np.zeros(len(cells)), 1.0, 1.0)], BLOCKS)
+    [block] = projection.listed_cells([(threshold, cells, np.zeros(len(cells)), 1.0, 1.0)], BLOCKS)
     single = values.astype(np.float32)
     columns = block.columns(single)
     assert np.allclose(block.answers(columns), [dense_answer(values, threshold, cell) for cell in cells], atol=1e-6)
@@ -77,8 +69,8 @@ def test_a_whole_table_is_all_of_its_cells(threshold):
     generator = np.random.default_rng(2)
     values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
     targets = generator.random(threshold.shape)
-    whole = WholeTable.of(threshold, BLOCKS, targets, 3.0)
-    [listed] = listed_cells([(threshold, np.arange(threshold.cells), targets.ravel(), 3.0, 1.0)], BLOCKS)
+    whole = projection.WholeTable.of(threshold, BLOCKS, targets, 3.0)
+    [listed] = projection.listed_cells([(threshold, np.arange(threshold.cells), targets.ravel(), 3.0, 1.0)], BLOCKS)
     logit_slopes = []
     for each in (whole, listed):
         slopes = np.zeros_like(values)
@@ -111,7 +103,7 @@ def test_values_that_no_cell_mentions_keep_their_proportions():
     logits = generator.standard_normal((BLOCKS.count, 3)).astype(np.float32)
     mentioned = np.zeros(BLOCKS.count, dtype=bool)
     mentioned[[1, 5, 6]] = True
-    part = FittedRows.of(mentioned, BLOCKS, merges=True)
+    part = projection.FittedRows.of(mentioned, BLOCKS, merges=True)
     fitted = part.fitted(logits)
     assert part.blocks.sizes == (2, 3)
     assert part.order.tolist() == [1, 0, 2, 5, 6, 7, 8]
@@ -129,10 +121,10 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
     generator = np.random.default_rng(5)
     kind, tables = RELAXATIONS[relaxation], [t for t in THRESHOLDS if t.at_least == len(t.positions)]
     truth = RelaxedRecords(BLOCKS, BLOCKS.softmax(3 * generator.standard_normal((BLOCKS.count, 5))).astype(np.float32))
-    targets = [WholeTable.of(table, BLOCKS, truth.fractions(table), 1.0) for table in tables]
+    targets = [projection.WholeTable.of(table, BLOCKS, truth.fractions(table), 1.0) for table in tables]
     start, rate = kind.start(BLOCKS, 40, generator), 0.1 if kind.is_softmax else 0.01
     exact = ProjectionSettings(relaxation=relaxation, steps=400, learning_rate=rate, stops_at_noise=False)
-    parameters, losses, steps = relaxed_projection(start, BLOCKS, targets, exact)
+    parameters, losses, steps = projection.relaxed_projection(start, BLOCKS, targets, exact)
     assert steps == 400
     assert losses[-1] < losses[0] / 50
     kept = kind.values(parameters, BLOCKS)
@@ -143,11 +135,11 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
 def test_a_fit_stops_where_noise_explains_the_loss():
     table, start = ThresholdTable((0,), (3,), 1), np.zeros((BLOCKS.count, 4), np.float32)
     close = np.array([0.4, 0.3, 0.3])
-    listed = listed_cells([(table, np.arange(3), close, 1e-3, 1.0)], BLOCKS)
-    whole = WholeTable.of(table, BLOCKS, close, 1e-3)
+    listed = projection.listed_cells([(table, np.arange(3), close, 1e-3, 1.0)], BLOCKS)
+    whole = projection.WholeTable.of(table, BLOCKS, close, 1e-3)
     few, all_of_them = ProjectionSettings(steps=3), ProjectionSettings(steps=3, stops_at_noise=False)
     for targets, settings, expected in ((listed, few, 0), (listed, all_of_them, 3), ([whole, *listed], few, 3)):
-        *_, steps = relaxed_projection(start, BLOCKS, targets, settings)
+        *_, steps = projection.relaxed_projection(start, BLOCKS, targets, settings)
         assert steps == expected
 
 
@@ -165,7 +157,7 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
     tables = [ThresholdTable((0, 1), (3, 2), 2), ThresholdTable((1, 2), (2, 4), 1)]
     importance, precision, generator = [0.25, 0.75], 7.0, np.random.default_rng(6)
     targets = [generator.random(len(cells)) for cells in measured]
-    answered = Answered(BLOCKS, ProjectionSettings(), importance)
+    answered = projection.Answered(BLOCKS, ProjectionSettings(), importance)
     answered.add(tables, dict(enumerate(measured)), dict(enumerate(targets)), precision)
     values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
     slopes = np.zeros_like(values)
@@ -183,13 +175,13 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
 def test_the_most_surprising_cells_of_a_large_table_are_fitted_however_little_it_weighs(room):
     table, blocks = ThresholdTable((0, 1), (60, 50), 2), mixture.OneHot((60, 50))
     noisy = np.random.default_rng(2).random(table.cells)
-    answered = Answered(blocks, ProjectionSettings(steps=1), [1e-6], room)
+    answered = projection.Answered(blocks, ProjectionSettings(steps=1), [1e-6], room)
     answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)
     answered.fit(np.zeros((blocks.count, 2), dtype=np.float32))  # each cell has a 3,000th
     found = answered.active[0].tolist()
-    assert len(set(found)) == len(found) == ADDED * FITS
-    assert set(found[:ADDED]) == set(np.argsort(noisy)[-ADDED:].tolist())
-    few = Answered(blocks, ProjectionSettings(steps=1), [1.0], room)
+    assert len(set(found)) == len(found) == projection.ADDED * projection.FITS
+    assert set(found[: projection.ADDED]) == set(np.argsort(noisy)[-projection.ADDED :].tolist())
+    few = projection.Answered(blocks, ProjectionSettings(steps=1), [1.0], room)
     few.add([table], {0: np.arange(table.cells)}, {0: np.full(table.cells, 1 / 3_000)}, 1e4)
     few.fit(np.zeros((blocks.count, 2), dtype=np.float32))
     assert not few.active[0].size

@@ -24,7 +24,6 @@ DOMAIN = rp.Domain({"a": 4, "b": 3, "c": 2})
 
 
 def people(count=400):
-    """Records of three dependent attributes."""
     rng = np.random.default_rng(0)
     a = rng.integers(0, 4, count)
     b = (a + (rng.random(count) < 0.3)) % 3

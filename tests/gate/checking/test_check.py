@@ -44,8 +44,6 @@ def schemas(draw):
 
 
 def frames(domain):
-    """Records of which most fit."""
-
     def entry(name):
         return st.sampled_from(ENTRIES[name][:3]) | st.sampled_from(ENTRIES[name])
 
@@ -125,11 +123,13 @@ YEARS = {"bins": rp.Bins.years(1984, 1988)}
 HINTS = [
     (YEARS, ["1984", "1985"], "holds years as numbers, .* declare integers"),
     (YEARS, [1984.0, 1985.0], "holds years as numbers"),
-    (YEARS, ["5/31/1984"], "^$"),
+    (YEARS, ["5/31/1984"], "^add them to the attribute, or declare unknown="),
     ({"labels": ["F", "M"]}, ["x", "f"], "'f' may be meant for the label 'F'"),
     ({"labels": ["F", "M"]}, ["M "], "'M ' may be meant for the label 'M'"),
     ({"labels": ["01", "02"]}, [1], "'1' may be meant for the label '01'"),
-    ({"size": 3}, ["x", None], "^$"),
+    ({"size": 3}, ["x", None], '^add them to the attribute, or declare unknown="Other" or "drop"$'),
+    ({"size": 3}, [0, None], '^fill them, or declare missing="Not stated" or "drop"$'),
+    ({"size": 3, "missing": "drop"}, [0, None], "^$"),
 ]
 
 
@@ -147,6 +147,8 @@ def test_columns_by_type_name_and_person():
     refused, last = ("refused", None), ("come last", 1)
     assert shown == {"year": refused, "Age": refused, "w": ("refused", 1), "id": ("refused", 1), "t": last}
     hints = found.to_frame().set_index("column").hint
+    assert hints["w"].startswith("declare a larger one")
+    assert "name everybody" in hints["id"]
     assert "years as numbers" in hints["year"]
     assert "did you mean 'age'?" in hints["Age"]
     missing = rp.check(rp.Domain({"age": 3}), rp.LimitedRecords(frame, person="ID", keep=1, order="t"))
@@ -162,7 +164,7 @@ def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
     assert found.fits == (rule == "drop")
     assert (found.records, found.dropped) == (4, 2 * (rule == "drop"))
     assert found.findings[0].records == 2
-    assert found.findings[0].hint == "the first: 3, 4"
+    assert found.findings[0].hint.startswith("the first: 3, 4; see that quotes close")
 
 
 def test_a_matrix_counts_and_frames_of_engines():

@@ -27,7 +27,6 @@ def sized(commit, release):
 
 
 def name_of(gamma2):
-    """Name a test by the scale it is for."""
     a, b = Fraction(gamma2).as_integer_ratio()
     return f"gamma=2**{(a.bit_length() - b.bit_length()) / 2}" if max(a, b) > 10**12 else f"gamma2={gamma2}"
 

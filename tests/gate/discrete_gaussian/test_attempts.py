@@ -6,21 +6,9 @@ from random import Random
 import mpmath
 import numpy as np
 import pytest
+import sampler_oracles as oracles
 from hypothesis import given
 from hypothesis import strategies as st
-from sampler_oracles import (
-    Script,
-    assert_follows,
-    decode,
-    drawn,
-    drawn_by_the_system,
-    exp_interval,
-    floats_decide_nothing,
-    name_of,
-    probability_interval,
-    sized,
-    slow_attempt,
-)
 
 from inner_parts import InsecureTestBits, Scales, attempts, batches, draw_flat, envelope
 
@@ -40,7 +28,7 @@ INT64_SCALES = [
     Fraction(3**700 + 1, 3**690 * 7),
 ]
 LARGE_SCALES = [Fraction(2**110), Fraction(10**40, 3), Fraction(7**900, 2**300 * 5)]
-WORDS = sized(1500, 5000)
+WORDS = oracles.sized(1500, 5000)
 
 
 def hostile_words(gamma2, scale, extra_bits, count, random):
@@ -55,7 +43,7 @@ def hostile_words(gamma2, scale, extra_bits, count, random):
         extra = random.getrandbits(extra_bits) if extra_bits else 0
         head = hostile_head(one, random)
         field = random.choice([0, 2**17 - 1, random.getrandbits(17)])
-        cell, _, _ = decode(head << 38, one)
+        cell, _, _ = oracles.decode(head << 38, one)
         if m >= 24 and cell < 2 * one.reach and random.random() < 0.4:
             field, extra = hostile_place(gamma2, (one, m), cell, extra_bits, random)
         word = head << 38 | field << 21
@@ -68,7 +56,7 @@ def hostile_words(gamma2, scale, extra_bits, count, random):
             used.append((queue.pop(0) & ((1 << bits) - 1), bits))
             return used[-1][0]
 
-        value = slow_attempt(word, extra, extra_bits, one, (gamma2.numerator, gamma2.denominator, m), more_bits)
+        value = oracles.slow_attempt(word, extra, extra_bits, one, (gamma2.numerator, gamma2.denominator, m), more_bits)
         yield word, extra, used, value
 
 
@@ -87,7 +75,7 @@ def hostile_place(gamma2, table, cell, extra_bits, random):
     one, m = table
     block = cell - one.reach
     ends = [
-        Fraction(one.scale, one.weights[cell]) * exp_interval(Fraction((edge << m) ** 2) / (2 * gamma2), 400)[0]
+        Fraction(one.scale, one.weights[cell]) * oracles.exp_interval(Fraction((edge << m) ** 2) / (2 * gamma2), 400)[0]
         for edge in (block, block + 1)
     ]
     low, high = (int(end * 2**21) for end in sorted(ends))
@@ -112,7 +100,7 @@ def hostile_uniform(gamma2, table, cell, place, given, random):
         chunk = given[0].bit_length() - 1
         value = one.reach * 2**m + chunk * 2 ** (m + 6) + given[1]
         value = value if cell == 2 * one.reach else -1 - value
-    low, _ = probability_interval(one, gamma2.numerator, gamma2.denominator, m, cell, value, chunk)
+    low, _ = oracles.probability_interval(one, gamma2.numerator, gamma2.denominator, m, cell, value, chunk)
     uniform = int(low * 2**85) + random.randrange(-3, 4)
     if random.random() < 0.2:
         uniform = (int(low * 2**21) + random.choice([-1, 0, 1]) << 64) + random.choice([0, 2**64 - 1])
@@ -123,7 +111,7 @@ def hostile_uniform(gamma2, table, cell, place, given, random):
 def script_of(hostile, extra_bytes, filler):
     words = np.array([word for word, *_ in hostile], dtype="<u8").tobytes()
     extras = b"".join(extra.to_bytes(extra_bytes, "little") for _, extra, *_ in hostile)
-    return Script(words + extras, [bits for _, _, used, _ in hostile for bits, _ in used], filler, extra_bytes)
+    return oracles.Script(words + extras, [bits for _, _, used, _ in hostile for bits, _ in used], filler, extra_bytes)
 
 
 def check_agreement(script, hostile, values, bytes_per_word):
@@ -151,7 +139,7 @@ def check_words(gamma2, words_of):
     check_agreement(script, words, batch.draws.tolist(), 8 + extra_bytes)
 
 
-@pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=name_of)
+@pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=oracles.name_of)
 def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
     count = WORDS if gamma2 <= 2**110 else WORDS // 4 if gamma2 < 2**200 else WORDS // 30
     check_words(gamma2, lambda level, extra_bits: hostile_words(gamma2, level, extra_bits, count, Random(str(gamma2))))
@@ -176,15 +164,15 @@ def test_boundary_words_of_many_scales_in_one_vector_are_decided_as_slow_arithme
 def test_trying_again_gives_nothing_even_where_u_is_zero():
     one = envelope.envelope(40)
     pick = int(np.flatnonzero(one.cells == one.right_tail + 2)[0])
-    assert attempts.decide(one, (100, 1, 0), (pick, 0), 0, Script(b"", [], 0)) is None
+    assert attempts.decide(one, (100, 1, 0), (pick, 0), 0, oracles.Script(b"", [], 0)) is None
 
 
-@pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=name_of)
+@pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=oracles.name_of)
 def test_floats_decide_nothing_differently_from_exact_arithmetic(gamma2):
-    size = sized(4000, 100_000) if gamma2 < 2**110 else 1000
-    fast = drawn(gamma2, size, 21)
-    with floats_decide_nothing():
-        np.testing.assert_array_equal(fast, drawn(gamma2, size, 21))
+    size = oracles.sized(4000, 100_000) if gamma2 < 2**110 else 1000
+    fast = oracles.drawn(gamma2, size, 21)
+    with oracles.floats_decide_nothing():
+        np.testing.assert_array_equal(fast, oracles.drawn(gamma2, size, 21))
 
 
 @given(
@@ -196,9 +184,9 @@ def test_floats_decide_nothing_differently_from_exact_arithmetic(gamma2):
     )
 )
 def test_floats_decide_nothing_differently_at_any_scale(gamma2):
-    fast = drawn(gamma2, 200, 24)
-    with floats_decide_nothing():
-        np.testing.assert_array_equal(fast, drawn(gamma2, 200, 24))
+    fast = oracles.drawn(gamma2, 200, 24)
+    with oracles.floats_decide_nothing():
+        np.testing.assert_array_equal(fast, oracles.drawn(gamma2, 200, 24))
 
 
 def test_how_draws_are_cut_into_vectors_changes_nothing(monkeypatch):
@@ -216,7 +204,7 @@ def test_floats_may_not_decide_within_64_times_their_error():
     assert 2.0**26 * np.exp(-64) < attempts.SLACK * 2.0**-21
 
 
-@pytest.mark.parametrize("gamma2", [Fraction(1, 3), *INT64_SCALES[7:12], *LARGE_SCALES[:2]], ids=name_of)
+@pytest.mark.parametrize("gamma2", [Fraction(1, 3), *INT64_SCALES[7:12], *LARGE_SCALES[:2]], ids=oracles.name_of)
 def test_the_same_bytes_give_the_same_values_alone_and_in_a_batch(gamma2):
     count = 8192
     alone = draw_flat(Scales.of_fractions([gamma2]), [count], InsecureTestBits(4))
@@ -227,5 +215,5 @@ def test_the_same_bytes_give_the_same_values_alone_and_in_a_batch(gamma2):
 def test_large_scales_beside_others_follow_their_laws():
     """How much is read for each depends on the longest blocks beside it."""
     laws = [Fraction(10**40, 3), Fraction(9), Fraction(10**60, 7), Fraction(10**35)]
-    for law, values in zip(laws, drawn_by_the_system(laws, [20_000] * 4), strict=True):
-        assert_follows(law, values)
+    for law, values in zip(laws, oracles.drawn_by_the_system(laws, [20_000] * 4), strict=True):
+        oracles.assert_follows(law, values)

@@ -104,7 +104,7 @@ def test_a_draw_that_does_not_fit_int64_is_not_wrapped(monkeypatch):
             return words.tobytes()
 
     drawing.require_sound_platform()
-    monkeypatch.setattr(batches, "decide", lambda *_: far)
+    monkeypatch.setattr(batches.attempts, "decide", lambda *_: far)
     assert draw_flat(Scales.of_ratios([1], [1]), [3], Forged()).tolist() == [0, far, 0]
 
 

@@ -1,6 +1,5 @@
 """The tables, checked number by number: what makes the sampler exact, for every scale at once."""
 
-import decimal
 from fractions import Fraction
 from functools import cache
 
@@ -109,13 +108,6 @@ def test_a_shelf_holds_its_envelopes_side_by_side():
         np.testing.assert_array_equal(several.bounds[2048 * number : 2048 * (number + 1)], one.bounds)
         np.testing.assert_array_equal(several.blocks[4096 * number : 4096 * (number + 1)], one.blocks)
         np.testing.assert_array_equal(several.ratios[4096 * number : 4096 * (number + 1)], one.ratios)
-
-
-def test_the_tables_do_not_depend_on_the_decimal_context_of_the_caller():
-    hostile = decimal.Context(prec=3, rounding=decimal.ROUND_DOWN, Emin=-9, Emax=9, traps=[decimal.Inexact])
-    envelope.envelope.cache_clear()
-    with decimal.localcontext(hostile):
-        assert envelope.envelope(40).weights == ENVELOPES[40].weights
 
 
 @pytest.mark.parametrize("weights", [[3, 4], [-1, 9], [1, 2, 5]])

@@ -34,14 +34,12 @@ def path(tmp_path):
 
 @pytest.fixture(params=["memory", "file"])
 def make(request, path):
-    """Begin a ledger of either kind."""
     if request.param == "memory":
         return lambda budget: Ledger(budget, data_set="census")
     return lambda budget: Ledger.create(path, budget=budget, data_set="census")
 
 
 def filled(path, count=3):
-    """A ledger in a file with some entries, and its lines."""
     ledger = Ledger.create(path, budget=pcost(1), data_set="census")
     for number in range(count):
         ledger.charge(Fraction(1, 7 + number), HASH, label=f"run {number}", **ADD_REMOVE)
@@ -383,7 +381,7 @@ def test_another_ledger_in_its_place_is_noticed(path):
 def test_a_huge_file_is_refused_and_a_full_one_can_be_read_but_not_charged(path, monkeypatch):
     filled(path)
     ledger = Ledger.open(path)
-    monkeypatch.setattr("residualplanner.gate.ledger.file.SIZE_LIMIT", path.stat().st_size)
+    monkeypatch.setattr("residualplanner.gate.ledger.lines.SIZE_LIMIT", path.stat().st_size)
     with pytest.raises(rp.errors.BudgetError, match="the ledger is full"):
         ledger.charge(Fraction(1, 100), HASH, **ADD_REMOVE)
     assert len(ledger.entries) == 3

@@ -34,8 +34,6 @@ def begun(path):
 
 
 def failing(code):
-    """A call that fails as the system does."""
-
     def fail(*_arguments):
         raise OSError(code, os.strerror(code))
 
@@ -75,7 +73,6 @@ class Failing:
 
 
 def release(path, outputs):
-    """What a run does: count, charge, release."""
     try:
         measure(PLAN, CODES, ledger=Ledger.open(path), again=True)
     except OSError as error:

@@ -16,34 +16,20 @@ from forms_of_records import counts
 from inner_parts import precision
 from random_plans import mechanism
 from replayed_measuring import noise_left_out
-from residualplanner import (
-    Attribute,
-    Domain,
-    Identity,
-    Ledger,
-    Numeric,
-    Plan,
-    Sum,
-    Workload,
-    measure,
-    pcost,
-    reconstruct,
-    select,
-)
 
 few = settings(max_examples=6)
 fewer = settings(max_examples=5)
-PAY = Attribute("pay", numeric=Numeric(0, 30, bins=[10], outside="clip"), missing="Not stated")
-PEOPLE = Domain({"sex": ["F", "M"], "pay": PAY})
+PAY = rp.Attribute("pay", numeric=rp.Numeric(0, 30, bins=[10], outside="clip"), missing="Not stated")
+PEOPLE = rp.Domain({"sex": ["F", "M"], "pay": PAY})
 #: At the ends, inside, outside, missing.
 RECORDS = pd.DataFrame({"sex": ["F", "M", "F", "M", "F", "M", "F"], "pay": [0.0, 10.0, 3.0, 17.0, 45.0, -2.0, np.nan]})
 
 
-def plan_for(case: Asked, **options: object) -> Plan:
-    return select(Workload(case.domain, case.queries), budget=pcost(1), **options)
+def plan_for(case: Asked, **options: object) -> rp.Plan:
+    return rp.select(rp.Workload(case.domain, case.queries), budget=rp.pcost(1), **options)
 
 
-def frame_of(domain: Domain, records: list[tuple]) -> pd.DataFrame:
+def frame_of(domain: rp.Domain, records: list[tuple]) -> pd.DataFrame:
     columns = zip(*records, strict=True) if records else [[] for _ in domain.names]
     return pd.DataFrame(
         {
@@ -134,41 +120,43 @@ def test_counted_integers_are_the_fractions_of_records_by_the_definition(case, d
     ],
 )
 def test_entries_that_are_no_amounts_are_refused_and_never_shown(column, numeric, rule, message):
-    domain = Domain({"pay": Attribute("pay", numeric=Numeric(0, 30, **numeric), **rule)})
-    plan = select(Workload(domain, [{"pay": Sum()}]), budget=pcost(1))
+    domain = rp.Domain({"pay": rp.Attribute("pay", numeric=rp.Numeric(0, 30, **numeric), **rule)})
+    plan = rp.select(rp.Workload(domain, [{"pay": rp.Sum()}]), budget=rp.pcost(1))
     with pytest.raises(rp.errors.DataError, match=message) as caught:
-        measure(plan, pd.DataFrame({"pay": column}))
+        rp.measure(plan, pd.DataFrame({"pay": column}))
     assert not any(word in str(caught.value) for word in ("31", "7.25", "secret", "inf", "1,000", "1180591", "E+60"))
 
 
 def test_two_attributes_of_equal_bases_are_counted_each_in_its_own_fractions():
-    domain = Domain({"x": Numeric(0, 10), "y": Numeric(0, 20)})
-    plan = select(Workload(domain, [{"x": Sum()}, {"y": Sum()}, {"x": Sum(), "y": Sum()}, ()]), budget=pcost(1))
+    domain = rp.Domain({"x": rp.Numeric(0, 10), "y": rp.Numeric(0, 20)})
+    plan = rp.select(
+        rp.Workload(domain, [{"x": rp.Sum()}, {"y": rp.Sum()}, {"x": rp.Sum(), "y": rp.Sum()}, ()]), budget=rp.pcost(1)
+    )
     with pytest.MonkeyPatch.context() as patch:
         noise_left_out(patch)
-        release = reconstruct(measure(plan, np.array([[3, 20], [10, 7]])))
-    for query, expected in [({"x": Sum()}, 13), ({"y": Sum()}, 27), ({"x": Sum(), "y": Sum()}, 130)]:
+        release = rp.reconstruct(rp.measure(plan, np.array([[3, 20], [10, 7]])))
+    for query, expected in [({"x": rp.Sum()}, 13), ({"y": rp.Sum()}, 27), ({"x": rp.Sum(), "y": rp.Sum()}, 130)]:
         assert float(release[query].estimate.sum()) == pytest.approx(expected, abs=1e-4)
 
 
 def test_finer_fractions_than_integers_hold_are_refused_before_the_charge():
-    domain = Domain({"x": Numeric(0, 2**20), "y": Numeric(0, 2**20 - 1)})
-    plan = select(Workload(domain, [{"x": Sum(), "y": Sum()}]), budget=pcost(1))
-    ledger = Ledger(pcost(1))
+    domain = rp.Domain({"x": rp.Numeric(0, 2**20), "y": rp.Numeric(0, 2**20 - 1)})
+    plan = rp.select(rp.Workload(domain, [{"x": rp.Sum(), "y": rp.Sum()}]), budget=rp.pcost(1))
+    ledger = rp.Ledger(rp.pcost(1))
     with pytest.raises(rp.errors.WorkloadError, match="counts in 1/1,099,510,579,200 of a record"):
-        measure(plan, np.zeros((3, 2), dtype=int), ledger=ledger)
+        rp.measure(plan, np.zeros((3, 2), dtype=int), ledger=ledger)
     assert not ledger.entries
 
 
 def test_records_that_are_too_many_for_integers_are_refused():
     """In tables of both, in which each counts 2**60 times."""
-    many, records = Domain({"x": Numeric(0, 2**30), "y": Numeric(0, 2**30)}), np.zeros((8, 2), dtype=int)
+    many, records = rp.Domain({"x": rp.Numeric(0, 2**30), "y": rp.Numeric(0, 2**30)}), np.zeros((8, 2), dtype=int)
     with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):
         counts(records, many, (0, 1))
     assert counts(records[:1], many, (0, 1))[0][0] == 2**60
     two_blocks, many_units = (
         np.zeros((2**21, 2), dtype=np.int8),
-        Domain({"x": Numeric(0, 2**30), "y": Numeric(0, 2**12)}),
+        rp.Domain({"x": rp.Numeric(0, 2**30), "y": rp.Numeric(0, 2**12)}),
     )
     with pytest.raises(rp.errors.DataError, match="more than 64-bit integers hold"):  # in each of the two it is not
         counts(two_blocks, many_units, (0, 1))
@@ -216,9 +204,9 @@ def test_sums_and_counts_matter_alike_whatever_the_unit():
     """Eq. (107): in cents, dollars or thousands, the plan is the same."""
     found = []
     for factor in (1, 100, 1000):
-        pay = Attribute("pay", numeric=Numeric(0, 30 * factor, unit=factor))
-        workload = Workload(Domain({"sex": 2, "pay": pay}), [("sex",), {"sex": Identity(), "pay": Sum()}])
-        plan = select(workload, budget=pcost(1))
+        pay = rp.Attribute("pay", numeric=rp.Numeric(0, 30 * factor, unit=factor))
+        workload = rp.Workload(rp.Domain({"sex": 2, "pay": pay}), [("sex",), {"sex": rp.Identity(), "pay": rp.Sum()}])
+        plan = rp.select(workload, budget=rp.pcost(1))
         found.append((plan.loss_value, plan.rmse, plan.max_variance, *plan.errors()["privacy_share"]))
         assert plan.errors()["unit"].tolist() == ["counts", "pay"]
         assert plan.errors()["scale"].tolist() == [1, 30 * factor]
@@ -226,11 +214,11 @@ def test_sums_and_counts_matter_alike_whatever_the_unit():
 
 
 def test_the_rule_of_the_noise_names_the_denominator_of_each_attribute_of_amounts():
-    pay, hours = Numeric(-10, 30, bins=[5], outside="clip"), Numeric(0, 4)
-    domain = Domain({"sex": 2, "pay": pay, "hours": hours})
-    plan = select(Workload(domain, [("sex", "pay"), {"hours": Sum()}]), budget=pcost(1))
+    pay, hours = rp.Numeric(-10, 30, bins=[5], outside="clip"), rp.Numeric(0, 4)
+    domain = rp.Domain({"sex": 2, "pay": pay, "hours": hours})
+    plan = rp.select(rp.Workload(domain, [("sex", "pay"), {"hours": rp.Sum()}]), budget=rp.pcost(1))
     rule = precision.precision_rule(plan)
     assert rule.startswith(precision.PRECISION_RULE)
     assert rule.endswith(f"'pay' has D = {math.lcm(15, 25)}, 'hours' has D = 4")
-    counts = select(Workload(Domain({"sex": 2}), [("sex",)]), budget=pcost(1))
+    counts = rp.select(rp.Workload(rp.Domain({"sex": 2}), [("sex",)]), budget=rp.pcost(1))
     assert precision.precision_rule(counts) == precision.PRECISION_RULE

@@ -87,7 +87,6 @@ def test_long_axes_and_large_counts_are_exact(monkeypatch):
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[tuple[int, np.ndarray | None]]:
-    """The axes of one table: sizes and bases."""
     axes = []
     for _ in range(draw(st.integers(0, 4))):
         size = draw(st.integers(2, 12))

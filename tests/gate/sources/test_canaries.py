@@ -72,8 +72,6 @@ def failing_reader():
 
 
 class Unreadable:
-    """An object whose every use quotes a record."""
-
     def __hash__(self):
         raise RuntimeError(TEXT)
 
@@ -82,8 +80,6 @@ class Unreadable:
 
 
 class Huge:
-    """An object too large to look at."""
-
     def __hash__(self):
         raise MemoryError(TEXT)
 

@@ -16,7 +16,6 @@ TYPES = st.sampled_from([np.uint8, np.uint16, np.uint32, np.int64])
 
 
 def tables_by_hand(records, sizes, rows, often=None):
-    """The tables over each row of attribute positions, cell by cell."""
     tables = []
     for row in rows:
         cells = dict.fromkeys(product(*(range(sizes[i]) for i in row)), 0)

@@ -19,7 +19,6 @@ from residualplanner import Attribute, Domain
 
 
 def write(folder, *parts):
-    """Write each part's columns to a file in the folder named."""
     for number, (below, columns) in enumerate(parts):
         (folder / below).mkdir(parents=True, exist_ok=True)
         parquet.write_table(pa.table(columns), folder / below / f"part-{number}.parquet", row_group_size=3)

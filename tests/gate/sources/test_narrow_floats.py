@@ -32,7 +32,6 @@ in_every_type_and_form = pytest.mark.parametrize(("kind", "form"), [*MADE, *((ki
 
 
 def made(texts, kind, form, folder):
-    """The numbers in this type and form, as objects those of NumPy."""
     if form == "objects":
         return pd.DataFrame({"a": pd.Series([*KINDS[kind](texts).to_numpy(zero_copy_only=False)], dtype=object)})
     return FORMS[form](pa.table({"a": KINDS[kind](texts)}), folder)

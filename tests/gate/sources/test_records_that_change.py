@@ -18,7 +18,6 @@ MESSAGE = "the records changed while they were read; measure a copy of them that
 
 
 def changed(part="a"):
-    """The same number of records, with another entry in a column."""
     records = RECORDS.copy()
     records.loc[7, part] = (records.loc[7, part] + 1) % 3
     return records

@@ -23,7 +23,6 @@ GROUPS = rp.Custom([[1, 1, 1], [1, 0, 0]], labels=["all", "first"])
 
 
 def rearranged(query, order):
-    """A mapping from names to kinds with its names in another order."""
     pairs = list(query.items())
     return dict(pairs[i] for i in order)
 

@@ -25,7 +25,6 @@ def plan():
 
 @pytest.fixture(scope="session")
 def marginals_plan():
-    """A plan for marginals alone."""
     domain = rp.Domain({"age": rp.Bins([0, 18, 65, 120]), "sex": ["F", "M"], "region": 30, "income": 40})
     return rp.select(rp.marginals(domain, up_to=3), budget=rp.zcdp("0.5"), loss=rp.losses.SumOfVariances("sqrt"))
 

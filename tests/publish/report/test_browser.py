@@ -33,7 +33,6 @@ def browser():
 
 @pytest.fixture(scope="session")
 def address(many_report):
-    """Where the report on 4,526 tables is."""
     return many_report[0].as_uri()
 
 

@@ -18,7 +18,6 @@ PLACES = rp.Hierarchy.from_frame(
 
 
 def shapes(codes):
-    """Squares in a row."""
     ring = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     return rp.publish.Boundaries({code: (ring + np.array([number, 0.0]),) for number, code in enumerate(codes)})
 
@@ -33,7 +32,6 @@ TOWNS = {"town": PLACES}
 
 
 def drawn(release, boundaries):
-    """The data of each map of a report."""
     return {
         each.name: each.data
         for each in report.estimates.maps_of(report.subject.subject_of(release, level=0.95), {"town": boundaries})

@@ -67,7 +67,6 @@ def test_a_plan_for_continuous_noise_says_that_its_claims_are_for_that(budget, m
 
 @pytest.fixture
 def exact_folder(marginals_plan, tmp_path):
-    """The folder of a release with discrete noise, 0.5-zCDP."""
     rp.reconstruct(rp.measure(marginals_plan, np.zeros((5, 4), dtype=np.int64))).save(tmp_path / "tables")
     return tmp_path / "tables"
 

@@ -11,7 +11,6 @@ PACKAGE = "nvidia-cuda-nvrtc"
 
 
 def library():
-    """NVRTC, from its package."""
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:

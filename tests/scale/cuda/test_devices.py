@@ -147,7 +147,7 @@ def test_other_words_for_a_device_are_refused(device):
 
 def test_without_cupy_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install residualplanner\[gpu\]") as caught:
+    with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[gpu\]'") as caught:
         reconstruct(CASES["marginals, discrete"], device="cuda")
     assert caught.value.extra == "gpu"
 

@@ -88,6 +88,6 @@ def test_answers_that_the_kernel_cannot_read_are_refused(cupy):
 
 def test_without_cupy_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(rp.errors.MissingExtraError, match=re.escape("pip install residualplanner[gpu]")) as refused:
+    with pytest.raises(rp.errors.MissingExtraError, match=re.escape("pip install 'residualplanner[gpu]'")) as refused:
         fused_tables([np.zeros(1)], np.zeros((1, 1), dtype=np.int64), maps=ProductMap([]))
     assert refused.value.extra == "gpu"

@@ -38,14 +38,12 @@ format = "csv"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder, to work in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def spec(folder):
-    """A spec in the folder."""
     (folder / "spec.toml").write_text(SPEC)
     return folder / "spec.toml"
 
@@ -80,15 +78,12 @@ COMMANDS = get_command(app.app)
 
 
 class Result(NamedTuple):
-    """How a command ended, and what it printed."""
-
     exit_code: int
     stdout: str
     stderr: str
 
     @property
     def output(self):
-        """All of it."""
         return self.stdout + self.stderr
 
 

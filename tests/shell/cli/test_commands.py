@@ -35,7 +35,6 @@ def kinds(spec):
 
 
 def assert_planned(folder, queries, **options):
-    """The plan that was written is that of `select`, and so are its errors."""
     plan = load_plan(folder / "spec.plan")
     expected = select(Workload(plan.domain, queries), **options)
     np.testing.assert_array_equal(plan.noise_variances, expected.noise_variances)

@@ -9,7 +9,6 @@ from shell.specs import events
 
 @pytest.fixture
 def plans(folder, spec, run):
-    """Two plans of one spec."""
     for name, typed in (("sum", []), ("even", ["--loss", "max", "--budget", "zcdp=1"])):
         run("plan", spec, "-o", f"{name}.plan", "--quiet", *typed, status=0)
     return {name: load_plan(folder / f"{name}.plan") for name in ("sum", "even")}

@@ -37,8 +37,6 @@ SHAPES = {
 
 @pytest.fixture
 def write(folder):
-    """Write a spec into a folder of its own, with the files that it names."""
-
     def writing(domain=DOMAIN, kind='"hierarchy"', more=""):
         home = folder / "home"
         home.mkdir(exist_ok=True)

@@ -30,8 +30,6 @@ def described(path, **options):
 
 @pytest.fixture
 def dictionary(tmp_path):
-    """The domain that a data dictionary describes."""
-
     def dictionary(text):
         (tmp_path / "codes.csv").write_text(text, encoding="utf-8", newline="")
         return described(tmp_path / "codes.csv", is_dictionary=True)
@@ -41,8 +39,6 @@ def dictionary(tmp_path):
 
 @pytest.fixture
 def schema(tmp_path):
-    """The domain that a value in a JSON file describes."""
-
     def schema(value):
         (tmp_path / "schema.json").write_text(json.dumps(value))
         return described(tmp_path / "schema.json")
@@ -259,12 +255,24 @@ def test_what_is_no_dictionary_or_a_wrong_row_is_named_and_records_are_not_shown
     assert not (folder / "a.toml").exists()
 
 
+NO_DOMAINS = [
+    [1],
+    {"type": "object", "properties": {"age": {"type": "integer", "maximum": 84}}},
+    {"properties": {"age": {"type": "integer"}}},
+    {"fields": [{"name": "age", "type": "integer"}]},
+    {"@context": "http://www.w3.org/ns/csvw", "tableSchema": {"columns": [{"name": "age"}]}},
+]
+
+
 @pytest.mark.parametrize(
     ("value", "options", "told"),
     [
         ({"age": 85}, ("--dictionary",), "a data dictionary is a .csv file"),
         ({"age": 0}, (), "at least 1 value"),
-        ([1], (), "expected an object from attribute name to size"),
+        *(
+            (value, (), "s.json: this is not a domain; write a size or labels for each attribute, as {")
+            for value in NO_DOMAINS
+        ),
     ],
 )
 def test_a_domain_that_is_none_and_options_that_do_not_fit_are_refused(run, folder, value, options, told):

@@ -5,7 +5,6 @@ import pytest
 
 @pytest.fixture
 def plan(folder, spec, run):
-    """A plan that is there already, with its error table."""
     run("plan", spec, "-o", "small.plan", "--quiet", status=0)
     return folder / "small.plan"
 

@@ -8,7 +8,6 @@ from shell.specs import events
 
 @pytest.fixture
 def measured(run, spec, records, folder):
-    """Two measurements of the same records by one plan."""
     run("plan", spec, "-o", "p", status=0)
     for name in ("pilot", "survey"):
         run("measure", "p", records, "-o", f"{name}.measurement", status=0)

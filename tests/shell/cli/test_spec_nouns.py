@@ -31,8 +31,6 @@ UP_TO_1 = "[[workload]]\nup_to = 1\n"
 
 @pytest.fixture
 def spec(tmp_path):
-    """Write a spec."""
-
     def write(text):
         (tmp_path / "spec.toml").write_text(text)
         return tmp_path / "spec.toml"

@@ -29,39 +29,32 @@ TARGET = '[[targets]]\nqueries = [["age"]]\nmoe = 5\n'
 
 
 def head(text):
-    """A spec that begins with some lines."""
     return f"{text}\n{REST}"
 
 
 def column(text):
-    """A spec with one more column, ``x``."""
     return f"{BUDGET}{DOMAIN}x = {text}\n{WORKLOAD}"
 
 
 def entry(text):
-    """A spec with one entry of the workload."""
     return f"{BUDGET}{DOMAIN}[[workload]]\n{text}\n"
 
 
 def county(domain, kind):
-    """A spec with a geography, and a kind of query on it."""
     return f'{BUDGET}[domain]\n{domain}\n[[workload]]\nqueries = [["county"]]\nkinds = {{ county = {kind} }}\n'
 
 
 def pay(kind):
-    """A spec with a kind of query on amounts."""
     domain = "[domain]\npay = { numeric = { low = 0, high = 200, bins = [50] } }\n"
     return f"{BUDGET}{domain}[[workload]]\nqueries = [{{ pay = {kind} }}]\n"
 
 
 def output(text, more=""):
-    """A spec with an output, and maybe one more column."""
     domain = '[domain]\nage = ["0-11", "12-64", "65+"]\nmarital = ["single", "married"]\nsex = [[1, "f"], [2, "m"]]\n'
     return f"{BUDGET}{domain}{more}\n[[workload]]\norder = 2\n[output]\n{text}\n"
 
 
 def facts(text):
-    """A spec with facts, whose tables have no negative cell."""
     return output(f"nonnegative = true\n{text}")
 
 
@@ -82,6 +75,7 @@ HEADS = [
     (f"at_most = 1\n{BUDGET}", r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
     (f"reserve = 0.5\n{BUDGET}", r"reserve = ... belongs to \[\[targets\]\]; there are none"),
     (f"budgt = 1\n{BUDGET}", "unknown field 'budgt'; did you mean 'budget'"),
+    (f"qqq = 1\n{BUDGET}", r"unknown field 'qqq'; docs/files\.md in the manual lists those of every table"),
     ("budget = 1", r'budget: expected one of \{ zcdp = "0.5" \}, .*, got 1'),
     *(
         (f"budget = {{ {wrong} }}", "budget: expected one of")

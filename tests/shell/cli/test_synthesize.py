@@ -18,14 +18,12 @@ impossible = [{ sex = "F", grade = [3, 4] }]
 
 @pytest.fixture(autouse=True)
 def small_model(monkeypatch):
-    """A model that is fitted in no time."""
     small = rp.fits.Ensemble(2, 20, rp.fits.Descent(steps=60), rp.fits.Descent(steps=30, rate=0.1))
     monkeypatch.setattr(synthesis.fitted_mixture, "ensemble_for", lambda _doublings: small)
 
 
 @pytest.fixture
 def measured(run, spec, records, folder):
-    """A measurement of the records."""
     run("plan", spec, "-o", "p", status=0)
     run("measure", "p", records, "-o", "m", status=0)
     return folder / "m"

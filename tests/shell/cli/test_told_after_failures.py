@@ -65,7 +65,6 @@ def check_what_is_told(folder, result, charges):
 
 
 def clear(folder):
-    """Take away what a run left, but for the ledger."""
     for name in ("out.measurement", "out.tables"):
         (folder / name).unlink(missing_ok=True)
     if (folder / "out").exists():

@@ -22,7 +22,6 @@ built_in = st.sampled_from(
 
 @st.composite
 def additions(draw: st.DrawFn):
-    """A workload, and queries that are not in it."""
     case = draw(cases(weighted=False))
     known = set(case.distinct)
     query = st.sets(st.integers(0, len(case.sizes) - 1)).map(lambda members: tuple(sorted(members)))

@@ -21,8 +21,6 @@ PLAN = select(WORKLOAD, budget=pcost("1/3"))
 
 
 class Forbidden:
-    """Records that must not be read."""
-
     def __getattr__(self, name):
         raise AssertionError("records were looked at")
 

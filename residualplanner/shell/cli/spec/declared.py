@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,7 +17,7 @@ from typing import Any
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.labels import Into, Label
+from residualplanner.method.domain.labels import Into
 from residualplanner.shell.cli.spec.file import read_limited
 from residualplanner.shell.cli.spec.tables import UNDECLARED
 
@@ -48,26 +48,22 @@ class Declared:
             return [*notes, f'{key_text(self.name)} = "{UNDECLARED}"']
         return [*_comment(self.note), f"{key_text(self.name)} = {attribute_text(self.attribute)}"]
 
-    def described(self, about: About) -> "Declared":
-        """The same column with these words about it."""
-        if not about:
-            return self
-        attribute = None if self.attribute is None else self.attribute.described(about)
-        return replace(self, attribute=attribute, about=about)
 
-
-def _of_values(name: str, values: Sequence[Label], meanings: Sequence[str] = ()) -> Declared:
-    """A column whose values are listed.
+def _of_values(name: str, meaning_of: Mapping[str, str]) -> Declared:
+    """A column whose values are listed, each with its meaning or nothing.
 
     If all values are integers in their usual spelling, they are integers, and 0, 1, .. are codes; "true" and "false"
-    are booleans; all others are strings, as which the values in CSV files are matched.  Meanings stand beside values.
+    are booleans; all others are strings, as which the values in CSV files are matched.
     """
-    meaning_of = dict.fromkeys(values, "") | dict(zip(values, meanings, strict=False))
-    labels = _labels(list(meaning_of))
-    in_words = ["" if meaning == str(value) else meaning for value, meaning in meaning_of.items()]
+    labels: list[Any] = list(meaning_of)
+    if {value.lower() for value in labels} == set(_TRUTH):
+        labels = [_TRUTH[value.lower()] for value in labels]
+    elif all(map(_INTEGER.fullmatch, labels)):
+        labels = [int(value) for value in labels]
+    in_words = ["" if meaning == value else meaning for value, meaning in meaning_of.items()]
     if any(in_words):
         return Declared(name, Attribute(name, labels=labels_of_pairs(name, zip(labels, in_words, strict=True))))
-    is_code = labels == list(range(len(labels))) and not any(isinstance(label, bool) for label in labels)
+    is_code = labels == list(range(len(labels))) and labels[0] is not False
     return Declared(name, Attribute(name, len(labels)) if is_code else Attribute(name, labels=labels))
 
 
@@ -89,16 +85,6 @@ def _of_range(name: str, low: str, high: str, kind: str = "") -> Declared:
         attribute = Attribute(name, last + 1) if first == 0 else Attribute(name, labels=range(first, last + 1))
         return Declared(name, attribute)
     return Declared(name, None, f"numbers from {low} to {high}: write {{ bins = [{low}, ..., {high}] }}")
-
-
-def _labels(values: list[Label]) -> list[Label]:
-    """The values as strings, integers or booleans, whichever they all are."""
-    strings = [str(value) for value in values]
-    if all(isinstance(value, bool) for value in values) or {string.lower() for string in strings} == set(_TRUTH):
-        return [_TRUTH[string.lower()] for string in strings]
-    if all(isinstance(value, int) or _INTEGER.fullmatch(value) for value in values):
-        return [int(value) for value in values]
-    return list(strings)
 
 
 def _comment(note: str) -> list[str]:
@@ -147,7 +133,6 @@ def attribute_text(attribute: Attribute) -> str:
 
 
 def _value_fields(attribute: Attribute) -> dict[str, Any]:
-    """The entries that say which values there are."""
     if attribute.bins is not None:
         return _period(attribute.bins) or {"bins": attribute.bins.edges, "labels": attribute.bins.labels}
     if attribute.numeric is not None:
@@ -184,7 +169,6 @@ def number_text(number: float) -> str:
 
 
 def _list(items: list[str]) -> str:
-    """A list on one line, or on several of about 100 letters where it is long."""
     line = f"[{', '.join(items)}]"
     if len(line) <= 100:
         return line
@@ -291,7 +275,7 @@ def _of_listed(name: str, listed: list[tuple[str, str]]) -> Declared:
         if meaning and meanings.setdefault(value, meaning) != meaning:
             both = f"{meanings[value][:40]!r} and {meaning[:40]!r}"
             raise FileFormatError(f"the value {value[:40]!r} has two meanings, {both}; leave one of them out")
-    return _of_values(name, [value for value, _ in listed], [meanings.get(value, "") for value, _ in listed])
+    return _of_values(name, {value: meanings.get(value, "") for value, _ in listed})
 
 
 def _wide(path: Path, number: int, row: Row) -> Declared:
@@ -316,7 +300,6 @@ def _wide(path: Path, number: int, row: Row) -> Declared:
 
 
 def _items(text: str) -> list[tuple[str, str]]:
-    """The items of a list in one cell, each with its meaning if it has one."""
     separator = next((sign for sign in "|;\n" if sign in text), ",")
     items = [item.strip().strip("\"'") for item in text.strip(" []{}()").split(separator) if item.strip()]
     for sign in "=", ",":
@@ -329,6 +312,8 @@ def _items(text: str) -> list[tuple[str, str]]:
 def _named(path: Path, name: str, about: Row, make: Callable[[], Declared]) -> Declared:
     """A column with words about it; file and column are named in what is raised."""
     try:
-        return make().described(About(**{word: about.get(word, "") for word in _ABOUT}))
+        column, words = make(), About(**{word: about.get(word, "") for word in _ABOUT})
+        attribute = None if column.attribute is None else column.attribute.described(words)
+        return replace(column, attribute=attribute, about=words)
     except ValueError as error:  # Python's own, of what is no number, too
         raise FileFormatError(f"{path}, {name}: {error}") from None

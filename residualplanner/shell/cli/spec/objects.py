@@ -128,7 +128,6 @@ def _bins(table: AttributeTable) -> Bins | None:
 
 
 def _labels(name: str, declared: list[Any]) -> Any:
-    """The labels as a list, or as a mapping to their meanings where some have one."""
     if not any(isinstance(entry, tuple) for entry in declared):
         return declared
     return labels_of_pairs(name, (entry if isinstance(entry, tuple) else (entry, "") for entry in declared))
@@ -145,7 +144,6 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
 
 
 def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload | None:
-    """The tables that an entry at ``where`` names one by one; None where it names none."""
     if table.queries is None:
         return None
     kinds = _kinds(table, where, spec)
@@ -158,7 +156,6 @@ def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> 
 
 
 def _family(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload:
-    """The tables of so many attributes that an entry at ``where`` asks for."""
     kinds = _kinds(table, where, spec)
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)

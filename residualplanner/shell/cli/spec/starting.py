@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from residualplanner.gate.sources.opening import columns_of
 from residualplanner.ground.errors import DataError, DomainError, FileFormatError
@@ -12,13 +12,7 @@ from residualplanner.ground.words import listed, separators
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
-from residualplanner.shell.cli.spec.declared import (
-    attribute_text,
-    key_text,
-    read_dictionary,
-    string_text,
-    toml_text,
-)
+from residualplanner.shell.cli.spec import declared
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 from residualplanner.shell.cli.spec.tables import UNDECLARED
@@ -40,13 +34,12 @@ class StartingSpec(NamedTuple):
 
 
 def _template() -> str:
-    """A commented spec up to its columns, from the file beside this module."""
     return files(__package__).joinpath("start.toml").read_text(encoding="utf-8")
 
 
 def with_ledger(text: str, name: str) -> str:
     """The text of a spec with a ledger in a file of this name."""
-    return text.replace(_NO_LEDGER, f"ledger = {{ file = {string_text(name)},")
+    return text.replace(_NO_LEDGER, f"ledger = {{ file = {declared.string_text(name)},")
 
 
 def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool = False) -> StartingSpec:
@@ -59,7 +52,7 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
     if is_dictionary:
-        columns = read_dictionary(path)
+        columns = declared.read_dictionary(path)
         undeclared = tuple(column.name for column in columns if column.attribute is None)
         lines = "\n".join(line for column in columns for line in column.lines())
         return StartingSpec(_template() + (_TO_FILL_IN if undeclared else "") + lines + "\n", undeclared)
@@ -92,18 +85,17 @@ def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
     """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else."""
-    lines = [f"{key_text(name)} = {attribute_text(domain[name])}" for name in domain]
+    lines = [f"{declared.key_text(name)} = {declared.attribute_text(domain[name])}" for name in domain]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     text = _template().replace("\nup_to = 2\n", f"\n{entry}")
     if isinstance(domain.weight, Weight):
         weight = {"column": domain.weight.name, "maximum": domain.weight.maximum}
         weight |= {"unit": domain.weight.unit, "above": domain.weight.above}
-        text = text.replace(_WEIGHT, f"weight = {toml_text(weight)}\n")
+        text = text.replace(_WEIGHT, f"weight = {declared.toml_text(weight)}\n")
     return text + "\n".join(lines) + "\n"
 
 
 def _start_of_names(path: Path) -> StartingSpec:
-    """A spec with the names of the columns of records."""
     try:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:
@@ -114,7 +106,7 @@ def _start_of_names(path: Path) -> StartingSpec:
         raise FileFormatError(
             f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
-    lines = [f'{key_text(name)} = "{UNDECLARED}"' for name in names]
+    lines = [f'{declared.key_text(name)} = "{UNDECLARED}"' for name in names]
     return StartingSpec(_template() + _TO_FILL_IN + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
 
 
@@ -132,9 +124,21 @@ def _domain_in_json(path: Path) -> Domain:
     text = read_limited(path)
     try:
         value = parse_json(text)
-        if not isinstance(value, dict):
-            raise FileFormatError('expected an object from attribute name to size, such as {"age": 85}')
-        is_whole = isinstance(value.get("attributes"), list) and all(isinstance(v, dict) for v in value["attributes"])
-        return Domain.from_json(value) if is_whole else Domain(value)
+        listed = value.get("attributes") if isinstance(value, dict) else None
+        if isinstance(listed, list) and all(isinstance(entry, dict) for entry in listed):
+            return Domain.from_json(value)
+        # JSON Schema, Frictionless and CSVW files are objects, too, but of strings, and of objects in one another.
+        if not isinstance(value, dict) or not all(map(_declares_values, value.values())):
+            raise FileFormatError(
+                'this is not a domain; write a size or labels for each attribute, as {"age": 85, "sex": ["F", "M"]}, '
+                "or give a data dictionary (.csv) with --dictionary"
+            )
+        return Domain(value)
     except (FileFormatError, DomainError) as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def _declares_values(value: Any) -> bool:
+    """Whether this is a number, or a list or mapping of neither lists nor mappings, such as labels and meanings."""
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, int | float | list | dict) and not any(isinstance(each, list | dict) for each in entries)

@@ -115,7 +115,6 @@ class AttributeTable(allowed.SpecTable):
 
 
 def _attribute(value: Any) -> Any:
-    """The short forms of an attribute written out."""
     if isinstance(value, bool) or not isinstance(value, int | list | dict | str):
         raise allowed.refusal("expected a size, a list of labels, or a table such as { bins = [0, 9] }")
     if isinstance(value, str):
@@ -181,7 +180,6 @@ class KindTable(allowed.SpecTable):
 
 
 def _kind(value: Any) -> Any:
-    """The short form of a kind written out."""
     if isinstance(value, str):
         return {"kind": value}
     if not isinstance(value, dict):

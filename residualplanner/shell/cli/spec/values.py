@@ -104,7 +104,6 @@ _WEIGHTS = ["cells", "equal", "sqrt"]
 
 
 def _loss(value: Any) -> SumOfVariances | MaxVariance:
-    """A loss by its name, or a sum with other weights than the number of cells."""
     if isinstance(value, str) and value in ("sum", "max"):
         return SumOfVariances() if value == "sum" else MaxVariance()
     if isinstance(value, dict) and set(value) == {"sum"} and value["sum"] in _WEIGHTS:
@@ -151,7 +150,8 @@ def _message(detail: dict[str, Any]) -> str:
         return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "extra_forbidden":
         known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
-        return f"{_at(where[:-1])}unknown field {where[-1]!r}{suggestion(where[-1], known)}"
+        remedy = suggestion(where[-1], known) or "; docs/files.md in the manual lists those of every table"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "expected":
@@ -161,7 +161,6 @@ def _message(detail: dict[str, Any]) -> str:
 
 
 def _at(where: tuple[str | int, ...]) -> str:
-    """A location in the file, as its author sees it."""
     match where:
         case ("workload" | "targets" as table, int(number), *rest):
             parts = [f"[[{table}]] number {number + 1}"]

@@ -73,7 +73,6 @@ def _with_options(table: OutputTable, typed: TableOptions) -> OutputTable:
 
 
 def _require_one_limit(spec: SpecFile, typed: PlanOptions) -> None:
-    """Raise BudgetError unless options and spec together say what is minimized, and what limits it."""
     if typed.budget is not None and typed.at_most is not None:
         raise BudgetError(
             "--budget and --at-most exclude each other: --budget zcdp=0.5 limits what is spent, and --at-most 25 the "
@@ -155,7 +154,6 @@ def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None
 
 
 def _counts_of_file(path: Path, query: QueryLike, domain: Domain) -> NDArray[np.float64]:
-    """The counts of a query's table, in its shape, from a CSV file with a line for each cell, in any order."""
     written = written_query(domain, query)
     names = [domain.names[position] for position in written.positions]
     kinds = zip(names, written.kinds, strict=True)
