@@ -72,7 +72,8 @@ class Covering:
                 return None
             gains = chance.random(len(candidates))
             if missing is not None:
-                gains += [self._added(number, row, missing) for number in candidates]
+                met = missing[np.ix_(candidates, *[row] * (missing.ndim - 1))]
+                gains += met.reshape(len(candidates), -1).sum(axis=1)
             row.append(int(candidates[int(np.argmax(gains))]))
         return tuple(sorted(row))
 
@@ -86,11 +87,6 @@ class Covering:
         found = np.logical_or.reduceat(left, self._starts, axis=1)
         found[:, chosen] = True
         return found.all(axis=1)
-
-    @staticmethod
-    def _added(number: int, row: list[int], missing: np.ndarray) -> int:
-        beside = missing[number][row] if missing.ndim == 2 else missing[number][np.ix_(row, row)]
-        return int(beside.sum())
 
     @staticmethod
     def _gain(row: tuple[int, ...], missing: np.ndarray, strength: int) -> int:
