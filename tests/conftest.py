@@ -1,5 +1,6 @@
 """Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
+import gc
 import importlib
 import os
 import sys
@@ -52,6 +53,18 @@ def pytest_configure(config):
 def pytest_ignore_collect(collection_path, config):
     """Do not even import what the quick suite leaves out."""
     return True if _is_quick(config) and collection_path in _SLOW else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is made while tests are collected lives to the end: it is not searched for circles again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items, config):
