@@ -44,7 +44,7 @@ class Covering:
         for found in order:
             if missing[found]:
                 tries = [self.completed(found, missing, chance) for _ in range(_TRIES if strength == 2 else 2)]
-                known = [(self._gain(row, missing, strength), row) for row in tries if row is not None]
+                known = [(missing[np.ix_(*[row] * strength)].sum(), row) for row in tries if row is not None]
                 if not known:
                     continue  # no row has it: more than two rules together exclude it
                 best = max(known)[1]
@@ -87,7 +87,3 @@ class Covering:
         found = np.logical_or.reduceat(left, self._starts, axis=1)
         found[:, chosen] = True
         return found.all(axis=1)
-
-    @staticmethod
-    def _gain(row: tuple[int, ...], missing: np.ndarray, strength: int) -> int:
-        return int(missing[np.ix_(*[row] * strength)].sum())
