@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import residualplanner as rp
@@ -39,6 +40,7 @@ def counts() -> dict[str, rp.Plan]:
     }
 
 
+@cache
 def pay_by_sex(**options: Any) -> rp.Plan:
     """Counts by bin and sums of amounts, by sex."""
     pay = rp.Numeric(0, 30, bins=[10], outside="clip")
@@ -64,6 +66,7 @@ def amounts() -> dict[str, Case]:
     }
 
 
+@cache
 def hours_by_pair(**options: Any) -> rp.Plan:
     """All tables of two attributes, of records that are weighted by hours."""
     hours = rp.Weight("hours", maximum=60, unit=0.5, above="clip")

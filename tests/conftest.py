@@ -1,5 +1,6 @@
 """Which tests are slow, and how many examples hypothesis makes, the same ones in every run."""
 
+import gc
 import importlib
 import os
 import sys
@@ -36,6 +37,7 @@ _SLOW = frozenset(Path(__file__).parent / name for name in SLOW)
 
 def pytest_configure(config):
     """Keep compiled modules, and make fewer examples in the quick suite, which is run while editing."""
+    gc.disable()  # what is made while tests are collected lives to the end, and is not searched for circles
     sys.dont_write_bytecode = False  # to compile the package takes half of the time in which a process starts
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     settings.register_profile(
@@ -56,6 +58,8 @@ def pytest_ignore_collect(collection_path, config):
 
 def pytest_collection_modifyitems(items, config):
     """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples there."""
+    gc.freeze()
+    gc.enable()
     for item in items:
         if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)

@@ -3,7 +3,7 @@
 
 from residualplanner.fits.mixtures import mixture
 from residualplanner.fits.mixtures.mixture import correct_margins, even_records, independent_records
-from residualplanner.fits.nonnegative import facts
+from residualplanner.fits.nonnegative import facts, nonnegative
 from residualplanner.gate import spend
 from residualplanner.gate.discrete_gaussian import (
     InsecureTestBits,

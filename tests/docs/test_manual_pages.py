@@ -41,15 +41,22 @@ def commands():
         yield
 
 
+#: How pages show what a command says that fails.
+FAILS = re.compile(r' 2>&1( >/dev/null)? \|\| echo "status \$\?"$')
+
+
 def status_and_text(command: str) -> tuple[int, str, str]:
     """The status of a command, and what it writes; the library's own need no shell, and are run in this process."""
-    if not command.startswith("residualplanner ") or re.search(r"[|&;<>*$]", command):
+    bare, fails = FAILS.sub("", command), FAILS.search(command)
+    if not bare.startswith("residualplanner ") or re.search(r"[|&;<>*$]", bare):
         environment = {**os.environ, **SHOWN, "PYTHONWARNINGS": "error"}
         done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment, check=False)
         return done.returncode, done.stdout, done.stderr
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # as `main` does
-        found = outcome(*shlex.split(command)[1:], **SHOWN)
+        found = outcome(*shlex.split(bare)[1:], **SHOWN)
+    if fails:
+        return 0, f"{'' if fails[1] else found.stdout}{found.stderr}status {found.exit_code}\n", ""
     return found.exit_code, found.stdout, found.stderr + (f"{found.exception!r}" if found.exception else "")
 
 

@@ -290,7 +290,7 @@ class Built:
         """All questions."""
         return rp.Workload(self.domain, [question.query for question in self.questions])
 
-    @property
+    @cached_property
     def positions(self) -> list[int]:
         """Where each question stands in the workload, whose order files have."""
         known = list(map(repr, self.workload))

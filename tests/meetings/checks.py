@@ -31,7 +31,7 @@ def check_cost(built: Built, measurement: rp.Measurement) -> None:
         "largest_weight": Fraction(built.weights.maximum) if built.weights else Fraction(1),
     }
     budget = Fraction(built.budget)
-    true = oracle.cost(built.measured(plan, _precision), **terms)
+    true = oracle.cost(built.measured(plan, lambda variance: 1 / Fraction(variance)), **terms)
     assert true <= Fraction(plan.pcost) <= budget, (float(true), plan.pcost)
     if built.case["noise"] == "gaussian":
         assert measurement.noise.pcost is None
@@ -54,10 +54,6 @@ def check_told(built: Built, measurement: rp.Measurement) -> None:
     assert ("left out" in noise.omission) == has_drop
     if built.case["noise"] != "bits":
         assert ("of each 'who'" in noise.omission or "who" in noise.omission) == built.people.limited
-
-
-def _precision(variance: float) -> Fraction:
-    return 1 / Fraction(variance)
 
 
 class Tables:

@@ -44,7 +44,7 @@ class Covering:
         for found in order:
             if missing[found]:
                 tries = [self.completed(found, missing, chance) for _ in range(_TRIES if strength == 2 else 2)]
-                known = [(self._gain(row, missing, strength), row) for row in tries if row is not None]
+                known = [(missing[np.ix_(*[row] * strength)].sum(), row) for row in tries if row is not None]
                 if not known:
                     continue  # no row has it: more than two rules together exclude it
                 best = max(known)[1]
@@ -72,7 +72,8 @@ class Covering:
                 return None
             gains = chance.random(len(candidates))
             if missing is not None:
-                gains += [self._added(number, row, missing) for number in candidates]
+                met = missing[np.ix_(candidates, *[row] * (missing.ndim - 1))]
+                gains += met.reshape(len(candidates), -1).sum(axis=1)
             row.append(int(candidates[int(np.argmax(gains))]))
         return tuple(sorted(row))
 
@@ -86,12 +87,3 @@ class Covering:
         found = np.logical_or.reduceat(left, self._starts, axis=1)
         found[:, chosen] = True
         return found.all(axis=1)
-
-    @staticmethod
-    def _added(number: int, row: list[int], missing: np.ndarray) -> int:
-        beside = missing[number][row] if missing.ndim == 2 else missing[number][np.ix_(row, row)]
-        return int(beside.sum())
-
-    @staticmethod
-    def _gain(row: tuple[int, ...], missing: np.ndarray, strength: int) -> int:
-        return int(missing[np.ix_(*[row] * strength)].sum())

@@ -29,12 +29,8 @@ RECORDS = [("F", 0), ("F", 2), ("M", 1)]
 RECORD, CELL = ("M", 2), 5
 
 
-def noise_by_position(plan):
-    return dict(zip(plan.closure, plan.noise_variances.tolist(), strict=True))
-
-
 #: From explicit matrices.
-COVARIANCE = marginal_covariance((2, 3), (0, 1), noise_by_position(PLAN))
+COVARIANCE = marginal_covariance((2, 3), (0, 1), dict(zip(PLAN.closure, PLAN.noise_variances.tolist(), strict=True)))
 
 
 def forms(records):

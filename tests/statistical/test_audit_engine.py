@@ -96,6 +96,7 @@ def test_all_records_of_a_person_together_achieve_the_claim_and_no_more():
 #: Plans, and the entries of a record: of any amount, and of any weight, which counts as 60 at most.
 RECORDS = {f"amount {amount}": (pay_by_sex(), [1, amount]) for amount in (0, 17, 3000)}
 RECORDS |= {f"weight {hours}": (hours_by_pair(), [1, 2, hours]) for hours in (61, 47, 1)}
+MIXTURES = mixtures()
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -111,9 +112,9 @@ def test_a_record_achieves_what_its_amount_or_its_weight_says_and_no_more_than_t
     assert_achieves(audit_likelihood(each, FEW, bits(name)), mu)
 
 
-@pytest.mark.parametrize("name", mixtures())
+@pytest.mark.parametrize("name", MIXTURES)
 def test_records_of_one_person_and_amounts_in_universes_achieve_no_more_than_the_claim(name):
-    case = mixtures()[name]
+    case = MIXTURES[name]
     mu = math.sqrt(claimed_power(case.experiment))
     assert mu <= math.sqrt(case.plan.pcost) * (1 + 1e-9)
     assert_achieves(audit_likelihood(case.experiment, FEW, bits(name)), mu)
@@ -122,16 +123,12 @@ def test_records_of_one_person_and_amounts_in_universes_achieve_no_more_than_the
 # Mechanisms that break their claim.
 
 
-def replaced() -> Experiment:
-    return experiment("sum").replacing((1, 2), (0, 0))
-
-
 FAULTS = RECORD_FAULTS | {
     "noise 10% low": lambda: experiment("sum").with_deviation(0.9),
     "the total measured twice": lambda: experiment("sum").measuring_twice(0),
     "a table measured twice": lambda: experiment("sum").measuring_twice(3),
     "a record that weighs 2": lambda: experiment("sum", times=2),
-    "one record replaced, called added": replaced,
+    "one record replaced, called added": lambda: experiment("sum").replacing((1, 2), (0, 0)),
     "noise 10% low with bases by set": lambda: experiment("by set").with_deviation(0.9),
 }
 

@@ -21,29 +21,31 @@ from residualplanner.method.strategy.basis_groups import BasisGroups, basis_grou
 from residualplanner.method.workload.closure import Closure, subset_products
 from residualplanner.release.reference_answers import reference_changes, reference_groups, sets_in_both
 
+#: Of the sum over D: its axes, ``(-1)**(|D| + 1) kron R u``, and the group of the sets without D and their rows in it.
+_Term = tuple[tuple[int, ...], FloatArray, int, IntArray]
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Piece:
     """Sets whose attributes have the same bases, and the same reference bases."""
 
     sets: IntArray  # (b,): by number
-    subsets: IntArray  # (b, 2**k): the numbers of their subsets
     own: int  # their group among those of the plan's bases
     reference: int  # and among those of the reference bases
     maps: ProductMap  # R G along the axes whose basis is not the reference R
     back: ProductMap  # the transposed map
-    changes: dict[int, FloatArray]  # R u of each such axis, counted from 0, as of `ReferenceChange`
+    terms: tuple[_Term, ...]
 
-    def terms(self, groups: BasisGroups) -> Iterator[tuple[tuple[int, ...], FloatArray, int, IntArray]]:
-        """The terms of the sum over D: its axes, ``(-1)**(|D| + 1) kron R u``, and the sets without D in ``groups``."""
-        order = len(self.maps.columns)
-        for count in range(1, len(self.changes) + 1):
-            for axes in combinations(self.changes, count):
-                factor = np.array(-1.0)
-                for axis in axes:
-                    factor = -factor * self.changes[axis]
-                without = self.subsets[:, (1 << order) - 1 - sum(1 << axis for axis in axes)]
-                yield tuple(1 + axis for axis in axes), factor, int(groups.group[without[0]]), groups.row[without]
+
+def _terms(subsets: IntArray, changes: dict[int, FloatArray], groups: BasisGroups) -> Iterator[_Term]:
+    """The terms of sets with ``subsets`` (b, 2**k), from R u of each axis whose basis is not the reference."""
+    for count in range(1, len(changes) + 1):
+        for axes in combinations(changes, count):
+            factor = np.array(-1.0)
+            for axis in axes:
+                factor = -factor * changes[axis]
+            without = subsets[:, subsets.shape[1] - 1 - sum(1 << axis for axis in axes)]
+            yield tuple(1 + axis for axis in axes), factor, int(groups.group[without[0]]), groups.row[without]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,7 +73,7 @@ class ReferenceMap:
         blocks, own = self.reference.blocks(found), self.own.blocks(components)
         for piece in self._pieces:
             result = piece.maps.apply(own[piece.own][self.own.groups.row[piece.sets]])
-            for axes, factor, group, rows in piece.terms(groups):
+            for axes, factor, group, rows in piece.terms:
                 result += factor * np.expand_dims(blocks[group][rows], axes)
             blocks[piece.reference][groups.row[piece.sets]] = result
         return found
@@ -84,7 +86,7 @@ class ReferenceMap:
         blocks, own = self.reference.blocks(rest), self.own.blocks(found)
         for piece in reversed(self._pieces):
             mine = blocks[piece.reference][groups.row[piece.sets]]
-            for axes, factor, group, rows in piece.terms(groups):
+            for axes, factor, group, rows in piece.terms:
                 np.add.at(blocks[group], rows, (factor * mine).sum(axis=axes))
             own[piece.own][self.own.groups.row[piece.sets]] = piece.back.apply(mine)
         return found
@@ -115,8 +117,8 @@ def _pieces(plan: Plan, own: BasisGroups, reference: BasisGroups) -> Iterator[_P
                 {axis: np.ascontiguousarray(G.T) for axis, (G, _) in changes.items()},
             )
         )
-        spread = {axis: u for axis, (_, u) in changes.items()}
-        yield _Piece(sets, subsets, *numbers, maps, back, spread)
+        terms = _terms(subsets, {axis: u for axis, (_, u) in changes.items()}, reference)
+        yield _Piece(sets, *numbers, maps, back, tuple(terms))
 
 
 @dataclass(frozen=True, eq=False)
