@@ -34,13 +34,13 @@ def explicit_bound(
 ) -> float:
     """No mechanism of cost 1 has a smaller sum of average variances, or largest one, by importance (q,).
 
-    It is 0 where the domain is too large, a query is of a joint kind, or there is no time for a step.  The search for
+    It is 0 where the domain is too large or has one cell, a query is of a joint kind, or there is no time for a step.  The search for
     weights ends at a bound that is large ``enough``.
     """
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
     sizes = [workload.domain.sizes[i] for i in used]
     cells, rows = math.prod(sizes), float(workload.cells.sum())
-    if cells > _CELLS or cells * rows > _ENTRIES or any(kind.at_least for kind in workload.kinds):
+    if not 1 < cells <= _CELLS or cells * rows > _ENTRIES or any(kind.at_least for kind in workload.kinds):
         return 0.0
     steps = int(min(_STEPS, seconds / (_CUBE * cells**3 + _ENTRY * rows * cells**2)))
     weights = np.sqrt(importance if of_maximum else importance / workload.cells).tolist()
@@ -66,7 +66,7 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
     of_rows = np.full(len(rows), 1 / len(rows)) if of_maximum else np.ones(len(rows))
     weights = (1 - np.eye(size)) / (size * size - size) if replaced else np.full(size, 1 / size)
     kept, bounds, power = (of_rows, weights), [0.0], _POWER
-    for _ in range(steps if size > 1 or not replaced else 0):
+    for _ in range(steps):
         L = 2 * (np.diag(weights.sum(axis=1)) - weights) if replaced else np.diag(weights)
         half, back = _roots(space.T @ L @ space)
         between, inverse = _roots(half @ (inside.T * of_rows @ inside) @ half)
