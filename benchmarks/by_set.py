@@ -59,7 +59,7 @@ def workloads() -> Iterator[tuple[str, rp.Workload]]:
 
 def planned(name: str, workload: rp.Workload) -> Result:
     """Both plans of a workload."""
-    estimated = rp.questions.resource_estimate(workload, by_set=True).planning_seconds
+    estimated = rp.questions.resource_estimate(workload, bases="optimal_by_set").planning_seconds
     start = time.perf_counter()
     optimal = rp.select(workload, budget=rp.pcost(1), bases="optimal")
     middle = time.perf_counter()

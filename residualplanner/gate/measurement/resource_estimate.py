@@ -15,6 +15,7 @@ from residualplanner.ground.errors import DataError
 from residualplanner.ground.notebooks import html_table
 from residualplanner.ground.words import bytes_text, count_text
 from residualplanner.method.losses import LossLike, read_loss
+from residualplanner.method.plan.select import BY_SET, Bases
 from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload, require_workload
@@ -103,7 +104,7 @@ def resource_estimate(
     workload: Workload,
     *,
     loss: LossLike = "sum",
-    by_set: bool = False,
+    bases: Bases | None = None,
     records: int | None = None,
     memory: int | None = None,
 ) -> ResourceEstimate:
@@ -116,7 +117,7 @@ def resource_estimate(
     Args:
         workload: the queries to publish.
         loss: what the plan is to make small, as for `select`.
-        by_set: whether bases are to be "optimal_by_set".
+        bases: as for `select`; the search that it makes by default where a plan is far from the best is left out.
         records: about how many records there are, from public knowledge; by default the counting is left out.
         memory: as for `measure`; by default all counts and answers are held at once.
 
@@ -149,11 +150,12 @@ def resource_estimate(
     chosen = np.flatnonzero(workload.uses[:, is_other].any(axis=1)).tolist()
     problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
     thousands = np.array([size / 1000 for size, _ in problems])
-    bases = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
-    bases *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
+    seconds = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
+    seconds *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
     basis_bytes = _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
-    if by_set and (problem := by_set_problem(workload, np.ones(len(workload)))) is not None:
-        bases += problem.size.seconds
+    if isinstance(bases, str) and bases == BY_SET:
+        problem = by_set_problem(workload, np.ones(len(workload)), of_maximum=goal.is_of_maximum)
+        seconds += 0.0 if problem is None else problem.size.seconds
     per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > _MOST_FILES else _IN_FILES
     has_errors = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])  # one for each cell
     counting = 0.0 if records is None else records * float(parents(closure).is_maximal.sum()) * _COUNTING
@@ -164,7 +166,7 @@ def resource_estimate(
         residual_sets=sets,
         counts=counts,
         residual_answers=answers,
-        planning_seconds=pairs * _PLANNING + bases if goal.is_proportional else math.nan,
+        planning_seconds=pairs * _PLANNING + seconds if goal.is_proportional else math.nan,
         planning_bytes=sets * _PLANNING_BYTES + _LEAST_BYTES + basis_bytes,
         measuring_seconds=counting + counts * _DRAWING + sets * _MEASURING,
         measuring_bytes=float(measuring_bytes(groups, memory)),

@@ -34,8 +34,8 @@ def explicit_bound(
 ) -> float:
     """No mechanism of cost 1 has a smaller sum of average variances, or largest one, by importance (q,).
 
-    It is 0 where the domain is too large or has one cell, a query is of a joint kind, or there is no time for a step.  The search for
-    weights ends at a bound that is large ``enough``.
+    It is 0 where the domain is too large or has one cell, a query is of a joint kind, or there is no time for a step.
+    The search for weights ends at a bound that is large ``enough``.
     """
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
     sizes = [workload.domain.sizes[i] for i in used]

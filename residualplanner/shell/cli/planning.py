@@ -75,7 +75,7 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, memor
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
-    say_workload(workload, output, memory=memory, by_set=spec.bases == "optimal_by_set")
+    say_workload(workload, output, memory=memory, bases=spec.bases)
     with output.progress("choosing the noise"):
         plan = plan_of_spec(spec, workload)
     say_plan(plan, output)

@@ -16,6 +16,7 @@ from residualplanner.ground.json import json_text
 from residualplanner.ground.words import bytes_text, number_text
 from residualplanner.method.plan.files import plan_to_archive
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import Bases
 from residualplanner.method.workload.workload import Workload
 from residualplanner.shell.cli.output import Output
 
@@ -35,9 +36,9 @@ _NO_ANSWER = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)
 _LEAST = {"parquet": (8, 1000), "csv": (25, 0), "xlsx": (10, 4000), "workbook": (10, 0), "parts": (8, 0)}
 
 
-def say_sizes(workload: Workload, output: Output, *, memory: int | None = None, by_set: bool = False) -> None:
+def say_sizes(workload: Workload, output: Output, *, memory: int | None = None, bases: Bases | None = None) -> None:
     """Say what a workload needs, if that is much: where all is held at once, unless there is a limit."""
-    planning = resource_estimate(workload, by_set=by_set)
+    planning = resource_estimate(workload, bases=bases)
     measuring = planning if memory is None else resource_estimate(workload, memory=memory)
     if planning.residual_sets > LARGE_SETS or planning.planning_seconds > LONG_PLANNING:
         taking = f"{seconds_text(planning.planning_seconds)} and {bytes_text(planning.planning_bytes)} of memory"

@@ -15,6 +15,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import COUNTS, JOIN, count_text, is_plain, listed, number_text, rounded_up, table_text
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import Bases
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
@@ -39,12 +40,12 @@ _ROWS = 10
 _RECORDS, _MEANS = 1000, 10
 
 
-def say_workload(workload: Workload, output: Output, *, memory: int | None = None, by_set: bool = False) -> None:
+def say_workload(workload: Workload, output: Output, *, memory: int | None = None, bases: Bases | None = None) -> None:
     """Say how many tables and cells a workload has, and what it needs, if that is much."""
     cells = number_text(float(workload.cells.sum()))
     text = f"{count_text(len(workload), 'table')} with {cells} cells in all"
     output.fact("Workload", text, tables=len(workload), cells=float(workload.cells.sum()))
-    say_sizes(workload, output, memory=memory, by_set=by_set)
+    say_sizes(workload, output, memory=memory, bases=bases)
 
 
 def say_plan(plan: Plan, output: Output) -> None:

@@ -127,7 +127,7 @@ def test_scaled_plans_and_parts_of_plans_have_the_cost_they_state(plan):
 
 def test_estimates_count_the_search():
     case = workload((120, 100), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
-    without, by_set = (rp.questions.resource_estimate(case, by_set=by_set).planning_seconds for by_set in (False, True))
+    without, by_set = (rp.questions.resource_estimate(case, bases=word).planning_seconds for word in (None, BY_SET))
     assert without + 1 < by_set < without + 60
 
 
