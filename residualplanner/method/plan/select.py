@@ -106,11 +106,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
-        if notion.has_public_total or not _has_search(problem, goal):
-            raise WorkloadError(
-                'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
-                'neighbors="add-remove"; use bases="optimal"'
-            )
+        _require_by_set(problem, goal)
         problem = replace(problem, search=_search(problem, goal))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
@@ -148,7 +144,8 @@ def _compared(
 ) -> tuple[ChosenNoise, float, float]:
     """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
     found, cost = solved(problem)
-    known = _least_variance(problem, goal, cost / goal.pcost_for(1.0, found.loss), seconds)
+    at_cost_1 = goal.pcost_for(1.0, found.loss)  # 0 where it is too small for a float
+    known = _least_variance(problem, goal, cost / at_cost_1 if at_cost_1 > 0 else math.inf, seconds)
     distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
     if searches and distance > _FAR and _is_mixed(problem, goal):
         enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
@@ -180,6 +177,15 @@ def _search(problem: NoiseProblem, goal: Loss, **limits: float) -> StrategySearc
         return replace(found, status=f"{found.status}, bases from a local search")
 
     return None if bases is None else search
+
+
+def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:
+    """Raise WorkloadError unless bases may vary by set."""
+    if problem.neighbors.has_public_total or not _has_search(problem, goal):
+        raise WorkloadError(
+            'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
+            'neighbors="add-remove"; use bases="optimal"'
+        )
 
 
 def _has_search(problem: NoiseProblem, goal: Loss) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.problem import RestTable, parts_of
+from residualplanner.more.by_set.terms import RestTable, parts_of
 from residualplanner.more.by_set.varying_tables import along
 
 Table = NDArray[np.float64]

@@ -34,7 +34,7 @@ _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
 _NOWHERE = 1e6
 
 
-class Loss(Protocol):
+class Objective(Protocol):
     """What is to be small, times a cost."""
 
     def value(self, bases: Sequence[GroupBasis], precision: FloatArray) -> float:
@@ -74,13 +74,13 @@ class Family:
     """The members for a problem, as points of a vector space."""
 
     problem: BySetProblem
-    loss: Loss
+    loss: Objective
     cost: Cost
 
     @classmethod
     def of(cls, problem: BySetProblem) -> "Family":
         """The family of a problem."""
-        loss: Loss = LargestVariance(problem) if problem.of_maximum else SummedVariances(problem)
+        loss: Objective = LargestVariance(problem) if problem.of_maximum else SummedVariances(problem)
         return cls(problem, loss, ReplacementCost.of(problem) if problem.replaced else TableCost(problem))
 
     def point(self, member: Member) -> FloatArray:

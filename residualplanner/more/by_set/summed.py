@@ -13,9 +13,10 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.more.by_set.cost import LossSlopes, Maxima
 from residualplanner.more.by_set.group_basis import GroupBasis
-from residualplanner.more.by_set.problem import BySetProblem, RestTable
+from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.rest_tables import RestTables, Table
 from residualplanner.more.by_set.table_costs import Rows
+from residualplanner.more.by_set.terms import RestTable
 
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
 _LEAST = 2.0**-60

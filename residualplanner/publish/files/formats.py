@@ -75,8 +75,11 @@ FORMATS: dict[str, TableFormat] = {
 }
 
 
-#: All formats: these, that of one workbook for all tables, and that of files with very many tables each.
-EVERY_FORMAT = (*FORMATS, BOOK_FORMAT, PARTS_FORMAT)
+def format_names() -> tuple[str, ...]:
+    """All formats: these, that of one workbook for all tables, and that of files with very many tables each."""
+    return (*FORMATS, BOOK_FORMAT, PARTS_FORMAT)
+
+
 __all__ = ["MOST_FILES", "Publication", "Quality", "chosen_format", "require_exportable"]
 #: Up to this many tables are written to a file each where no format is given.
 MOST_FILES = 5_000
@@ -88,9 +91,9 @@ def chosen_format(
     """The format given, or else "parquet", or "parts" for very many tables; WorkloadError where it is no format."""
     if format is None:
         return "parts" if len(workload) > MOST_FILES and profile == "default" and quality is None else "parquet"
-    if not isinstance(format, str) or format not in EVERY_FORMAT:
-        meant = suggestion(format, EVERY_FORMAT)
-        raise WorkloadError(f"format must be one of {list(EVERY_FORMAT)}, got {value_text(format)}{meant}")
+    every = format_names()
+    if not isinstance(format, str) or format not in every:
+        raise WorkloadError(f"format must be one of {list(every)}, got {value_text(format)}{suggestion(format, every)}")
     return format
 
 

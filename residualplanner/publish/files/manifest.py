@@ -34,7 +34,7 @@ from residualplanner.ground.version import __version__
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.method.plan.plan import Plan
-from residualplanner.publish.files.formats import EVERY_FORMAT
+from residualplanner.publish.files.formats import format_names
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.release.product import product_of_json
 from residualplanner.release.profiles import PROFILES
@@ -160,7 +160,7 @@ def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Descri
     plan, *plans = (checked(home / name, partial(plan_of_bytes, content)) for name, content in contents)
     noise = checked(path, partial(_noise_of, manifest, plan, plans))
     file_format, level = about["format"], about["conf_level"]
-    if file_format not in EVERY_FORMAT or about["profile"] not in PROFILES or not isinstance(level, float):
+    if file_format not in format_names() or about["profile"] not in PROFILES or not isinstance(level, float):
         raise LookupError
     require_level(level)
     product = checked(path, partial(product_of_json, about.get("product")))
