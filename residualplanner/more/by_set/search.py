@@ -7,10 +7,9 @@ search is.
 """
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -18,13 +17,13 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import unit_costs
-from residualplanner.more.by_set.cost import CostSlopes, LossSlopes, Maxima, TableCost
+from residualplanner.more.by_set.cost import Maxima, TableCost
 from residualplanner.more.by_set.group_basis import GroupBasis, Member
 from residualplanner.more.by_set.largest import LargestVariance
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.replacement_cost import ReplacementCost
 from residualplanner.more.by_set.summed import SummedVariances
-from residualplanner.more.by_set.table_costs import Rows, TableChoice
+from residualplanner.more.by_set.table_costs import TableChoice
 
 #: The sharpness of smooth maxima at privacy cost 1: sharper ones are nearer to the cost, but steps down a smoother
 #: slope are longer.  What counts in them gets weights, in so many rounds of so many steps at most, until two rounds
@@ -34,39 +33,8 @@ _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
 _NOWHERE = 1e6
 
 
-class Objective(Protocol):
-    """What is to be small, times a cost."""
-
-    def value(self, bases: Sequence[GroupBasis], precision: FloatArray) -> float:
-        """The logarithm of the loss for the precision (noises,) of each noise."""
-
-    def value_and_slopes(
-        self, bases: Sequence[GroupBasis], precision: FloatArray, maxima: Maxima
-    ) -> tuple[float, LossSlopes]:
-        """The same, or a smooth function near it, and its slopes."""
-
-    def rows(self, bases: Sequence[GroupBasis]) -> Rows:
-        """What multiplies each noise in the largest sums of variances."""
-
-    def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
-        """The precision of every set, (m,), from that of each noise."""
-
-
-class Cost(Protocol):
-    """The privacy cost of a member, for either notion of neighbors."""
-
-    @property
-    def message_lengths(self) -> dict[int, list[int]]:
-        """How long the messages of each class are, which are part of a member."""
-
-    def value_and_slopes(self, member: Member, maxima: Maxima) -> tuple[float, CostSlopes]:
-        """The cost, or a smooth function near it, and its slopes."""
-
-    def with_worst(self, member: Member) -> "Cost":
-        """The same with what costs a member most in it."""
-
-    def best_noise(self, member: Member, rows: Rows) -> TableChoice:
-        """The best noise for a member's bases and the rows of a loss; the member's own where there is no search."""
+Objective: TypeAlias = LargestVariance | SummedVariances
+Cost: TypeAlias = TableCost | ReplacementCost
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,9 +74,8 @@ class Family:
 
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
-        return self.loss.value(member.bases, member.precision) + math.log(
-            self.cost.value_and_slopes(member, Maxima())[0]
-        )
+        cost, _ = self.cost.value_and_slopes(member, Maxima())
+        return self.loss.value(member.bases, member.precision) + math.log(cost)
 
     def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
         """The logarithm of loss times cost at a point, and its slope."""

@@ -27,12 +27,7 @@ from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.searches.attribute_grams import (
-    COARSE_VALUES,
-    AttributeGrams,
-    grams_of_kinds,
-    searched_attributes,
-)
+from residualplanner.more.searches import attribute_grams
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS, basis_in_integers
 from residualplanner.more.searches.basis_problem import UNUSED_LENGTH, ResidualBasis
 from residualplanner.more.searches.eigen import eigen
@@ -59,8 +54,8 @@ def one_way_problems(
     combined = {attribute for block in workload.closure.blocks[2:] for attribute in np.unique(block).tolist()}
     sizes, block, first = workload.domain.sizes, workload.blocks[1], len(workload.blocks[0])
     found, is_left = {}, np.ones(len(workload), dtype=np.bool_)
-    for attribute in searched_attributes(workload):
-        if attribute not in combined and sizes[attribute] <= COARSE_VALUES:
+    for attribute in attribute_grams.searched_attributes(workload):
+        if attribute not in combined and sizes[attribute] <= attribute_grams.COARSE_VALUES:
             numbers = np.flatnonzero(block.attributes[:, 0] == attribute)
             kinds = tuple(workload.kinds[code] for code in block.kinds[numbers, 0].tolist())
             weights = tuple(importance[first + numbers].tolist())
@@ -108,9 +103,9 @@ class OneWayProblem:
         each = [form.max() if self.of_maximum else form.mean() for form in forms]
         return float(max(np.array(self.importance) * each) if self.of_maximum else np.dot(self.importance, each))
 
-    def grams(self) -> AttributeGrams:
+    def grams(self) -> attribute_grams.AttributeGrams:
         """The Gram matrices of the kinds, numbered in their order."""
-        return grams_of_kinds(self.size, tuple(range(len(self.kinds))), self.kinds)
+        return attribute_grams.grams_of_kinds(self.size, tuple(range(len(self.kinds))), self.kinds)
 
 
 @lru_cache(maxsize=64)
@@ -125,13 +120,13 @@ class _Search:
     """The search for multipliers of pairs, and for weights of rows where the largest variance counts."""
 
     problem: OneWayProblem
-    grams: AttributeGrams
+    grams: attribute_grams.AttributeGrams
     first: IntArray  # (k,): of each pair of groups of values
     second: IntArray  # (k,)
     count: IntArray  # (kinds,): how many rows have weights; none where their sum counts
 
     @classmethod
-    def of(cls, problem: OneWayProblem, grams: AttributeGrams) -> "_Search":
+    def of(cls, problem: OneWayProblem, grams: attribute_grams.AttributeGrams) -> "_Search":
         pairs = np.triu_indices(len(grams.width), 1)
         rows = [kind.rows(problem.size) if problem.of_maximum else 0 for kind in problem.kinds]
         return cls(problem, grams, *pairs, np.array(rows))
