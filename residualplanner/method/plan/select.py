@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -160,23 +161,27 @@ def _compared(
     return found, cost, distance
 
 
-def _search(problem: NoiseProblem, goal: Loss, **limits: float) -> StrategySearch | None:
+def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **seconds: float) -> StrategySearch | None:
     """The search for better bases, None if there are none; WorkloadError where it would be too large.
 
-    Bases vary by set where records are added or removed.
+    Bases vary by set where records are added or removed.  It ends at a loss that is small enough.
     """
-    from residualplanner.more.by_set.choice import search_by_set, search_for_replaced  # a door
+    from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set, prepared  # a door
 
-    if not problem.neighbors.has_public_total:
-        return search_by_set(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
-    bases = search_for_replaced(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, **limits)
+    replaced = problem.neighbors.has_public_total
+    found = prepared(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, replaced=replaced, **seconds)
+    if found is None:
+        return None
+    choice, part = found
+    if not replaced:
+        return partial(choose_by_set, choice, part=part, enough=enough)
 
     def search(plain: ChosenNoise, _: Neighbors) -> ChosenNoise:
-        assert bases is not None
-        found = goal.unit_noise(replace(problem, bases=bases(plain), search=None))
-        return replace(found, status=f"{found.status}, bases from a local search")
+        bases = bases_for_replaced(choice, plain, part=part, enough=enough)
+        better = goal.unit_noise(replace(problem, bases=bases, search=None))
+        return replace(better, status=f"{better.status}, bases from a local search")
 
-    return None if bases is None else search
+    return search
 
 
 def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:

@@ -64,6 +64,14 @@ class AttributeSets:
         """The attribute of each factor, (factors,)."""
         return frozen(np.concatenate([block.ravel() for block in self.blocks]).astype(np.int64))
 
+    @cached_property
+    def padded_members(self) -> IntArray:
+        """The members of each set, and d where it has fewer than the largest, (m, k)."""
+        members = np.full((len(self), len(self.blocks) - 1), self.attribute_count)
+        for order, block in enumerate(self.blocks):
+            members[self.offsets[order] : self.offsets[order + 1], :order] = block
+        return members
+
     def products(self, factor: ArrayLike) -> FloatArray:
         """Multiply ``factor`` (d,), one number per attribute, over the members of every set, (m,)."""
         factors = np.asarray(factor, dtype=np.float64)

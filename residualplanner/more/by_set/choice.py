@@ -4,10 +4,8 @@ Source: eqs. (40), (41) and (36).
 """
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -18,7 +16,6 @@ from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice
-from residualplanner.method.noise.noise_problem import StrategySearch
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
@@ -39,39 +36,23 @@ _LEAST_PART = 1 / 4
 _STATUS = "noise certified for bases by set from a local search"
 
 
-def search_by_set(
+def prepared(
     workload: Workload,
     importance: FloatArray,
     *,
     of_maximum: bool = False,
+    replaced: bool = False,
     seconds: float = SECONDS_LIMIT,
-    enough: float = 0.0,
-) -> StrategySearch | None:
-    """The search for bases by set, in at most about so many seconds, as long as the loss is not small ``enough``.
+) -> tuple[BySetProblem, float] | None:
+    """What there is to choose, and the part of the steps of a search that fits into about so many seconds.
 
-    The loss is the sum of average variances, or the largest variance of a cell, by the ``importance`` (q,) of their
-    queries.  Where the search would take longer, it has fewer steps.  None if every attribute has one basis anyway.
+    The arguments are those of `by_set_problem`.  None if bases are known to be the best without a search.
 
     Raises WorkloadError: it would take too long even with a quarter of the steps.
     """
-    problem = by_set_problem(workload, importance, of_maximum=of_maximum, seconds=seconds / _LEAST_PART)
-    return None if problem is None else partial(choose_by_set, problem, part=_part(problem, seconds), enough=enough)
-
-
-def search_for_replaced(
-    workload: Workload, importance: FloatArray, *, of_maximum: bool = False, seconds: float, enough: float = 0.0
-) -> Callable[[ChosenNoise], tuple[Basis, ...]] | None:
-    """The search for one basis for each attribute where records are replaced; else as above."""
     most = seconds / _LEAST_PART
-    problem = by_set_problem(workload, importance, of_maximum=of_maximum, replaced=True, seconds=most)
-    if problem is None:
-        return None
-    return partial(bases_for_replaced, problem, part=_part(problem, seconds), enough=enough)
-
-
-def _part(problem: BySetProblem, seconds: float) -> float:
-    """The part of the steps that fits into so many seconds."""
-    return min(1.0, seconds / problem.size.seconds)
+    problem = by_set_problem(workload, importance, of_maximum=of_maximum, replaced=replaced, seconds=most)
+    return None if problem is None else (problem, min(1.0, seconds / problem.size.seconds))
 
 
 def choose_by_set(

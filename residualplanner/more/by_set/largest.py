@@ -18,7 +18,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.more.by_set.cost import LossSlopes, Maxima, largest
 from residualplanner.more.by_set.group_basis import GroupBasis
 from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.by_set.rest_tables import RestTables, Table
+from residualplanner.more.by_set.rest_tables import RestTables, Table, applied
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
 from residualplanner.more.by_set.varying_tables import along
 
@@ -196,11 +196,3 @@ class LargestVariance:
         member = self.problem.noise_of_set
         of_sets: FloatArray = (precision / np.bincount(member))[member] / self.problem.factor
         return of_sets
-
-
-def applied(matrices: Sequence[FloatArray], table: Table) -> Table:
-    """A table with each of its axes multiplied by a matrix (n, m), (m_1, .., m_k)."""
-    for matrix in matrices:
-        # The first axis goes last, so that in the end all are in order.
-        table = np.tensordot(table, matrix, axes=(0, 0))
-    return table

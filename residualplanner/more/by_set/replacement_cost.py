@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.workload.closure import Closure
 from residualplanner.more.by_set.cost import CostSlopes, Maxima, largest
 from residualplanner.more.by_set.group_basis import GroupBasis, Member
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
@@ -57,7 +58,7 @@ class ReplacementCost:
         """The cost, or a smooth function near it, and its slopes."""
         factors = self._factors(self._tables(member.bases), self.pairs)
         precision = self._precision(member)
-        by_set = _SIGNS @ factors[:, :, self._members].prod(axis=3)
+        by_set = _SIGNS @ factors[:, :, self._closure.padded_members].prod(axis=3)
         costs = by_set @ precision
         logs = maxima.axes.get(0)
         if logs is not None and len(logs) < len(costs):  # new pairs count as much as all do in the mean
@@ -111,7 +112,9 @@ class ReplacementCost:
 
     def _costs(self, tables: dict[int, FloatArray], pairs: IntArray, precision: FloatArray) -> FloatArray:
         """What some pairs (c, 2, d) cost, (c,)."""
-        costs: FloatArray = (_SIGNS @ self._factors(tables, pairs)[:, :, self._members].prod(axis=3)) @ precision
+        costs: FloatArray = (
+            _SIGNS @ self._factors(tables, pairs)[:, :, self._closure.padded_members].prod(axis=3)
+        ) @ precision
         return costs
 
     def _precision(self, member: Member) -> FloatArray:
@@ -135,29 +138,24 @@ class ReplacementCost:
 
     def _slopes(self, factors: FloatArray, precision: FloatArray) -> FloatArray:
         """The slopes of the sums of products by the factors of each attribute, (c, 3, d+1)."""
-        slopes, members = np.zeros_like(factors), self._members
+        slopes, members = np.zeros_like(factors), self._closure.padded_members
         for column in range(members.shape[1]):
             others = factors[:, :, np.delete(members, column, axis=1)].prod(axis=3)
             slopes += (others * precision) @ (members[:, column, None] == np.arange(factors.shape[2]))
         return slopes
 
+    @property
+    def _closure(self) -> Closure:
+        return self.problem.workload.closure
+
     @cached_property
     def _occurring(self) -> list[int]:
         """The attributes that occur in a set."""
-        occurring: list[int] = np.unique(self.problem.workload.closure.attribute_of_factor).tolist()
+        occurring: list[int] = np.unique(self._closure.attribute_of_factor).tolist()
         return occurring
 
     @cached_property
     def _groups(self) -> dict[int, int]:
         """The group of each attribute that has an own basis."""
-        attributes, groups = self.problem.workload.closure.attribute_of_factor.tolist(), self.problem.group.tolist()
+        attributes, groups = self._closure.attribute_of_factor.tolist(), self.problem.group.tolist()
         return {i: group for i, group in zip(attributes, groups, strict=True) if group >= 0}
-
-    @cached_property
-    def _members(self) -> IntArray:
-        """The members of each set, and d where it has fewer than the largest, (m, k)."""
-        closure, count = self.problem.workload.closure, len(self.problem.workload.domain)
-        members = np.full((len(closure), len(closure.blocks) - 1), count)
-        for order, block in enumerate(closure.blocks):
-            members[closure.offsets[order] : closure.offsets[order + 1], :order] = block
-        return members

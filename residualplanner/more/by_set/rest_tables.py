@@ -99,3 +99,11 @@ def _split(table: Table, axis: int) -> tuple[Table, Table]:
     """Index 0 of an axis, kept as an axis, and the others."""
     before = (slice(None),) * axis
     return table[(*before, slice(0, 1))], table[(*before, slice(1, None))]
+
+
+def applied(matrices: Sequence[FloatArray], table: Table) -> Table:
+    """A table with each of its axes multiplied by a matrix (n, m), (m_1, .., m_k)."""
+    for matrix in matrices:
+        # The first axis goes last, so that in the end all are in order.
+        table = np.tensordot(table, matrix, axes=(0, 0))
+    return table

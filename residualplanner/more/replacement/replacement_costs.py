@@ -114,8 +114,8 @@ class ReplacementCosts:
         for start in range(_CLIMBS):
             way = np.where(chance.random(least.shape[1]) < 0.5, same, least) if start else least.copy()
             for i in [*self._states] * _SWEEPS:
-                sets = np.flatnonzero((self._members == i).any(axis=1))
-                members = self._members[sets]
+                sets = np.flatnonzero((self.closure.padded_members == i).any(axis=1))
+                members = self.closure.padded_members[sets]
                 numbers = np.column_stack([way, np.ones(3)])
                 numbers[:, i] = 1.0
                 slopes = numbers[:, members].prod(axis=2) @ precision[sets] * [1, 1, -2]
@@ -139,14 +139,6 @@ class ReplacementCosts:
             pairs = self._pairs[i]
             states[i] = np.vstack([np.full((1, 3), self._longest[i]), pairs, pairs[:, [1, 0, 2]]])
         return states
-
-    @cached_property
-    def _members(self) -> IntArray:
-        """The members of each set, and d where it has fewer than the largest, (m, k)."""
-        members = np.full((len(self.closure), len(self.closure.blocks) - 1), len(self.bases))
-        for order, block in enumerate(self.closure.blocks):
-            members[self.closure.offsets[order] : self.closure.offsets[order + 1], :order] = block
-        return members
 
     @cached_property
     def _occurring(self) -> IntArray:
