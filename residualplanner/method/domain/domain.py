@@ -222,7 +222,8 @@ class Domain:
     def _positions(self, names: Sequence[str]) -> list[int]:
         unknown = [name for name in names if not isinstance(name, str) or name not in self._position]
         if unknown:
-            words, known = names_text("attribute", map(_shown, unknown)), reprlib.repr(list(self.names))
+            shown = [_short(name) if isinstance(name, str) else f"<{type(name).__name__}>" for name in unknown]
+            words, known = names_text("attribute", shown), reprlib.repr(list(self.names))
             message = f"unknown {words}; the domain has {known}{suggestion(unknown[0], self.names)}"
             raise DomainError(message, attributes=map(str, unknown))
         return [self._position[name] for name in names]
@@ -247,10 +248,6 @@ def _attribute(name: str, value: DeclaredValues) -> Attribute:
 
 def _short(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:21]}..."
-
-
-def _shown(name: object) -> str:
-    return _short(name) if isinstance(name, str) else f"<{type(name).__name__}>"
 
 
 #: How many attributes are named.

@@ -162,13 +162,10 @@ def tensors_of_residuals(
         tensors[(slice(None), *reversed(index))] = arrays.quotients(arrays.take(block, column), divisor)
     # Most entries are of the last block, and its rows usually follow one another: then they are not copied twice.
     block, divisor, index, column = last
-    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if _is_run(column) else arrays.take(block, column)
+    is_run = bool(len(column) and column[-1] - column[0] == len(column) - 1 and (np.diff(column) == 1).all())
+    chosen = block[int(column[0]) : int(column[-1]) + 1, ...] if is_run else arrays.take(block, column)
     tensors[(slice(None), *index)] = arrays.quotients(chosen, divisor)
     return tensors
-
-
-def _is_run(rows: IntArray) -> bool:
-    return bool(len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] - rows[:-1] == 1).all())
 
 
 @lru_cache(maxsize=4096)

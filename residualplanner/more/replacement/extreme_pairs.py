@@ -64,7 +64,9 @@ def pairs_of_layers(layers: Sequence[Layer], lost: float) -> FloatArray:
     """The extreme pairs of different columns of a nested basis of integers, less what products may lose, (t, 3)."""
     above, below = [np.zeros(1)], []
     for layer in layers:
-        above.append(above[-1][layer.parent] + _squares(layer))
+        squares = layer.rows.data.astype(np.float64) ** 2
+        lengths = np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)
+        above.append(above[-1][layer.parent] + lengths)
     longest = above.pop()
     for layer in reversed(layers):
         below.append(longest)
@@ -102,8 +104,3 @@ def _pairs_in_groups(layer: Layer, before: FloatArray, longest: FloatArray) -> I
         members = layer.starts[groups][:, None]
         lengths = np.stack([longest[members + first], longest[members + second]], axis=-1)
         yield lengths.reshape(-1, 2), products.ravel()
-
-
-def _squares(layer: Layer) -> FloatArray:
-    squares = layer.rows.data.astype(np.float64) ** 2
-    return np.bincount(layer.rows.indices, squares, minlength=layer.rows.shape[1]).astype(np.float64)

@@ -85,8 +85,7 @@ class OneWayProblem:
 
         def objective(near: Any) -> float:
             forms = [factors[1] for factors in grams.row_factors(near, grams.kinds)]
-            products = near.S.T @ near.S
-            return _farthest(products) * self.loss(forms)
+            return float(_squared_distances(near.S.T @ near.S).max()) * self.loss(forms)
 
         def excess(near: Any) -> float:
             return (objective(near) / exact - 1) / ROUNDING_LOSS
@@ -175,7 +174,8 @@ class _Search:
         squares = np.maximum(squares, squares[-1] * 1e-15)
         trace = float(np.sqrt(squares).sum())
         S = (turns / squares**0.25).T @ C
-        costs = _distances(S.T @ S, self.first, self.second)
+        products = S.T @ S
+        costs = _squared_distances(products)[self.first, self.second]
         G = inverse @ turns * squares**0.25
         forms = self._row_forms(G @ G.T)
         longest = float(costs.max())
@@ -227,13 +227,7 @@ class _Search:
         return np.diag(self._laplacian(weights)).copy()
 
 
-def _distances(products: NDArray[np.float64], first: IntArray, second: IntArray) -> FloatArray:
+def _squared_distances(products: NDArray[np.float64]) -> FloatArray:
+    """The squared distances of all pairs of columns, from the products of all."""
     lengths = np.diag(products)
-    found: FloatArray = lengths[first] + lengths[second] - 2 * products[first, second]
-    return found
-
-
-def _farthest(products: NDArray[np.float64]) -> float:
-    """The largest squared distance of two columns, from the products of all."""
-    lengths = np.diag(products)
-    return float((lengths[:, None] + lengths - 2 * products).max())
+    return np.asarray(lengths[:, None] + lengths - 2 * products)

@@ -9,7 +9,7 @@ one attribute, never raises the loss.  Attributes with the same kinds, beside th
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -75,7 +75,8 @@ def choose_bases(
     Source: eqs. (31) and (109); with "orthogonal" docs/mathematics.md section 4, paper section 7.
     """
     grams = attribute_grams(workload, grams_of)
-    with _threads_for(grams):
+    # One thread, unless matrices are so large that several are quicker.
+    with nullcontext() if any(len(forms.width) > _FULL_VALUES for forms in grams.values()) else one_thread():
         search = before = _searched(
             workload, importance, _merged(grams, MERGED[0]), _ROUNDS if option == "optimal" else 0
         )
@@ -84,12 +85,6 @@ def choose_bases(
         bases = search.bases(option)
     inverse_forms.cache_clear()  # of matrices that may be large
     return bases
-
-
-def _threads_for(grams: Mapping[int, AttributeGrams]) -> AbstractContextManager[object]:
-    """One thread, unless matrices are so large that several are quicker."""
-    many = any(len(forms.width) > _FULL_VALUES for forms in grams.values())
-    return nullcontext() if many else one_thread()
 
 
 def _merged(grams: Mapping[int, AttributeGrams], groups: int) -> dict[int, AttributeGrams]:

@@ -303,7 +303,8 @@ class _JointSearch:
                 orbits[code, kind] = forms.row_orbits(kind)
                 rows[self.basis_class == code, kind] = orbits[code, kind].max() + 1
         queries, limit = workload.take(chosen), int(rows.max())
-        while limit > 2 and _weight_count(queries, np.minimum(rows, limit)) > _WEIGHTS:
+        blocks = [rows[block.attributes, block.kinds] for block in queries.blocks]
+        while limit > 2 and sum(float(np.minimum(each, limit).prod(axis=1).sum()) for each in blocks) > _WEIGHTS:
             limit = int(limit / 1.2)
         axes: list[_Axis] = []
         axis_of = np.full(rows.shape, -1, dtype=np.int64)
@@ -347,10 +348,6 @@ class _JointSearch:
                     rows.append((axis.kind, absent, present))
             tangents.append(forms.tangent_of_rows(rows))
         return tangents
-
-
-def _weight_count(workload: Workload, rows: FloatArray) -> float:
-    return sum(float(rows[block.attributes, block.kinds].prod(axis=1).sum()) for block in workload.blocks)
 
 
 def _basis_classes(

@@ -75,7 +75,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         whole = BasisProblem.of(present, V, slope, constant, known, absent is None, inside, np.empty((0, 0)))
         return whole.residuals(whole.solve((multipliers, kept), gap, steps, reached))
     # As in eq. (114) for pairs of values, but for their differences, which have a matrix in place of scales.
-    pairs = n - n // 2
+    half, pairs = n // 2, n - n // 2
     problem = BasisProblem.of(
         _even(present),
         _even(V),
@@ -84,7 +84,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
         (zero_sum_basis(pairs), np.empty((0, pairs))),
         absent is None,
         Contrasts.none(pairs),
-        _odd(present),
+        present[:half, :half] - present[:half, ::-1][:, :half],
     )
     begin = _of_pairs(multipliers), _of_pairs(kept)
     return _unfolded(problem.residuals(problem.solve(begin, gap, steps, reached)), n)
@@ -98,12 +98,6 @@ def _even(form: NDArray[np.float64]) -> NDArray[np.float64]:
     """The form of sums of pairs that are divided evenly, the first value with the last and so on."""
     pairs = len(form) - len(form) // 2
     return (form[:pairs, :pairs] + form[:pairs, ::-1][:, :pairs]) / 2
-
-
-def _odd(form: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The form of the differences in pairs of two values, each of length 1."""
-    half = len(form) // 2
-    return form[:half, :half] - form[:half, ::-1][:, :half]
 
 
 def _of_pairs(values: FloatArray) -> FloatArray:
