@@ -7,7 +7,7 @@ import residualplanner as rp
 from small_pieces import small_parts
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _small_parts():
     """Of some tables, so that there are several."""
     with small_parts():
