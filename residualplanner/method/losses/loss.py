@@ -79,7 +79,7 @@ class Loss:
     is_proportional: ClassVar[bool] = True  # the best noise at one privacy cost is, scaled, that at every cost
     is_of_maximum: ClassVar[bool] = False  # bases are for the largest variance, not for the sum of average ones
     has_targets: ClassVar[bool] = False  # margins of error are to be met: `Targets`
-    has_search: ClassVar[bool] = False  # bases that vary by set can be searched for
+    has_search: ClassVar[bool] = False  # better bases can be searched for
     unit: ClassVar[str] = " counts squared"  # stands behind its values
     default_limit: ClassVar[float | None] = None  # the value to reach without a budget or a limit
 
@@ -227,7 +227,7 @@ class MaxVariance(Loss):
     has_search: ClassVar[bool] = True
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
-        """The least maximum, with bases that vary by set where these are better.  Source: eqs. (15), (23), (41)."""
+        """The least maximum, with better bases if a search finds them.  Source: eqs. (15) to (17), (23) and (41)."""
         return problem.searched(problem.selection(least_maximum(problem)))
 
 

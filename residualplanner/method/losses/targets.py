@@ -121,8 +121,7 @@ class Targets(Loss):
 
     def unit_noise(self, problem: NoiseProblem) -> ChosenNoise:
         """The least maximum of cell variances relative to those at the targets.  Source: eqs. (14) to (17)."""
-        plain = problem.selection(least_largest_ratio(problem, reserve=self.reserve))
-        return problem.searched(plain)
+        return problem.searched(problem.selection(least_largest_ratio(problem, reserve=self.reserve)))
 
     def stated(self, variance: float) -> float:
         """The largest ratio: margins of error are roots of variances."""

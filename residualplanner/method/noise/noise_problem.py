@@ -26,10 +26,10 @@ from residualplanner.method.workload.workload import Workload
 #: All noise that is cut costs less than this part of the whole: more of it would save nothing, and cost tables digits.
 _NEGLIGIBLE = 2.0**-50
 
-#: Bases by set are chosen where they make a loss smaller by this fraction; plans without are simpler.
+#: Bases from a search are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
 
-#: A search for bases that vary by set, from the best choice with one basis for each attribute.
+#: A search for better bases and their noise, from the best choice with those at hand, one for each attribute.
 StrategySearch = Callable[[ChosenNoise, Neighbors], ChosenNoise]
 
 
@@ -42,7 +42,7 @@ class NoiseProblem:
     importance: FloatArray  # (q,), how much each query's variance counts
     neighbors: Neighbors
     gap: float  # how close to the optimum is close enough, as a fraction
-    search: StrategySearch | None = None  # for bases that vary by set, if they may
+    search: StrategySearch | None = None  # for better bases, if there may be any
 
     def __post_init__(self) -> None:
         require_positive("gap", self.gap)
@@ -72,10 +72,12 @@ class NoiseProblem:
         return ChosenNoise(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
 
     def searched(self, plain: ChosenNoise) -> ChosenNoise:
-        """A choice, or a better one with bases that vary by set, if the search finds it.  Source: eq. (41)."""
+        """A choice, or the one that the search finds if that is better."""
         if self.search is None:
             return plain
         found = self.search(plain, self.neighbors)
+        if found is plain:
+            return plain
         if found.loss < plain.loss * (1 - _WORTH):
             gain = 1 - math.sqrt(found.loss / plain.loss)
             return replace(found, status=f"{found.status}, errors {gain:.1%} smaller than without it")

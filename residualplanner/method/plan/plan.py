@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -315,8 +315,13 @@ class Plan:
         """
         from residualplanner.gate.measurement.resource_estimate import resource_estimate  # a door
 
-        bases: Any = "optimal_by_set" if self.strategy.varying.any() else None
-        return resource_estimate(self.workload, loss=self.loss, bases=bases, records=records, memory=memory)
+        return resource_estimate(
+            self.workload,
+            loss=self.loss,
+            bases="optimal_by_set" if self.strategy.varying.any() else None,
+            records=records,
+            memory=memory,
+        )
 
     def save(self, path: PathLike) -> None:
         """Write the plan to one file, whole or not at all; `load_plan` reads it.

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,8 @@ from residualplanner.method.workload.workload import Workload, require_workload
 Bases = Literal["optimal", "optimal_by_set", "orthogonal"] | Mapping[str, ArrayLike | Basis]
 #: The word for those that vary by set.
 BY_SET = "optimal_by_set"
-#: Above this distance from the best of all mechanisms bases by set are searched for, and below this one no longer.
+#: Above this distance from the best of all mechanisms a sharper bound and better bases are searched for, and below this
+#: one no longer.
 _FAR, _NEAR = 0.005, 0.001
 #: Distances are rounded up to a multiple of one over this; weights that differ by less than this are equal.
 _DIGITS, _EQUAL = 1e6, 1e-9
@@ -161,24 +161,21 @@ def _compared(
     return found, cost, distance
 
 
-def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **seconds: float) -> StrategySearch | None:
-    """The search for better bases, None if there are none; WorkloadError where it would be too large.
+def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: float) -> StrategySearch:
+    """The search for better bases, which raises WorkloadError where it would be too large.
 
-    Bases vary by set where records are added or removed.  It ends at a loss that is small enough.
+    Bases vary by set where records are added or removed.  It ends at a loss that is small ``enough``; the ``limit`` is
+    of its seconds, two minutes without one.
     """
-    from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set, prepared  # a door
+    from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set  # a door
 
-    replaced = problem.neighbors.has_public_total
-    found = prepared(problem.workload, problem.importance, of_maximum=goal.is_of_maximum, replaced=replaced, **seconds)
-    if found is None:
-        return None
-    choice, part = found
-    if not replaced:
-        return partial(choose_by_set, choice, part=part, enough=enough)
+    what = problem.workload, problem.importance
+    how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, **limit}
 
-    def search(plain: ChosenNoise, _: Neighbors) -> ChosenNoise:
-        bases = bases_for_replaced(choice, plain, part=part, enough=enough)
-        better = goal.unit_noise(replace(problem, bases=bases, search=None))
+    def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
+        if not neighbors.has_public_total:
+            return choose_by_set(*what, plain, neighbors, **how)
+        better = goal.unit_noise(replace(problem, bases=bases_for_replaced(*what, plain, **how), search=None))
         return replace(better, status=f"{better.status}, bases from a local search")
 
     return search
@@ -219,13 +216,17 @@ def _least_variance(problem: NoiseProblem, goal: Loss, reached: float, seconds: 
     is_symmetric = all(kind.is_identity or kind.at_least for kind in problem.workload.kinds)
     if is_symmetric and all(basis.family == "subtraction" for basis in problem.bases):
         return None
-    from residualplanner.more.bounds.suboptimality import least_variance  # a door
+    from residualplanner.more.bounds.suboptimality import least_variance, sharp_least_variance  # a door
 
+    workload, neighbors = problem.workload, problem.neighbors
     try:
-        of_bases = problem.workload, goal, problem.bases, problem.neighbors
-        return least_variance(*of_bases, reached=reached, seconds=seconds)
+        least = least_variance(workload, goal, problem.bases, neighbors, seconds=seconds)
     except WorkloadError as error:
         return str(error)
+    if reached <= least * (1 + _FAR) ** 2:
+        return least
+    enough = reached / (1 + _NEAR) ** 2
+    return max(least, sharp_least_variance(workload, goal, neighbors, enough=enough, seconds=seconds))
 
 
 def _distance(goal: Loss, found: ChosenNoise, cost: float, known: float | str | None) -> float:

@@ -25,8 +25,9 @@ _CELLS, _ENTRIES, _CUBE, _ENTRY = 400, 2**21, 4e-9, 4e-10
 _STEPS, _POWER, _SLOWER, _LEAST_POWER, _LEAST = 600, 1.8, 0.7, 0.3, 1e-13
 #: It ends where so many steps bring less than this fraction.
 _PATIENCE, _PROGRESS = 20, 1e-5
-#: Roots of eigenvalues below this fraction of the largest may be rounding.
-_ROUNDING = 1e-13
+#: Eigenvalues below this fraction of the largest may be rounding, and count as 0; what rounding of the others may add
+#: to the bound is less than this fraction of it.
+_ROUNDING, _ROUNDED_UP = 1e-13, 1e-6
 
 
 def explicit_bound(
@@ -35,7 +36,7 @@ def explicit_bound(
     """No mechanism of cost 1 has a smaller sum of average variances, or largest one, by importance (q,).
 
     It is 0 where the domain is too large or has one cell, a query is of a joint kind, or there is no time for a step.
-    The search for weights ends at a bound that is large ``enough``.
+    The search for weights ends at a bound that is large ``enough``.  Eigenvalues that may be rounding never raise it.
     """
     used = np.flatnonzero(workload.uses.any(axis=1)).tolist()
     sizes = [workload.domain.sizes[i] for i in used]
@@ -71,7 +72,7 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
         half, back = _roots(space.T @ L @ space)
         between, inverse = _roots(half @ (inside.T * of_rows @ inside) @ half)
         trace = float(np.trace(between))
-        if not trace > 0:  # the number of records is all that is asked for
+        if not trace > 0:  # only the number of records is published
             break
         if trace * trace >= bounds[-1]:
             K = space @ back @ between @ back @ space.T
@@ -91,12 +92,12 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
         if of_maximum:
             of_rows = np.maximum(of_rows * np.maximum(moves[0], 1e-9) ** power, _LEAST)
             of_rows = of_rows / of_rows.sum()
-    return bounds[-1]
+    return bounds[-1] * (1 - _ROUNDED_UP)
 
 
 def _roots(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The root of a matrix, and its inverse on the space where that is not 0."""
     values, vectors = np.linalg.eigh(matrix)
-    roots = np.sqrt(np.maximum(values, 0.0))
-    inverse = np.where(values > values[-1] * _ROUNDING, 1 / np.maximum(roots, 1e-300), 0.0)
+    roots = np.sqrt(np.where(values > values[-1] * _ROUNDING, values, 0.0))
+    inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
     return (vectors * roots) @ vectors.T, (vectors * inverse) @ vectors.T

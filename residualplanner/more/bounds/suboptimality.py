@@ -4,7 +4,6 @@ Source: eqs. (33), (126), (127) and (128).
 """
 
 import math
-from typing import Any
 
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.losses import Loss
@@ -15,30 +14,18 @@ from residualplanner.more.bounds.svd_bound import sum_bound
 from residualplanner.more.bounds.svd_maximum import greatest_bound
 from residualplanner.more.replacement.one_way import one_way_problems
 
-#: Where the bound is farther than this from what was reached, as a fraction of errors, a sharper one is tried; it need
-#: be no nearer than this.
-_FAR, _NEAR = 0.005, 0.001
-
 
 def least_variance(
-    workload: Workload,
-    loss: Loss,
-    bases: tuple[Basis, ...],
-    neighbors: Neighbors,
-    *,
-    reached: float = 0.0,
-    seconds: float,
+    workload: Workload, loss: Loss, bases: tuple[Basis, ...], neighbors: Neighbors, *, seconds: float
 ) -> float:
     """No unbiased linear mechanism with Gaussian noise of cost 1 has a smaller largest or summed variance.
 
-    ``bases`` (d,) are those that suit the workload, whose weights of values make the bound of a sum a good one.  Where
-    it is far from what was ``reached`` at cost 1, and the domain is small, explicit matrices give a sharper one.
+    ``bases`` (d,) are those that suit the workload, whose weights of values make the bound of a sum a good one.
 
     Raises:
         WorkloadError: none is known, and why in a few words; or it would take more than so many seconds.
     """
     importance = loss.importance(workload)
-    whole = workload, importance
     values = {i: basis.value_weights for i, basis in enumerate(bases) if basis.value_weights is not None}
     bound, replaced, parts = greatest_bound if loss.is_of_maximum else sum_bound, neighbors.has_public_total, []
     if replaced:
@@ -51,9 +38,15 @@ def least_variance(
         parts.append(bound(workload, importance, values, replaced=replaced, seconds=seconds))
     # Costs of the parts add up: the best division gives the sum of the largest variances, or of the roots of sums.
     least = sum(parts) if loss.is_of_maximum else sum(map(math.sqrt, parts)) ** 2
-    reached = reached / neighbors.cost_factor_up
-    if reached > least * (1 + _FAR) ** 2:
-        limits: Any = {"enough": reached / (1 + _NEAR) ** 2, "seconds": seconds}
-        sharper = explicit_bound(*whole, of_maximum=loss.is_of_maximum, replaced=replaced, **limits)
-        least = max(least, sharper)
     return least * neighbors.cost_factor_up
+
+
+def sharp_least_variance(
+    workload: Workload, loss: Loss, neighbors: Neighbors, *, enough: float, seconds: float
+) -> float:
+    """The same from explicit matrices, up to a bound that is large ``enough``; 0 where the domain is not small."""
+    factor = neighbors.cost_factor_up
+    how = workload, loss.importance(workload)
+    of_maximum, replaced = loss.is_of_maximum, neighbors.has_public_total
+    bound = explicit_bound(*how, of_maximum=of_maximum, replaced=replaced, enough=enough / factor, seconds=seconds)
+    return bound * factor

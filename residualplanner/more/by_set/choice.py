@@ -6,6 +6,7 @@ Source: eqs. (40), (41) and (36).
 import math
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.by_set.group_basis import GroupBasis, Member
-from residualplanner.more.by_set.problem import SECONDS_LIMIT, BySetProblem, by_set_problem
+from residualplanner.more.by_set.problem import by_set_problem
 from residualplanner.more.by_set.search import Family, search
 from residualplanner.more.by_set.table_costs import TableChoice
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
@@ -31,62 +32,42 @@ from residualplanner.more.searches.rounding import rounded_matrix
 _QUANTUM = 2.0**-44
 #: How often noise is raised to make up for rounding, at least by so much each time.
 _ROUNDINGS, _ULP = 20, 2.0**-50
-#: A search may be cut to this part of its steps.
-_LEAST_PART = 1 / 4
 _STATUS = "noise certified for bases by set from a local search"
 
 
-def prepared(
-    workload: Workload,
-    importance: FloatArray,
-    *,
-    of_maximum: bool = False,
-    replaced: bool = False,
-    seconds: float = SECONDS_LIMIT,
-) -> tuple[BySetProblem, float] | None:
-    """What there is to choose, and the part of the steps of a search that fits into about so many seconds.
-
-    The arguments are those of `by_set_problem`.  None if bases are known to be the best without a search.
-
-    Raises WorkloadError: it would take too long even with a quarter of the steps.
-    """
-    most = seconds / _LEAST_PART
-    problem = by_set_problem(workload, importance, of_maximum=of_maximum, replaced=replaced, seconds=most)
-    return None if problem is None else (problem, min(1.0, seconds / problem.size.seconds))
-
-
 def choose_by_set(
-    problem: BySetProblem,
-    plain: ChosenNoise,
-    neighbors: Neighbors,
-    *,
-    part: float = 1.0,
-    enough: float = 0.0,
+    workload: Workload, importance: FloatArray, plain: ChosenNoise, neighbors: Neighbors, *, enough: float, **how: Any
 ) -> ChosenNoise:
     """The best bases by set that are found for a loss, and the best noise of cost 1 for them.
 
-    The search starts from a choice with one basis for each attribute; neighbors are of the notion "add-remove".  It
-    makes a part of its steps, and ends where the loss is small enough.
+    The search starts from a choice with one basis for each attribute, which is returned where no search can find a
+    better one; neighbors are of the notion "add-remove".  It makes the part of its steps that there is time for, and
+    ends where the loss is small ``enough``.  The other arguments are those of `by_set_problem`.
 
-    Raises SolverError: the solver gave no usable noise, or no integers come close to the bases.
+    Raises:
+        SolverError: the solver gave no usable noise, or no integers come close to the bases.
+        WorkloadError: the search would be too large.
     """
+    problem = by_set_problem(workload, importance, **how)
+    if problem is None:
+        return plain
     family = Family.of(problem)
     with one_thread():
-        found = search(family, family.start(plain), part=part, enough=enough)
+        found = search(family, family.start(plain), enough=enough)
         return _with_noise(family, *_rounded(family, found), neighbors)
 
 
 def bases_for_replaced(
-    problem: BySetProblem, plain: ChosenNoise, *, part: float = 1.0, enough: float = 0.0
+    workload: Workload, importance: FloatArray, plain: ChosenNoise, *, enough: float, **how: Any
 ) -> tuple[Basis, ...]:
-    """One basis for each attribute, (d,), the best that are found where records are replaced.
-
-    The search is that of `choose_by_set`.  Raises SolverError: no integers come close to the bases.
-    """
-    family, bases = Family.of(problem), list(plain.strategy.of_attributes)
+    """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
+    problem, bases = by_set_problem(workload, importance, replaced=True, **how), list(plain.strategy.of_attributes)
+    if problem is None:
+        return tuple(bases)
+    family = Family.of(problem)
     with one_thread():
-        matrices, _, _ = _rounded(family, search(family, family.start(plain), part=part, enough=enough))
-    groups = zip(problem.workload.closure.attribute_of_factor.tolist(), problem.group.tolist(), strict=True)
+        matrices, _, _ = _rounded(family, search(family, family.start(plain), enough=enough))
+    groups = zip(workload.closure.attribute_of_factor.tolist(), problem.group.tolist(), strict=True)
     for i, group in dict(groups).items():
         if group >= 0:
             bases[i] = integer_basis(matrices[group][:, problem.axes[i].forms.group], "optimal")

@@ -36,7 +36,8 @@ class Maxima:
 
     sharpness: float | None = None
     tables: dict[int, Table] = field(default_factory=dict)  # logarithms of the weights of the cells of each class
-    axes: dict[int, FloatArray] = field(default_factory=dict)  # of those of the values of each attribute
+    #: Of those of the values of each attribute; where records are replaced, by 0 of those of the pairs of records.
+    axes: dict[int, FloatArray] = field(default_factory=dict)
     cells: FloatArray | None = None  # of those of the cells of all tables
 
 
@@ -59,7 +60,7 @@ class CostSlopes:
     by_products: list[FloatArray]
     by_messages: dict[int, list[FloatArray]]  # (g,) for each own attribute of each class of two or more
     tables: dict[int, Table]  # by the entries of the tables whose maxima are in the cost
-    axes: dict[int, FloatArray]  # by those of the columns
+    axes: dict[int, FloatArray]  # by those of the columns, or of the pairs of records
 
     def maxima(self, sharpness: float, loss: LossSlopes) -> Maxima:
         """Smooth maxima that are exact to first order here: what counts here has a larger weight.
@@ -102,10 +103,10 @@ class TableCost:
                 cost += float(precision[number])
                 by_class[number] = precision[number]
                 continue
-            told = member.messages.get(number, [precision[number] * columns[0]])
+            sent = member.messages.get(number, [precision[number] * columns[0]])
             if len(groups) > 1:
-                cost += _table(number, groups, float(precision[number]), columns, told, maxima, slopes)
-            for group, message in zip(groups, told, strict=True):
+                cost += _table(number, groups, float(precision[number]), columns, sent, maxima, slopes)
+            for group, message in zip(groups, sent, strict=True):
                 attribute = self._attribute[group]
                 single[attribute] = single.get(attribute, 0.0) + message
         for i, column in single.items():

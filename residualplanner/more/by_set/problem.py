@@ -33,6 +33,8 @@ PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
 #: How much more often where records are replaced, as pairs of records that cost most are found on the way.
 _MORE = 3
+#: A search may be cut to this part of its steps.
+_LEAST_PART = 1 / 4
 #: The most pairs of records that a search knows at a time where records are replaced.
 PAIRS = 1500
 
@@ -102,8 +104,8 @@ class SearchSize:
         return times * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
 
     def require_quick(self, seconds: float) -> None:
-        """Raise WorkloadError if it takes longer."""
-        if self.seconds > seconds:
+        """Raise WorkloadError if it takes longer even with a quarter of the steps."""
+        if self.seconds * _LEAST_PART > seconds:
             tables = f", {self.cells:,} cells in {self.parts:,} tables" if self.parts else ""
             raise WorkloadError(
                 f"too large a search for bases by set, about {self.seconds:,.0f} seconds: {len(self.directions):,} "
@@ -143,6 +145,12 @@ class BySetProblem:
     #: proportion at every cell.
     cost_class: IntArray
     classes: tuple[tuple[int, ...], ...]  # the groups of each class, ascending
+    seconds: float  # about how many a search may take
+
+    @property
+    def part(self) -> float:
+        """The part of the steps of a search that there is time for."""
+        return min(1.0, self.seconds / self.size.seconds)
 
     @cached_property
     def terms(self) -> LossTerms:
@@ -211,7 +219,7 @@ def by_set_problem(
     The sum of average variances is to be small, or the largest variance of a cell.  Where records are replaced, one
     basis for each attribute is chosen.  None if bases are known to be the best without a search.
 
-    Raises WorkloadError: it would be too large a search, or take more than so many seconds.
+    Raises WorkloadError: it would be too large a search, or take more than so many seconds with a quarter of its steps.
     """
     _pair_count(workload)
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
@@ -222,7 +230,7 @@ def by_set_problem(
         return None
     classes = _classes(workload, group)
     problem = BySetProblem(
-        workload, importance, of_maximum, replaced, orbits, axes, group, attribute_of_group, *classes
+        workload, importance, of_maximum, replaced, orbits, axes, group, attribute_of_group, *classes, seconds
     )
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)

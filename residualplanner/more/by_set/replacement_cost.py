@@ -10,8 +10,9 @@ attributes of the set, a and b the squared lengths of the columns of each record
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class ReplacementCost:
     #: (c, 2, d): the group of values that each record has of each attribute; of attributes without an own basis 0 or 1.
     pairs: IntArray
     are_all: bool  # whether no other pair costs more
-    message_lengths: dict[int, list[int]] = field(default_factory=dict)
+    message_lengths: ClassVar[dict[int, list[int]]] = {}  # there are no messages
 
     @classmethod
     def of(cls, problem: BySetProblem) -> "ReplacementCost":
@@ -58,7 +59,7 @@ class ReplacementCost:
         """The cost, or a smooth function near it, and its slopes."""
         factors = self._factors(self._tables(member.bases), self.pairs)
         precision = self._precision(member)
-        by_set = _SIGNS @ factors[:, :, self._closure.padded_members].prod(axis=3)
+        by_set = self._of_sets(factors)
         costs = by_set @ precision
         logs = maxima.axes.get(0)
         if logs is not None and len(logs) < len(costs):  # new pairs count as much as all do in the mean
@@ -102,9 +103,8 @@ class ReplacementCost:
         for i in [*tables] * _SWEEPS:
             table = tables[i]
             by_first, by_second, by_both = self._slopes(self._factors(tables, found), precision)[:, :, i].T
-            gains = by_first[:, None, None] * np.diagonal(table)[:, None] + by_second[:, None, None] * np.diagonal(
-                table
-            )
+            lengths = np.diagonal(table)
+            gains = by_first[:, None, None] * lengths[:, None] + by_second[:, None, None] * lengths
             gains -= 2 * by_both[:, None, None] * table
             best = gains.reshape(_CLIMBS, -1).argmax(axis=1)
             found[:, 0, i], found[:, 1, i] = np.unravel_index(best, table.shape)
@@ -112,10 +112,11 @@ class ReplacementCost:
 
     def _costs(self, tables: dict[int, FloatArray], pairs: IntArray, precision: FloatArray) -> FloatArray:
         """What some pairs (c, 2, d) cost, (c,)."""
-        costs: FloatArray = (
-            _SIGNS @ self._factors(tables, pairs)[:, :, self._closure.padded_members].prod(axis=3)
-        ) @ precision
-        return costs
+        return np.asarray(self._of_sets(self._factors(tables, pairs)) @ precision)
+
+    def _of_sets(self, factors: FloatArray) -> FloatArray:
+        """What each set costs at unit precision, for the factors (c, 3, d+1) of some pairs, (c, m)."""
+        return np.asarray(_SIGNS @ factors[:, :, self._closure.padded_members].prod(axis=3))
 
     def _precision(self, member: Member) -> FloatArray:
         """The precision of each set, (m,)."""

@@ -1,6 +1,6 @@
-"""The search for bases by set: down the slope of loss times cost, from a plan with one basis for each attribute.
+"""The search for bases and noise: down the slope of loss times cost, from a plan with one basis for each attribute.
 
-Source: eqs. (24), (40) and (41); docs/bases.md.
+Bases vary by set where records are added or removed.  Source: eqs. (24), (37), (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
 search is.
@@ -33,6 +33,7 @@ _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
 _NOWHERE = 1e6
 
 
+#: What is to be small, and the privacy cost, each with its slopes.
 Objective: TypeAlias = LargestVariance | SummedVariances
 Cost: TypeAlias = TableCost | ReplacementCost
 
@@ -120,16 +121,15 @@ class Family:
         return replace(member, precision=member.precision / cost, messages=messages)
 
 
-def search(family: Family, start: Member, *, part: float, enough: float) -> Member:
+def search(family: Family, start: Member, *, enough: float) -> Member:
     """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``.
 
-    It makes a ``part`` of its rounds, and stops at a loss that is small ``enough``.
+    It makes the part of its rounds that there is time for, and stops at a loss that is small ``enough``.
     """
     sharpness, family = _SHARPNESS, family.with_worst(start)
-    here, maxima = _descended(family, start, Maxima(sharpness)), Maxima(sharpness)
     values, found = [family.value(start)], [start]
-    for _ in range(math.ceil(_ROUNDS * part)):
-        family = family.with_worst(here)
+    here, maxima = _descended(family, start, Maxima(sharpness)), Maxima(sharpness)
+    for _ in range(math.ceil(_ROUNDS * family.problem.part)):
         maxima = family.maxima(here, maxima, sharpness)
         here = _descended(family, here, maxima)
         family, best = family.with_worst(here), int(np.argmin(values))
@@ -159,11 +159,6 @@ def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
         family.point(start),
         jac=True,
         method="L-BFGS-B",
-        options={
-            "maxiter": _STEPS,
-            "maxcor": 80,
-            "ftol": 1e-9,
-            "gtol": 1e-9,
-        },
+        options={"maxiter": _STEPS, "maxcor": 80, "ftol": 1e-9, "gtol": 1e-9},
     )
     return family.scaled(family.member(found.x))

@@ -174,8 +174,7 @@ class _Search:
         squares = np.maximum(squares, squares[-1] * 1e-15)
         trace = float(np.sqrt(squares).sum())
         S = (turns / squares**0.25).T @ C
-        products = S.T @ S
-        costs = _squared_distances(products)[self.first, self.second]
+        costs = _squared_distances(S.T @ S)[self.first, self.second]
         G = inverse @ turns * squares**0.25
         forms = self._row_forms(G @ G.T)
         longest = float(costs.max())

@@ -215,7 +215,7 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     with pytest.raises(
         rp.errors.WorkloadError, match=r"1,544,481 pairs of a query and a part of it, the limit is 131,072"
     ):
-        by_set_problem(many, many.weights * many.cells)
+        by_set_problem(many, many.weights * many.cells, seconds=25)
     long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
     with pytest.raises(rp.errors.WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
-        by_set_problem(long, long.weights * long.cells)
+        by_set_problem(long, long.weights * long.cells, seconds=25)
