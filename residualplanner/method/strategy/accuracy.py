@@ -92,10 +92,12 @@ class Accuracy:
         weights are left out, since no query would account for noise that only such queries depend on.
         """
         importance = self.workload.weights * self.workload.cells / self.workload.scales**2
-        cost = cost_parts(self.strategy, self.noise)
         if not (importance > _LEAST * max(1.0, float(importance.max()))).all():
             importance = self.workload.cells / self.workload.scales**2
-        use = noise_weights(self.pieces(), importance, len(cost))  # 0 for noise that bases by set may leave unused
+        use = noise_weights(
+            self.pieces(), importance, len(self.noise)
+        )  # 0 for noise that bases by set may leave unused
+        cost = cost_parts(self.strategy, self.noise, use)
         per_use = np.divide(cost, use, out=np.zeros(len(cost)), where=use > 0)
         fractions = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():

@@ -144,17 +144,19 @@ def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     return exact_varying_cost(strategy, precision)
 
 
-def cost_parts(strategy: Strategy, noise_variance: FloatArray) -> FloatArray:
-    """The cost of each set, (m,); with varying attributes its part of the bound, see `varying_cost_parts`.
+def cost_parts(strategy: Strategy, noise_variance: FloatArray, weight: FloatArray) -> FloatArray:
+    """The cost of each set, (m,); with varying attributes its part of the bound.
 
-    Source: eqs. (8), (28) and (41).
+    Of such parts several may add up to it; they are as near as can be to those that the sets have in the loss, if the
+    noise of each has a ``weight`` (m,) in it, see `varying_cost_parts`.  Source: eqs. (8), (28) and (41).
     """
     pcost = np.array([float(basis.pcost) for basis in strategy.bases])[strategy.of_attribute]
     parts: FloatArray = strategy.closure.products(np.where(strategy.varying, 1.0, pcost)) / noise_variance
     if strategy.varying.any():
         from residualplanner.more.by_set.varying_cost import varying_cost_parts  # a door
 
-        parts = varying_cost_parts(strategy, parts)
+        loss, cost = weight * noise_variance, float(exact_cost(strategy, 1 / noise_variance))
+        parts = varying_cost_parts(strategy, parts, loss / loss.sum() * cost)
     return frozen(parts)
 
 

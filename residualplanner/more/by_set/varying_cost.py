@@ -15,8 +15,10 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.strategy.strategy import Strategy
 
 _MANTISSA = 53
-#: Cells whose term of (41) is this close to the largest, relative to what the set costs, count as attaining it.
-TIE = 1e-8
+#: How fast the weight of a cell falls with its distance from the largest term of (41), relative to the set's cost.
+_SHARPNESS = 1000.0
+#: How often weights are tilted towards wanted costs, how steeply, and how often and closely sums are made equal then.
+_ROUNDS, _STEEPEST, _SWEEPS, _AGREED = 50, 10.0, 20, 1e-4
 _HALF_ULP = 2.0**-_MANTISSA
 _NORMAL = 2.0**-1022
 
@@ -119,28 +121,81 @@ def _nearest(numerator: int, denominator: int) -> float:
         return math.inf
 
 
-def varying_cost_parts(strategy: Strategy, parts: FloatArray) -> FloatArray:
-    """The mean cost of each set at the cells that attain its maximum in (41), (m,).
+def varying_cost_parts(strategy: Strategy, parts: FloatArray, wanted: FloatArray) -> FloatArray:
+    """What each set contributes to the right side of (41), (m,), as near to the ``wanted`` contributions as can be.
 
     The maxima of (41) are of what a set costs less the messages it sends, and of what a single attribute costs with
-    those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima for
-    which the messages cancel, and the costs add up to the bound.  The equal weights used here need not be those.
+    those it receives.  If the messages are the best ones, there are weights on the cells that attain the maxima whose
+    sums over an attribute's value agree in all sets: the messages cancel, and the mean costs add up to the bound.
+    Several such weights may exist.  In turn, each set's weights are tilted towards its wanted mean cost, and the sums
+    of all sets made equal to their geometric mean (iterative Bregman projections, Benamou et al. 2015).
 
     The parts (m,) are what each set costs without its varying attributes.  Source: eq. (41).
     """
-    parts = parts.copy()
+    costs, weights, uses = _near_maxima(strategy, parts)
+    sets, least = list(costs), math.inf
+    for _ in range(_ROUNDS):
+        for number, weight in weights.items():
+            weights[number] = _tilted(weight, costs[number], float(wanted[number]))
+        for _ in range(_SWEEPS):
+            if max([_agreed(weights, costs, factors) for factors in uses.values()], default=0.0) < _AGREED:
+                break
+        parts = parts.copy()
+        parts[sets] = [float((weights[number] * cost).sum()) for number, cost in costs.items()]
+        least, before = float(np.abs(parts - wanted)[sets].max()), least
+        if least > 0.9 * before:
+            break
+    return parts
+
+
+#: Factors of an attribute: numbers of sets, and which axis of each is its.
+_Factors = list[tuple[int, int]]
+
+
+def _near_maxima(
+    strategy: Strategy, parts: FloatArray
+) -> tuple[dict[int, FloatArray], dict[int, FloatArray], dict[int, _Factors]]:
+    """By set the costs of its cells, and weights that are largest where its term is; the factors by attribute."""
     columns = [np.array(basis.column_squares, dtype=np.float64) for basis in strategy.bases]
-    attributes = strategy.closure.attribute_of_factor[strategy.varies]
+    attributes = strategy.closure.attribute_of_factor[strategy.varies].tolist()
     received = defaultdict[int, FloatArray](lambda: np.zeros(1))
-    orders = strategy.closure.orders
+    costs: dict[int, FloatArray] = {}
+    weights: dict[int, FloatArray] = {}
+    uses = defaultdict[int, _Factors](list)
     for number in reversed(np.flatnonzero(np.diff(strategy.varying_starts)).tolist()):
         # Single attributes come after all sets that send them messages.
-        costs, rest = parts[number] * np.ones(()), np.zeros(())
-        for factor in range(*strategy.varying_starts[number : number + 2].tolist()):
-            messages, attribute = strategy.messages_at(factor), int(attributes[factor])
-            costs = np.multiply.outer(costs, columns[int(strategy.of_factor[factor])])
-            rest = np.subtract.outer(rest, messages) if orders[number] > 1 else received[attribute]
+        cost, rest = parts[number] * np.ones(()), np.zeros(())
+        for axis, factor in enumerate(range(*strategy.varying_starts[number : number + 2].tolist())):
+            messages, attribute = strategy.messages_at(factor), attributes[factor]
+            cost = np.multiply.outer(cost, columns[int(strategy.of_factor[factor])])
+            rest = np.subtract.outer(rest, messages) if len(messages) else received[attribute]
             received[attribute] = received[attribute] + (messages if len(messages) else 0.0)
-        term = costs + rest
-        parts[number] = float(costs[term >= term.max() - TIE * costs.max()].mean())
-    return parts
+            uses[attribute].append((number, axis))
+        slack = cost + rest - (cost + rest).max()
+        costs[number] = cost
+        weights[number] = _normed(np.exp(np.maximum(_SHARPNESS / cost.max() * slack, -60.0)))  # none is 0
+    return costs, weights, uses
+
+
+def _normed(weights: FloatArray) -> FloatArray:
+    normed: FloatArray = weights / weights.sum()
+    return normed
+
+
+def _tilted(weights: FloatArray, costs: FloatArray, wanted: float) -> FloatArray:
+    """Weights times the exponential of a multiple of the costs, so that their mean comes near to a wanted one."""
+    scaled = costs / costs.max()
+    mean = float((weights * scaled).sum())
+    variance = float((weights * (scaled - mean) ** 2).sum())
+    slope = np.clip((wanted / costs.max() - mean) / max(variance, 1e-12), -_STEEPEST, _STEEPEST)
+    return _normed(weights * np.exp(slope * (scaled - mean)))
+
+
+def _agreed(weights: dict[int, FloatArray], costs: dict[int, FloatArray], factors: _Factors) -> float:
+    """Make the sums over an attribute's values equal in all sets; by how much they differed."""
+    others = [tuple(i for i in range(weights[number].ndim) if i != axis) for number, axis in factors]
+    sums = [np.maximum(weights[number].sum(axis=o), 1e-300) for (number, _), o in zip(factors, others, strict=True)]
+    mean = _normed(np.exp(np.average(np.log(sums), axis=0, weights=[costs[number].max() for number, _ in factors])))
+    for (number, _), other, own in zip(factors, others, sums, strict=True):
+        weights[number] = _normed(weights[number] * np.expand_dims(mean / own, other))
+    return max(float(np.abs(mean - own).sum()) for own in sums)
