@@ -83,14 +83,18 @@ class AttributeGrams:
             yield np.column_stack([np.broadcast_to(constant, len(matrix)), matrix])
 
     def coarse(self, groups: int) -> "AttributeGrams":
-        """The same with neighboring groups merged to so many, an odd number, where there are many."""
+        """The same with neighboring groups merged to about so many, an odd number, where there are many.
+
+        The fewer, the nearer to an end: there solutions change most from value to value.  An end has groups of its own.
+        """
         count = len(self.width)
         if count <= COARSE_VALUES:
             return self
-        groups = min(COARSE_VALUES - 1 | 1, groups)  # an odd number, so that they are the same from both ends
-        merged = (2 * np.arange(count) + 1) * groups // (2 * count)
+        angles = np.arccos(1 - (2 * np.arange(count) + 1) / count) / np.pi
+        half = np.unique((angles[: (count + 1) // 2] * groups).astype(int), return_inverse=True)[1]
+        merged = np.concatenate([half, 2 * half[-1] - half[: count // 2][::-1]])  # the same from both ends
         width = np.bincount(merged, weights=self.width).astype(np.float64)
-        averaging = np.zeros((count, groups))
+        averaging = np.zeros((count, len(width)))
         averaging[np.arange(count), merged] = self.width / width[merged]
         augmented = np.pad(averaging, ((1, 0), (1, 0)))
         augmented[0, 0] = 1.0

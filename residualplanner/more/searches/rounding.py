@@ -13,9 +13,10 @@ from residualplanner.ground.checks import FloatArray, IntArray
 _STEPS = 200
 #: Up to so many rows two entries are moved at once; columns with more have some small entries.
 _PAIR_ROWS = 64
-#: From what the squared lengths (c,) of columns are off, by how much more than 1 each move of an entry (2 m, c) changes
-#: them, and the squared errors it adds (2 m, c): the best moves of each column, and whether they are made.
-_Choice = Callable[[FloatArray, FloatArray, FloatArray], tuple[Sequence[IntArray], NDArray[np.bool_]]]
+#: From what the squared lengths (c,) of columns are off, and from integers and real numbers (m, c): the best moves of
+#: each column, as rows and steps, and whether they are made.
+_Moves = tuple[Sequence[tuple[IntArray, FloatArray]], NDArray[np.bool_]]
+_Choice = Callable[[FloatArray, FloatArray, FloatArray], _Moves]
 
 
 def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) -> IntArray:
@@ -38,45 +39,47 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) ->
 
 def _move(B: NDArray[np.float64], wanted: NDArray[np.float64], slack: float, choice: _Choice) -> None:
     """Move entries by one, in each column whose squared length is off, until it is not or no move is any better."""
-    m, columns = B.shape[0], np.arange(B.shape[1])
+    columns = np.arange(B.shape[1])
     target = (wanted * wanted).sum(axis=0)
     allowed = slack * target.max()
-    direction = np.repeat([-1.0, 1.0], m)[:, None]
     for _ in range(_STEPS):
         excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
         is_far = np.abs(excess) > allowed
         columns, excess = columns[is_far], excess[is_far]
         if not len(columns):
             break
-        # Moving an entry by one in direction d changes the squared length by 1 + 2 d B, the squared error by
-        # 1 + 2 d (B - wanted).
-        part, goal = np.tile(B[:, columns], (2, 1)), np.tile(wanted[:, columns], (2, 1))
-        moves, is_better = choice(excess, 2 * direction * part, 1 + 2 * direction * (part - goal))
+        moves, is_better = choice(excess, B[:, columns], wanted[:, columns])
         columns = columns[is_better]
         if not len(columns):
             break
-        for move in moves:
-            B[move[is_better] % m, columns] += np.where(move[is_better] < m, -1.0, 1.0)
+        for rows, steps in moves:
+            B[rows[is_better], columns] += steps[is_better]
 
 
-def _one_entry(
-    excess: FloatArray, change: FloatArray, error: FloatArray
-) -> tuple[Sequence[IntArray], NDArray[np.bool_]]:
+# Moving an entry by one in direction d changes the squared length by 1 + 2 d B, the squared error by
+# 1 + 2 d (B - wanted).
+
+
+def _one_entry(excess: FloatArray, part: FloatArray, goal: FloatArray) -> _Moves:
     """The entry that loses least closeness for what it brings the length nearer to its target, if one does."""
-    nearer = np.abs(excess) - np.abs(excess + 1 + change)
-    price = np.where(nearer > 0, error / np.maximum(nearer, 1e-9), np.inf)
-    best = price.argmin(axis=0)
-    return [best], np.isfinite(price[best, np.arange(len(excess))])
+    # Only moves away from 0 make a column longer, and only those towards it shorter.
+    direction = np.copysign(np.sign(-excess), np.where(part == 0, goal, part) * -excess)
+    nearer = np.abs(excess) - np.abs(excess + 1 + 2 * direction * part)
+    price = np.full(part.shape, np.inf)
+    np.divide(1 + 2 * direction * (part - goal), np.maximum(nearer, 1e-9), out=price, where=nearer > 0)
+    best, every = price.argmin(axis=0), np.arange(len(excess))
+    return [(best, direction[best, every])], np.isfinite(price[best, every])
 
 
-def _two_entries(
-    excess: FloatArray, change: FloatArray, error: FloatArray
-) -> tuple[Sequence[IntArray], NDArray[np.bool_]]:
+def _two_entries(excess: FloatArray, part: FloatArray, goal: FloatArray) -> _Moves:
     """The two entries with which a column gains more in length than it loses in closeness, if there are two."""
-    moves = len(change)
-    change = 1 + change
+    m = len(part)
+    direction = np.repeat([-1.0, 1.0], m)[:, None]
+    change = 1 + 2 * direction * np.tile(part, (2, 1))
+    error = 1 + 2 * direction * np.tile(part - goal, (2, 1))
     left = np.abs(excess + change[:, None] + change) + error[:, None] + error
-    same = np.tile(np.eye(moves // 2, dtype=bool), (2, 2))[:, :, None]
-    left = np.where(same, np.inf, left).reshape(moves * moves, -1)
+    same = np.tile(np.eye(m, dtype=bool), (2, 2))[:, :, None]
+    left = np.where(same, np.inf, left).reshape(4 * m * m, -1)
     best = left.argmin(axis=0)
-    return divmod(best, moves), left[best, np.arange(len(excess))] < np.abs(excess)
+    moves = [(move % m, direction[move, 0]) for move in divmod(best, 2 * m)]
+    return moves, left[best, np.arange(len(excess))] < np.abs(excess)
