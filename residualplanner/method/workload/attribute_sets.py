@@ -160,7 +160,9 @@ def extensions(rows: PositionArray, attribute_count: int) -> PositionArray:
 def require_set_count(count: int, *, what: str, limit: int = SET_LIMIT) -> None:
     """Raise WorkloadError if there are more sets than ``limit``, or than this library plans for at once."""
     if count > min(limit, SET_LIMIT):
-        raise WorkloadError(f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; ask for fewer")
+        raise WorkloadError(
+            f"too large: {count:,} {what}, the limit is {min(limit, SET_LIMIT):,}; choose a lower order, or max_cells="
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

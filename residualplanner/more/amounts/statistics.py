@@ -191,7 +191,9 @@ class Quantiles(Statistic):
         """The quantiles tied to an attribute's bins of numbers; WorkloadError for one bin, or too many."""
         bins = attribute.bins if attribute.numeric is None else attribute.numeric.bins
         if bins is None or not all(isinstance(edge, int | float) for edge in bins.edges):
-            raise WorkloadError(f"{attribute.name!r} has no amounts and no bins of numbers, and so no quantiles")
+            raise WorkloadError(
+                f"{attribute.name!r} has no amounts and no bins of numbers, for quantiles; make it Numeric or Bins"
+            )
         edges = tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float))
         ends = 1 if attribute.numeric is None else 2
         rows = len(self.probabilities) * (len(edges) - 2)

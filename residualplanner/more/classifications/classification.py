@@ -93,14 +93,16 @@ class Classification:
             if not items or len({item.code for item in items}) < len(items):
                 raise WorkloadError(f"the level {level!r} must have items, each with a code of its own")
         if any(item.parent for item in self.items[0]):
-            raise WorkloadError("the items of the first level must have no parent")
+            raise WorkloadError("the items of the first level must have no parent; add the level above")
         for (level, coarser), (finer, items) in pairwise(zip(self.levels, self.items, strict=True)):
             codes, parents = {item.code for item in coarser}, {item.parent for item in items}
             for item in items:
                 if item.parent not in codes:
-                    raise WorkloadError(f"{finer} {item.code!r} has the parent {item.parent!r}, which is no {level}")
+                    raise WorkloadError(
+                        f"{finer} {item.code!r} has the parent {item.parent!r}, which is no {level}; add it"
+                    )
             if codes - parents:
-                raise WorkloadError(f"{level} {min(codes - parents)!r} has no items of the level {finer!r}")
+                raise WorkloadError(f"{level} {min(codes - parents)!r} has no items of the level {finer!r}; add one")
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...], ...]:

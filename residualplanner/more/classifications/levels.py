@@ -151,4 +151,7 @@ def _require_nested(coarser: Sequence[HierarchyRow], finer: Sequence[HierarchyRo
         around = above[codes]
         if (around != around[0]).any():
             first, second = (coarser[number][0] for number in np.unique(around)[:2])
-            raise WorkloadError(f"the group {label!r} lies partly in {first!r} and partly in {second!r}")
+            raise WorkloadError(
+                f"the group {label!r} lies partly in {first!r} and partly in {second!r}; divide it, or ask for the "
+                "levels in two hierarchies"
+            )

@@ -109,7 +109,7 @@ def loss_expression(loss: ConvexFunction, variance: Any) -> Any:
             raise WorkloadError(f"{problem}; it gave {type(expression).__name__}") from error
     if not expression.is_scalar() or expression.is_complex() or not expression.is_convex():
         what = "complex numbers" if expression.is_complex() else f"{expression.shape}, {expression.curvature.lower()}"
-        raise WorkloadError(f"the loss must give one convex number by CVXPY's rules, got {what}")
+        raise WorkloadError(f"the loss must give one convex number by CVXPY's rules, {_EXAMPLE}; got {what}")
     if expression.is_constant():
         raise WorkloadError("the loss must depend on the variances it is given; this one is a constant")
     _require_closed(expression, variance)

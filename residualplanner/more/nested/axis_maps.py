@@ -214,7 +214,10 @@ def axis_map(columns: int, rows: int, apply: Callable[[FloatArray], FloatArray])
 
     def make_matrix() -> FloatArray:
         if columns * rows > _ENTRIES:
-            raise WorkloadError(f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis")
+            raise WorkloadError(
+                f"this needs a matrix of {rows:,} x {columns:,} for an attribute with a nested basis; use NumPy's "
+                "arrays, or plan with bases='orthogonal'"
+            )
         return apply(np.eye(columns))
 
     def direct(stack: Array, out: Array) -> None:

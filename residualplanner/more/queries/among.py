@@ -57,7 +57,9 @@ class Among(Mapping[str, Kind]):
     def __init__(self, query: str | Sequence[str] | Mapping[str, Kind], where: Where) -> None:
         names = (query,) if isinstance(query, str) else query
         if not isinstance(names, Mapping | Sequence) or not all(isinstance(name, str) for name in names):
-            raise WorkloadError(f"the query of Among must be names, or a mapping to kinds, got {value_text(query)}")
+            raise WorkloadError(
+                f'the query of Among must be names or a mapping to kinds, as in ("age", "sex"), got {value_text(query)}'
+            )
         object.__setattr__(self, "table", names if isinstance(names, Mapping) else tuple(names))
         object.__setattr__(self, "where", checked_where(where))
         for name in self:
@@ -90,7 +92,9 @@ class Among(Mapping[str, Kind]):
 def checked_where(where: object) -> dict[str, tuple[Label, ...]]:
     """The labels that are selected of each attribute; WorkloadError where it is no mapping from names to labels."""
     if not isinstance(where, Mapping) or not all(isinstance(name, str) for name in where):
-        raise WorkloadError(f"where must be a mapping from names to labels, got {value_text(where)}")
+        raise WorkloadError(
+            f'where must be a mapping from names to labels, as in {{"sex": "F"}}, got {value_text(where)}'
+        )
     found = {}
     for name, labels in where.items():
         try:

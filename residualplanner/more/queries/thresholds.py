@@ -57,7 +57,9 @@ class Threshold(Mapping[str, Kind]):
     def __init__(self, attributes: Sequence[str], at_least: int) -> None:
         is_listed = isinstance(attributes, Sequence) and not isinstance(attributes, str)
         if not is_listed or not all(isinstance(name, str) for name in attributes):
-            raise WorkloadError(f"the attributes of a threshold must be names in order, got {value_text(attributes)}")
+            raise WorkloadError(
+                f'attributes of a threshold must be names in order, as in ("age", "sex"), got {value_text(attributes)}'
+            )
         require_threshold(at_least, len(attributes))
         object.__setattr__(self, "attributes", tuple(attributes))
         object.__setattr__(self, "at_least", at_least)

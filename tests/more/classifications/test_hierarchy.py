@@ -132,7 +132,7 @@ def test_what_is_given_is_copied_and_the_words_for_it_are_short():
         ([{"A": ["Wst", "South"]}, REGIONS], "'Wst', a member of 'A', is not a value of .* nor a group of the"),
         ([{"A": ["West"]}, REGIONS], "level 1: the value 'TX' is in no group"),
         ([{"A": ["West", "South"], "B": ["West"]}, REGIONS], "level 1: the value 'CA' is in 'A' and again in 'B'"),
-        ([{"A": ["CA", "TX"], "B": ["OR", "WA"]}, REGIONS], "'West' lies partly in 'A' and partly in 'B'$"),
+        ([{"A": ["CA", "TX"], "B": ["OR", "WA"]}, REGIONS], "'West' lies partly in 'A' and partly in 'B'; divide it"),
         ([REGIONS, COASTS], "'West', a member of 'Pacific', is not a value of the attribute$"),
         ([3, 2], "'TX – WA' lies partly in 'CA – TX' and partly in 'WA'"),
         ([{"CA": ["CA", "OR"], "B": ["TX", "WA"]}], "two different rows are called 'CA'; give the group another name"),
