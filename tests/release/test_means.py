@@ -92,7 +92,7 @@ def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
 
 
 def test_adjusted_tables_and_what_is_no_release_are_refused():
-    for wrong in (rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), None, "release", [1, 2]):
+    for wrong in (rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), None, "release", [1, 2], {}):
         with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
             rp.means(wrong, "pay", ["job"])
 

@@ -48,6 +48,21 @@ def test_an_error_of_progress_without_a_ledger_says_nothing_of_a_charge():
     assert "charge" not in " ".join(caught.value.__notes__)
 
 
+def test_an_interrupt_right_after_the_charge_is_told_which_entry_was_made(monkeypatch):
+    ledger, charge = Ledger(pcost(1)), Ledger.charge
+
+    def interrupted(*arguments, **options):
+        charge(*arguments, **options)
+        raise KeyboardInterrupt
+
+    measure(PLAN, pd.DataFrame(VALUES), ledger=ledger)
+    monkeypatch.setattr(Ledger, "charge", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        measure(PLAN, pd.DataFrame(VALUES), ledger=ledger, again=True)
+    assert len(ledger.entries) == 2
+    assert caught.value.__notes__ == ["The charge stays: pcost 0.25, entry 2 of the ledger."]
+
+
 def failing(error):
     def fail(*_arguments, **_options):
         raise error

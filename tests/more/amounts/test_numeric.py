@@ -132,6 +132,11 @@ def test_amounts_are_read_back_from_json_just_as_they_were(numeric):
     assert eval(repr(numeric), {"Numeric": Numeric}) == numeric
 
 
+def test_up_to_eight_edges_are_written_out():
+    assert repr(Numeric(0, 7, bins=range(1, 7))) == "Numeric(0, 7, bins=[1, 2, 3, 4, 5, 6])"
+    assert repr(Numeric(0, 8, bins=range(1, 8))) == "Numeric(0, 8, bins=[1, ..., 7])"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

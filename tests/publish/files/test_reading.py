@@ -276,3 +276,10 @@ def test_without_openpyxl_the_extra_is_named(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(rp.errors.MissingExtraError, match=r"pip install 'residualplanner\[report\]'"):
         rp.load_tables(home / "xlsx-default")["b"]
+
+
+def test_a_parquet_file_of_a_million_equal_rows_is_read():
+    count, types = 2**20, dict.fromkeys(["estimate", "ci_low", "ci_high", "cv"], "integer")
+    content = bytes(files.parquet.write(pa.table({name: np.zeros(count, dtype=np.int64) for name in types})))
+    assert pq.read_metadata(io.BytesIO(content)).row_group(0).total_byte_size > 2**24 + 2 * len(content)
+    assert len(files.parquet.read(content, "table.parquet", types, count)) == count

@@ -33,9 +33,16 @@ def pieces_of(folder, part):
     return about, list(zip(pairwise([0, *accumulate(sizes)]), hashes, firsts, strict=True))
 
 
+def groups_of(path):
+    return pq.read_metadata(path).num_row_groups
+
+
 def test_the_lists_say_which_bytes_are_in_which_piece_and_what_their_hashes_are(folder):
     files = sorted((folder / "parts").iterdir())
     assert len(files) > 2
+    counts = [pq.read_metadata(path).row_group(number).num_rows for path in files for number in range(groups_of(path))]
+    assert [int(row["cells"]) for row in rows_of_list(folder / "row-groups.csv")] == counts
+    assert not pq.read_metadata(folder / "tables.parquet").row_group(0).column(0).is_stats_set
     for part, path in enumerate(files):
         content = path.read_bytes()
         about, pieces = pieces_of(folder, part)

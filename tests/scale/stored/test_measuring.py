@@ -336,3 +336,15 @@ def test_the_room_that_is_asked_for_is_what_a_release_takes_and_little_more(cell
     blocks = sum(-(-path.stat().st_size // 4096) * 4096 for path in tmp_path.rglob("*") if path.is_file())
     tasks = tasks_part.tasks_of_noise(discrete.exact_noise(PLAN), cells)
     assert blocks <= tasks.stored_bytes <= blocks + 12_000 * (len(tasks) + 4)
+
+
+def test_the_room_that_is_asked_for_has_the_labels_of_the_plan():
+    sizes = [
+        tasks_part.tasks_of_noise(discrete.exact_noise(plan_of(values)), LITTLE).stored_bytes
+        for values in (500, [f"{number:0200}" for number in range(500)])
+    ]
+    assert sizes[1] - sizes[0] > 500 * 200
+
+
+def plan_of(values):
+    return rp.select(rp.marginals(rp.Domain({"a": values}), order=1), budget=rp.pcost(1))

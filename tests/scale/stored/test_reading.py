@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import residualplanner as rp
 from benchmarks.protocol_world import MemoryStore
-from inner_parts import release
+from inner_parts import InsecureTestBits, release
 from stored_releases import DOMAIN, LITTLE, PLAN, RECORDS, stopped, stored
 
 OTHER = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.zcdp(2))
@@ -91,6 +91,16 @@ def test_a_manifest_that_says_something_else_is_refused(change):
     inner[last] = value
     with pytest.raises(rp.errors.ResidualPlannerError):
         rp.scale.load_stored_measurement(copy({release.MANIFEST: json.dumps(stated).encode()}))
+
+
+def test_the_noise_of_another_source_of_bits_is_refused():
+    other = MemoryStore()
+    stored(PLAN, RECORDS, other, source=InsecureTestBits(0))
+    stated, theirs = (json.loads(store.read(release.MANIFEST)) for store in (STORE, other))
+    with pytest.raises(rp.errors.FileFormatError, match="states other noise than the release was opened with"):
+        rp.scale.load_stored_measurement(
+            copy({release.MANIFEST: json.dumps(stated | {"noise": theirs["noise"]}).encode()})
+        )
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,20 @@ def test_the_domain_of_a_starting_spec_is_the_one_it_was_made_of(data, tmp_path_
     assert described(path.with_name("made.toml")) == domain  # another spec
 
 
+@pytest.mark.parametrize(
+    ("bins", "entry"),
+    [
+        (Bins.months("2019-12", "2020-03"), 'months = ["2019-12", "2020-03"]'),
+        (Bins.years(1999, 2003), "years = [1999, 2003]"),
+    ],
+)
+def test_periods_are_written_by_their_first_and_last(bins, entry, tmp_path):
+    path = tmp_path / "domain.json"
+    path.write_text(json.dumps(Domain({"born": bins}).to_json()))
+    described(path)
+    assert entry in path.with_name("made.toml").read_text()
+
+
 HOURS = Attribute("hours", numeric=Numeric("-0.5", 60, unit="0.25", bins=[7, "8.25"], outside="clip"))
 
 
