@@ -30,6 +30,7 @@ from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.bounds.blocks import CUBE, TERM, Block, require_quick, root_trace
 from residualplanner.more.searches.eigen import eigen, reflected_form
+from residualplanner.more.searches.merged_grams import exchangeable_groups
 
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
@@ -157,8 +158,12 @@ def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -
     """How long the eigenvalues of single attributes take, about."""
     other, sizes = [not kind.is_identity for kind in workload.kinds], workload.domain.sizes
     uneven = np.flatnonzero(workload.uses[:, other].any(axis=1)).tolist()
-    different = {(sizes[i], workload.uses[i].tobytes(), id(values.get(i))) for i in uneven}
-    return sum(10 * CUBE * float(size) ** 3 for size, _, _ in different)
+    different = {(sizes[i], workload.uses[i].tobytes(), id(values.get(i))): i for i in uneven}
+    seconds = 0.0
+    for (size, *_), i in different.items():
+        group = _groups(size, [workload.kinds[code] for code in np.flatnonzero(workload.uses[i])], values.get(i))
+        seconds += 10 * CUBE * float(group.max() + 1) ** 3
+    return seconds
 
 
 def _attribute_factors(
@@ -219,11 +224,42 @@ def _head_and_tail(
         n, is_tail = float(size), always and size > 1
         corner = np.full((1, 1), 0.0 if is_tail else 1 / n)
         return [corner] * len(kinds), n**0.5 if is_tail else (n - 1) / n**0.5
+    group = _groups(size, kinds, weights)
     root = np.sqrt(np.full(size, 1 / size) if weights is None else weights)
+    merged = [_merged(kind, root, group) for kind in kinds]
+    contrasts = merged[0][1]  # none where there are several kinds
     if always and size > 1:
-        return [np.zeros((1, 1))], root_trace(root[:, None] * kinds[0].gram(size) * root)
-    turned = [reflected_form(root[:, None] * kind.gram(size) * root, root) for kind in kinds]
-    return _arrow(turned[0]) if len(turned) == 1 else (_together(turned), 0.0)
+        return [np.zeros((1, 1))], root_trace(merged[0][0]) + contrasts
+    first = np.sqrt(np.bincount(group, weights=root**2))
+    turned = [reflected_form(form, first) for form, _ in merged]
+    if len(turned) > 1:
+        return _together(turned), 0.0
+    head, tail = _arrow(turned[0])
+    return head, tail + contrasts
+
+
+def _groups(size: int, kinds: list[Kind], weights: FloatArray | None) -> NDArray[np.int64]:
+    """The group of each value, (n,), of values that can be exchanged: each its own where there are several kinds."""
+    group = exchangeable_groups(kinds, size) if len(kinds) == 1 else np.arange(size)
+    if weights is not None and np.ptp(weights - weights[np.unique(group, return_index=True)[1]][group]) > 0:
+        return np.arange(size)
+    return group
+
+
+def _merged(kind: Kind, root: FloatArray, group: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """The Gram matrix times roots (n,) on the sums of groups, of length 1, (g, g); the roots of its other eigenvalues.
+
+    Those, added up, are of contrasts among the values of a group, which all have one eigenvalue.
+    """
+    width = np.bincount(group)
+    if len(width) == len(group):
+        return root[:, None] * kind.gram(len(root)) * root, 0.0
+    rows = sparse.csr_array(kind.sparse_rows(len(root)) * root)
+    of_sums = rows @ sparse.csr_array((1 / np.sqrt(width[group]), group, np.arange(len(group) + 1)))
+    form: FloatArray = (of_sums.T @ of_sums).toarray()
+    squares = np.asarray(rows.multiply(rows).sum(axis=0))
+    inside = (np.bincount(group, weights=squares) - np.diag(form))[width > 1]
+    return form, float(np.sqrt(np.maximum(inside, 0.0) * (width[width > 1] - 1)).sum())
 
 
 def _together(turned: list[NDArray[np.float64]]) -> list[FloatArray]:

@@ -331,3 +331,38 @@ def test_domains_that_are_too_large_and_joint_kinds_have_no_explicit_bound():
         rp.Workload(rp.Domain({"a": 2, "b": 2}), [rp.Threshold(("a", "b"), 1)]),
     ):
         assert explicit_bound(workload, np.ones(1), **how) == 0
+
+
+@given(data=st.data())
+@settings(max_examples=40)
+def test_values_that_can_be_exchanged_are_merged_without_a_change_of_the_bound(data):
+    """Wherever the values of a group are, and beside weights that differ by a billionth, with which none is merged."""
+    widths = data.draw(st.lists(st.integers(1, 5), min_size=2, max_size=4))
+    ends = np.cumsum([0, *widths])
+    levels = [{f"g{number}": list(range(*ends[number : number + 2])) for number in range(len(widths))}]
+    other, weight = data.draw(st.sampled_from([Identity(), Prefix()])), data.draw(st.floats(0.1, 9))
+
+    def of(levels):
+        queries = [{"a": Hierarchy(levels), "b": other}, {"a": Hierarchy(levels)}]
+        return rp.Workload(rp.Domain({"a": sum(widths), "b": 3}), queries, weights=[1, weight])
+
+    workload = of(levels)
+    of_groups = np.array(data.draw(st.lists(st.floats(0.1, 1), min_size=len(widths), max_size=len(widths))))
+    weights = np.repeat(of_groups / (of_groups @ widths), widths)
+    order = np.argsort(data.draw(st.permutations(range(len(weights)))), kind="stable")
+    mixed = [{name: sorted(order[members].tolist()) for name, members in levels[0].items()}]
+    permuted = of(mixed)
+    for values, law in (({}, None), ({0: weights}, None), ({}, 0.5), ({0: weights}, 1.0)):
+        moved = {attribute: own[np.argsort(order)] for attribute, own in values.items()}
+        slightly = {attribute: own * (1 + 1e-9 * np.arange(len(own))) for attribute, own in values.items()}
+        slightly = slightly or {0: np.full(len(weights), 1 / len(weights)) * (1 + 1e-9 * np.arange(len(weights)))}
+        merged = _bound_for(workload, workload.weights, values, law)
+        assert _bound_for(permuted, workload.weights, moved, law) == pytest.approx(merged, rel=1e-9)
+        assert _bound_for(workload, workload.weights, slightly, law) == pytest.approx(merged, rel=1e-6)
+
+
+def test_a_hierarchy_of_counties_is_proved_to_be_planned_best():
+    state = np.sort(np.random.default_rng(0).integers(0, 51, 3143))
+    states = {f"state {number}": np.flatnonzero(state == number).tolist() for number in range(51)}
+    workload = rp.Workload(rp.Domain({"county": 3143}), [{"county": Hierarchy([states])}])
+    assert rp.select(workload, budget=rp.pcost(1)).suboptimality < 1e-4
