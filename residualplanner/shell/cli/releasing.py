@@ -103,24 +103,15 @@ class WriteTables:
 def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     rehearsal.require_writable(tables.plan.workload)
-    more: dict[str, Any] = {}
+    how: dict[str, Any] = {"profile": wanted.profile, "level": wanted.level, "quality": wanted.chosen_quality}
+    how |= {"publication": wanted.publication.publication, "workers": workers}
     if not tables.product.is_unbiased:
-        more = {"with_unbiased": wanted.with_unbiased, "errors": None}
+        how["with_unbiased"] = wanted.with_unbiased
         if wanted.published_errors is not None:
             with output.progress("simulating the errors of the published numbers") as progress:
-                more["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
+                how["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
     with output.progress("writing the tables") as progress:
-        tables.save(
-            folder,
-            wanted.file_format(tables.plan.workload),
-            profile=wanted.profile,
-            level=wanted.level,
-            quality=wanted.chosen_quality,
-            publication=wanted.publication.publication,
-            workers=workers,
-            progress=progress,
-            **more,
-        )
+        tables.save(folder, wanted.file_format(tables.plan.workload), progress=progress, **how)
 
 
 def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
