@@ -56,12 +56,7 @@ _UNREADABLE = (
 
 
 def write_archive(
-    path: Any,
-    *,
-    kind: str,
-    version: int,
-    header: Mapping[str, Any],
-    arrays: Mapping[str, hashing.Array],
+    path: Any, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
 ) -> None:
     """Write a header of JSON values, and arrays of numbers or truth values, to one file, whole or not at all.
 

@@ -96,8 +96,7 @@ def require_path(call: str, path: object, example: str) -> None:
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """A file opened for reading; FileFormatError for a pipe or a device, which may never end or never begin.
 
-    Raises:
-        OSError: it cannot be opened, or is a folder.
+    OSError where it cannot be opened, or is a folder.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(handle).st_mode

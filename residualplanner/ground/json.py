@@ -21,10 +21,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON that may come from anyone: finite numbers, distinct names in objects, limited nesting and size.
 
     The size is estimated from the brackets and commas, before any value is made: an empty list needs 56 bytes of memory
-    for two of text.
-
-    Raises:
-        FileFormatError: it is not such JSON.
+    for two of text.  FileFormatError where it is not such JSON.
     """
     if not is_small(text):
         raise FileFormatError(

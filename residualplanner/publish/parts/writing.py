@@ -249,7 +249,7 @@ def workers_of(workers: int | Workers) -> Workers | None:
 
 
 @contextmanager
-def writing(
+def written_parts(
     writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
 ) -> Iterator[Iterator[part_files.PartFile]]:
     """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work."""

@@ -257,16 +257,8 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
         # of points that would cover one another the first is kept
         ratios = [np.log(spots[:, i] / low) / math.log(high / low) for i, (low, high) in enumerate((sizes, limits))]
         spots = spots[np.sort(np.unique(np.round(np.stack(ratios) / _SPOT), axis=1, return_index=True)[1])]
-        panel.plot(
-            *spots.T,
-            linestyle="",
-            marker=marker,
-            markersize=size,
-            markerfacecolor=color,
-            markeredgecolor="#ffffff",
-            markeredgewidth=0.3,
-            label=label,
-        )
+        look: dict[str, Any] = {"marker": marker, "markersize": size, "markerfacecolor": color}
+        panel.plot(*spots.T, linestyle="", markeredgecolor="#ffffff", markeredgewidth=0.3, label=label, **look)
     panel.grid(visible=True, which="major")
 
 

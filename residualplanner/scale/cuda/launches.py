@@ -204,7 +204,10 @@ def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int)
         for step, start in zip(layout.passes, starts, strict=False)
     ]
     words = [
-        *_header(layout, len(sources)),
+        *(len(layout.columns), layout.cut, sum(columns > 1 for columns in layout.columns[: layout.cut])),
+        *(len(sources), len(layout.passes), layout.slabs, layout.sources, layout.cells, layout.estimates),
+        *(layout.pitch, inverse(layout.pitch), layout.rows[-1], inverse(layout.rows[-1])),
+        *(layout.tensor_start, layout.tensor_start + layout.numbers),
         *(word for axis in axes for word in axis),
         *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
         *(word for step in passes for word in step),
@@ -241,26 +244,6 @@ def blocks_of(parts: int, together: int) -> int:
 def inverse(divisor: int) -> int:
     """By which the kernel multiplies instead of dividing: exact for numbers below ``2**31 / divisor``."""
     return -(-(2**31) // divisor)
-
-
-def _header(layout: SlabLayout, subsets: int) -> list[int]:
-    return [
-        len(layout.columns),
-        layout.cut,
-        sum(columns > 1 for columns in layout.columns[: layout.cut]),
-        subsets,
-        len(layout.passes),
-        layout.slabs,
-        layout.sources,
-        layout.cells,
-        layout.estimates,
-        layout.pitch,
-        inverse(layout.pitch),
-        layout.rows[-1],
-        inverse(layout.rows[-1]),
-        layout.tensor_start,
-        layout.tensor_start + layout.numbers,
-    ]
 
 
 def entries(step: Pass) -> NDArray[np.int64]:

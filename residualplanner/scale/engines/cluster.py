@@ -16,16 +16,8 @@ from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.partitions import (
-    PROBLEMS,
-    CountingTask,
-    Finish,
-    PartitionRow,
-    Work,
-    error_of_problems,
-    rows_of_tables,
-    sums_of_rows,
-)
+from residualplanner.scale.engines import partitions
+from residualplanner.scale.engines.partitions import CountingTask, Finish, PartitionRow, Work
 from residualplanner.scale.workers import Workers, is_interrupt
 
 #: Called with a task's number and its tables, one array (g, n_1, .., n_k) for each of its groups; gives a receipt.
@@ -178,8 +170,8 @@ class EngineCluster(ABC):
             if isinstance(error, DataError):
                 return error
             return ResourceError(_LOST) if self.workers.were_lost(error) else DataError(_FAILED)
-        problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
-        return error_of_problems(work.domain, problems) if problems else rows
+        problems = b"".join(row.content for row in rows if row.piece == partitions.PROBLEMS)
+        return partitions.error_of_problems(work.domain, problems) if problems else rows
 
     def _count(
         self,
@@ -197,11 +189,11 @@ class EngineCluster(ABC):
             for number, of_task in enumerate(runs)
         ]
         work = self._work(tasks, [*tasks, CountingTask(len(tasks), tuple(later))], merged)
-        rows = self._rows(work, rows_of_tables)
+        rows = self._rows(work, partitions.rows_of_tables)
         if not isinstance(rows, list):
             return rows
         stacks = zero_tables(sizes, groups)
-        for task, total in sums_of_rows(work, rows):
+        for task, total in partitions.sums_of_rows(work, rows):
             for (group, some), tables in zip(runs[task], total.tables, strict=True):
                 stacks[group][some] = tables
         if progress is not None:
