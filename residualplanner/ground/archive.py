@@ -79,14 +79,9 @@ def archive_pieces(
     stored = {name: hashing.storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
-    whole = {
-        "format": f"residualplanner/{kind}",
-        "version": version,
-        "package_version": __version__,
-        "content": dict(header),
-        "arrays": {name: hashing.declaration(array) for name, array in stored.items()},
-    }
-    text = json_text(whole)
+    declared = {name: hashing.declaration(array) for name, array in stored.items()}
+    about = {"format": f"residualplanner/{kind}", "version": version, "package_version": __version__}
+    text = json_text({**about, "content": dict(header), "arrays": declared})
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
     if not is_small(text.decode("ascii")):
@@ -168,12 +163,10 @@ def _content(
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
         whole = _header(archive, members, kind=kind, version=version)
-        stated = whole["arrays"]
+        said = whole["arrays"]
         disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
-        arrays = {
-            name: _array_of_member(archive, members, name, stated[name], disk, known.get(name)) for name in stated
-        }
-    return whole["content"], arrays, {name: about["sha256"] for name, about in stated.items()}
+        arrays = {name: _array_of_member(archive, members, name, said[name], disk, known.get(name)) for name in said}
+    return whole["content"], arrays, {name: about["sha256"] for name, about in said.items()}
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:

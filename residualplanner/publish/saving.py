@@ -133,9 +133,8 @@ def _write_tables(
 def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> formats.TableWords:
     about = described.about_query(query, kinds, form.query)
     columns = [*described.about_attributes(form.query.positions), *(column.words for column in form.columns)]
-    return formats.TableWords(
-        described.title_of(form.query) or query, about, columns, form.number_formats, described.publication
-    )
+    title = described.title_of(form.query) or query
+    return formats.TableWords(title, about, columns, form.number_formats, described.publication)
 
 
 def _write_book(
@@ -162,9 +161,8 @@ def _write_book(
     columns += [column.words for column in described.columns(plan.domain.unit)]
     columns += dict.fromkeys(column.words for form in statistics for column in form.columns)
     book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *columns])
-    of_each = zip(
-        sheets, titles, index["query"].to_pylist(), forms, others, tables, plan.average_variances.tolist(), strict=True
-    )
+    words_of, variances = index["query"].to_pylist(), plan.average_variances.tolist()
+    of_each = zip(sheets, titles, words_of, forms, others, tables, variances, strict=True)
     for sheet, title, query, form, other, table, variance in of_each:
         book.add_table(sheet, tidy_table(described, form, table, variance), title or query)
         if other is not None:

@@ -309,9 +309,8 @@ def _estimates(count: FloatArray, excess: FloatArray, probabilities: FloatArray,
     """Where the counts up to each bin, made to increase, reach fractions of the count, (groups.., p)."""
     # Noise may make counts up to a bin fall: the running maximum, within 0 and the count, is a distribution function.
     total = count[..., None, None]
-    upward = np.append(
-        excess + probabilities[:, None] * total, np.broadcast_to(total, (*excess.shape[:-1], 1)), axis=-1
-    )
+    whole = np.broadcast_to(total, (*excess.shape[:-1], 1))
+    upward = np.append(excess + probabilities[:, None] * total, whole, axis=-1)
     rising = np.minimum(np.maximum(np.maximum.accumulate(upward, axis=-1), 0), total)
     padded = np.append(np.zeros((*excess.shape[:-1], 1)), rising, axis=-1)
     target = probabilities * count[..., None]

@@ -35,11 +35,9 @@ class Estimates(Protocol):
 
     def estimate(self, query: WrittenQuery) -> FloatArray:
         """The numbers of one table, with an axis for each attribute, in the order in which the query is written."""
-        ...
 
     def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
         """The tables of the queries from one number on up to another, in runs of these."""
-        ...
 
 
 class Simulation(NamedTuple):

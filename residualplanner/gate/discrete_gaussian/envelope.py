@@ -187,10 +187,5 @@ def shelf(tables: tuple[int, ...]) -> Shelf:
     def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
         return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
 
-    return Shelf(
-        envelopes,
-        frozen(index),
-        join([one.bounds for one in envelopes]),
-        join([one.blocks for one in envelopes]),
-        join([one.ratios for one in envelopes]),
-    )
+    joined = (join([getattr(one, name) for one in envelopes]) for name in ("bounds", "blocks", "ratios"))
+    return Shelf(envelopes, frozen(index), *joined)

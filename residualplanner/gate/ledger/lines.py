@@ -38,11 +38,7 @@ TAB, _FREE = b"\t", b'{"digest'
 
 @dataclass(frozen=True, slots=True)
 class LedgerTerms:
-    """The terms of a ledger, which never change.
-
-    Raises:
-        BudgetError: one of these is invalid.
-    """
+    """The terms of a ledger, which never change; BudgetError where one of these is invalid."""
 
     budget: privacy.Budget | None  # the most that all charges may cost together; None for no limit
     reason: str  # why there is no limit; empty where there is one
@@ -113,8 +109,7 @@ class LedgerEntry:
 class LedgerStage:
     """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
 
-    Raises:
-        BudgetError: one of these is not what a stored release has.
+    BudgetError where one of these is not what a stored release has.
     """
 
     release: str  # the identifier of the release in its store

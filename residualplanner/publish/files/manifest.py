@@ -246,10 +246,8 @@ class SavedAnswers:
     def measurements(self) -> tuple[Measurement, ...]:
         """One, or several that were averaged; FileFormatError where a file is not what the manifest is about."""
         expected = self.noise.measured or ((self.plan, self.noise),)
-        return tuple(
-            _opened(self.folder / name, self.hashes.get(name), *own)
-            for name, own in zip(measurement_names(self.noise), expected, strict=True)
-        )
+        pairs = zip(measurement_names(self.noise), expected, strict=True)
+        return tuple(_opened(self.folder / name, self.hashes.get(name), *own) for name, own in pairs)
 
     @property
     def residuals(self) -> Residuals:

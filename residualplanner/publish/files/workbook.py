@@ -141,14 +141,13 @@ class Book:
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
         row = 0
-        for row, (name, query, kinds, cells, *texts) in enumerate(rows, start=1):
+        for row, (name, *values) in enumerate(rows, start=1):
             sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
-            sheet.write_string(row, 1, query[:_LETTER_LIMIT])
-            sheet.write_string(row, 2, kinds[:_LETTER_LIMIT])
-            if cells is not None:
-                sheet.write_number(row, 3, cells)
-            for column, text in enumerate(texts, start=4):
-                sheet.write_string(row, column, text[:_LETTER_LIMIT])
+            for column, value in enumerate(values, start=1):
+                if isinstance(value, str):
+                    sheet.write_string(row, column, value[:_LETTER_LIMIT])
+                elif value is not None:
+                    sheet.write_number(row, column, value)
         sheet.autofilter(0, 0, row, len(heads) - 1)
 
     def close(self) -> bytes:

@@ -83,9 +83,7 @@ def _with_published(
     """Unbiased tables from one number on up to another, in batches, each with the published numbers of its tables."""
     # The two may come in batches of other sizes.
     batches = chain.from_iterable(adjusted.chunks(first, last))
-    own = {
-        number: table for each in batches for number, table in zip(each.queries.tolist(), each.estimates, strict=True)
-    }
+    own = {query: table for each in batches for query, table in zip(each.queries.tolist(), each.estimates, strict=True)}
     for batch in chain.from_iterable(unbiased.chunks(first, last)):
         yield batch, np.stack([own[number] for number in batch.queries.tolist()])
 
@@ -157,12 +155,8 @@ def save_parts(
     require_guarded_main("save")
     engine = writing.workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
-    about: dict[str, Any] = {
-        "plan_sha256": plan_hash(plan),
-        writing.ANSWERS_SHA256: measurement.answers_sha256,
-        "guarantee": described.noise.guarantee,
-    }
-    about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
+    about: dict[str, Any] = {"plan_sha256": plan_hash(plan), "guarantee": described.noise.guarantee, **numbers.about}
+    about |= {writing.ANSWERS_SHA256: measurement.answers_sha256, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)

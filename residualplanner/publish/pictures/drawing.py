@@ -146,11 +146,8 @@ class Picture:
         ending = Path(path).suffix.lower()
         if ending not in _ENDINGS:
             raise WorkloadError(f"a picture's file must end in one of {list(_ENDINGS)}, got {ending!r}")
-        if ending == ".svg":
-            with write_atomically(path) as file:
-                file.write(svg_of(self.draw).encode("utf-8"))
-            return
+        how: dict[str, Any] = {"metadata": _NO_METADATA} if ending == ".svg" else {"dpi": 200}
         with drawing():
             figure = self.draw()
             with write_atomically(path) as file:
-                figure.savefig(file, format=ending[1:], dpi=200)
+                figure.savefig(file, format=ending[1:], **how)

@@ -220,9 +220,8 @@ def cell_name(labels: Sequence[str], longest: int = 44) -> str:
         ('North · 2', 'Lake distr… · 2 · [0, 9)')
     """
     room = longest - 3 * (len(labels) - 1)
-    most = max(
-        (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4
-    )
+    sizes = (size for size in range(4, longest + 1) if sum(min(size, len(each)) for each in labels) <= room)
+    most = max(sizes, default=4)
     return " · ".join(short_text(label, most) for label in labels)
 
 

@@ -80,14 +80,12 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
 def rows_json(rows: ErrorRows) -> str:
     """The rows as JSON for a script element; in ``query`` names stand as their numbers in ``parts``."""
     parts: dict[str, int] = {}
-    queries = [
-        ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
-        for query in rows.values["query"]
-    ]
+    names = (query.split(JOIN) for query in rows.values["query"])
+    queries = [",".join(str(parts.setdefault(part, len(parts))) for part in of_query) for of_query in names]
     content = {
         "join": JOIN,
         "parts": list(parts),
-        "columns": [{"key": column.key, "form": column.form, "decimals": column.decimals} for column in rows.columns],
+        "columns": [{name: getattr(each, name) for name in ("key", "form", "decimals")} for each in rows.columns],
         "values": rows.values | {"query": queries},
         **({"links": list(rows.links)} if rows.links else {}),
     }
@@ -245,9 +243,7 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
 
 def tables_json(page: PageTables) -> str:
     """The tables as JSON for a script element."""
-    columns = [
-        {name: getattr(column, name) for name in ("key", "label", "form", "decimals")} for column in page.columns
-    ]
+    columns = [{name: getattr(each, name) for name in ("key", "label", "form", "decimals")} for each in page.columns]
     shown = ("name", "heads", "axes", "decimals", "values")
     tables = [{name: getattr(table, name) for name in shown} for table in page.tables]
     return _script_json({"columns": columns, "labels": page.labels, "tables": tables})

@@ -189,10 +189,8 @@ def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int)
     """
     # of each axis its length and its bit among the attributes that have residual answers, 0 if it has none
     before = accumulate((columns > 1 for columns in layout.columns), initial=0)
-    axes = [
-        (columns, inverse(columns), 1 << bit if columns > 1 else 0)
-        for columns, bit in zip(layout.columns, before, strict=False)
-    ]
+    pairs = zip(layout.columns, before, strict=False)
+    axes = [(columns, inverse(columns), 1 << bit if columns > 1 else 0) for columns, bit in pairs]
     matrices = [entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
     passes = [

@@ -184,10 +184,7 @@ class EngineCluster(ABC):
         """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
         sizes = merged.of_domain(self._domain).sizes
         runs = runs_of_tasks(sizes, groups)
-        tasks = [
-            CountingTask(number, tuple(groups[group][some] for group, some in of_task))
-            for number, of_task in enumerate(runs)
-        ]
+        tasks = [CountingTask(task, tuple(groups[group][some] for group, some in run)) for task, run in enumerate(runs)]
         work = self._work(tasks, [*tasks, CountingTask(len(tasks), tuple(later))], merged)
         rows = self._rows(work, partitions.rows_of_tables)
         if not isinstance(rows, list):

@@ -34,8 +34,7 @@ _ROW, _ROWS = "task int, piece int, content binary", 256
 class DaskRecords(EngineCluster):
     """A Dask frame; where people's records are limited, all records of a person are brought into one partition.
 
-    Raises:
-        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
+    DataError where a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
     def __init__(

@@ -231,10 +231,5 @@ def find_answers(release: StoredRelease, task: int) -> Receipt:
 
 
 def _header(release: StoredRelease, task: int, generation: int) -> dict[str, Any]:
-    return {
-        "release": release.identifier,
-        "plan_sha256": release.plan_sha256,
-        "source": release.source,
-        "task": task,
-        "generation": generation,
-    }
+    about = {"release": release.identifier, "plan_sha256": release.plan_sha256, "source": release.source}
+    return about | {"task": task, "generation": generation}

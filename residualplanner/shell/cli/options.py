@@ -4,7 +4,7 @@ An option is called as its parameter is, where it is given no other name.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -23,12 +23,8 @@ from residualplanner.release.profiles import FormatName, ProfileName
 #: The losses that have a name on the command line.
 LossName = Literal["sum", "max", "sqrt", "equal"]
 
-_BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
-    ("zcdp",): zcdp,
-    ("gdp",): gdp,
-    ("pcost",): pcost,
-    ("epsilon", "delta"): approx_dp,
-}
+_BUDGETS: dict[tuple[str, ...], Callable[..., Budget]] = {("epsilon", "delta"): approx_dp}
+_BUDGETS |= {(make.__name__,): make for make in (zcdp, gdp, pcost)}
 #: How much of a text is shown.
 _LONGEST = 80
 #: The names of a budget's numbers, by its notion.
@@ -118,8 +114,7 @@ HasHeader = Annotated[
 
 # plan, release
 BudgetText = Annotated[
-    str | None,
-    _of("BUDGET", "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."),
+    str | None, _of("BUDGET", "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.")
 ]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
 LossWord = Annotated[

@@ -160,9 +160,7 @@ def run_reconstruct(
 
 def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
     """The release of a measurement, or of several averaged; the folder of a release stands for its own."""
-    return reconstruct(
-        [load_tables(path) if path.is_dir() else load_measurement(path, mapped=mapped) for path in paths]
-    )
+    return reconstruct([load_tables(at) if at.is_dir() else load_measurement(at, mapped=mapped) for at in paths])
 
 
 def run_release(
@@ -182,9 +180,8 @@ def run_release(
         with naming(spec.path):
             adjustments = wanted.adjustments(domain_of_spec(spec))
             plan = make_plan(spec, output, is_written=True, memory=memory)
-        answers = gates.Measure(
-            plan, records, measured, ledger, measuring, output, until=f", until {folder} holds them"
-        )
+        until = f", until {folder} holds them"
+        answers = gates.Measure(plan, records, measured, ledger, measuring, output, until=until)
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )

@@ -102,11 +102,8 @@ def say_omission(plan: Plan, output: Output) -> None:
     if weights:
         output.fact("Weights", weights)
     if omission:
-        output.fact(
-            "Left out",
-            omission,
-            'to count them, write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"',
-        )
+        remedy = 'write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"'
+        output.fact("Left out", omission, f"to count them, {remedy}")
 
 
 def say_release(
@@ -221,9 +218,6 @@ def say_records(people: SyntheticRecords, output: Output) -> None:
     ratios = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
     worst = [(names, ratios[names]) for names in quality.worse[:_ROWS]]
     if worst:
-        output.table(
-            ["fits worst", "times the noise"],
-            [(JOIN.join(names), number_text(ratio)) for names, ratio in worst],
-            event="fit-of-table",
-            facts=[{"query": list(names), "ratio": ratio} for names, ratio in worst],
-        )
+        rows = [(JOIN.join(names), number_text(ratio)) for names, ratio in worst]
+        facts = [{"query": list(names), "ratio": ratio} for names, ratio in worst]
+        output.table(["fits worst", "times the noise"], rows, event="fit-of-table", facts=facts)
