@@ -85,9 +85,8 @@ def archive_pieces(
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
     if not is_small(text.decode("ascii")):
-        raise ValueError(
-            f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
-        )
+        message = f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        raise ValueError(message)
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -193,9 +192,8 @@ def _header(
     whole: Any = parse_json(archive.read(info).decode("utf-8"))
     _require_kind(whole if isinstance(whole, dict) else {}, kind=kind, version=version)
     if not has_shape(whole, _FIELDS) or members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
-        raise FileFormatError(
-            "its header has other fields, or names other arrays, than it should; write the file again"
-        )
+        message = "its header has other fields, or names other arrays, than it should; write the file again"
+        raise FileFormatError(message)
     return dict(whole)
 
 
@@ -208,9 +206,8 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
     if type(number) is int and number > version:
-        raise FileFormatError(
-            f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
-        )
+        message = f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
+        raise FileFormatError(message)
     if type(number) is not int or number < version:
         raise FileFormatError(f"format {str(number)[:9]} is no longer read; write the file again with this version")
 
@@ -300,7 +297,6 @@ def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...]
         raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
     dtype, shape, digest = about["dtype"], about["shape"], about["sha256"]
     if math.prod(shape) > hashing.ENTRY_LIMIT:
-        raise FileFormatError(
-            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {hashing.ENTRY_LIMIT:,}"
-        )
+        message = f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {hashing.ENTRY_LIMIT:,}"
+        raise FileFormatError(message)
     return np.dtype(dtype), tuple(shape), digest

@@ -24,9 +24,8 @@ def parse_json(text: str) -> Any:
     for two of text.  FileFormatError where it is not such JSON.
     """
     if not is_small(text):
-        raise FileFormatError(
-            f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
-        )
+        message = f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        raise FileFormatError(message)
     brackets = re.sub(r'"(?:[^"\\]|\\.)*+"|[^][{}"]+', "", text)  # those outside strings
     if max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0) > DEPTH_LIMIT:
         raise FileFormatError(f"too deep: JSON nested more than {DEPTH_LIMIT} levels")

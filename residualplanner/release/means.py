@@ -15,6 +15,7 @@ from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.release.statistic_table import Column, StatisticTable, statistic_query, unit_of
 
+_EVENLY = "estimate, as if amounts were spread evenly within a bin"
 _TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
 
 
@@ -228,9 +229,7 @@ class QuantileTable(StatisticTable):
 
     word, phrase = "quantiles", "quantiles of"
     columns = (
-        Column(
-            "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
-        ),
+        Column("quantile", "estimate", "amounts", _EVENLY, "of unbiased"),
         Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "of unbiased"),
         Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
     )

@@ -83,10 +83,8 @@ class Numbers(ABC):
         """Numbers made again, as these were, from noise around them; ArgumentError for others."""
         del measurement
         where = "" if self.folder is None else f", from {self.folder}"
-        problem = (
-            f"errors are simulated for numbers that were made here from unbiased ones, and not {self.product.name}"
-        )
-        raise ArgumentError(f"{problem}{where}; write published_errors(nonnegative(release)), or release.plan.errors()")
+        what = f"errors are simulated for numbers that were made here from unbiased ones, and not {self.product.name}"
+        raise ArgumentError(f"{what}{where}; write published_errors(nonnegative(release)), or release.plan.errors()")
 
     def words(self, noise: NoiseRecord) -> str:
         """What a console shows of a release of them, after how many tables it has."""

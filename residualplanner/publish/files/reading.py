@@ -90,9 +90,8 @@ class Saved(Numbers):
         number = plan.workload.number_of(query)
         if number < 0 or not self.file_of(number):
             names = tuple(plan.domain.names[position] for position in query.positions)
-            raise WorkloadError(
-                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
-            )
+            message = f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            raise WorkloadError(message)
 
     def words(self, noise: NoiseRecord) -> str:
         """Where they are."""

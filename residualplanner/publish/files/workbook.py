@@ -71,9 +71,8 @@ def require_workbooks(workload: Workload, *, is_one: bool) -> None:
         for name, labels in label_columns(workload.domain.attributes[position], kind).items():
             texts = [name, *(label for label in labels if isinstance(label, str))]
             if any(map(_FORBIDDEN.search, texts)):
-                raise WorkloadError(
-                    f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
-                )
+                message = f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
+                raise WorkloadError(message)
             if max(len(text.encode("utf-16-le")) for text in texts) > 2 * limit:  # its letters are UTF-16's
                 raise WorkloadError(
                     f"column {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "

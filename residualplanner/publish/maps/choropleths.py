@@ -91,9 +91,8 @@ def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
 
 def no_shapes(name: str) -> WorkloadError:
     """The refusal of a map of an attribute no table of which has areas with a shape."""
-    return WorkloadError(
-        f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
-    )
+    message = f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
+    return WorkloadError(message)
 
 
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:

@@ -107,9 +107,7 @@ def shown_table(
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
     """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first."""
-    if estimate.size <= ROWS:
-        return np.arange(estimate.size)
-    return np.argsort(-estimate, kind="stable")[:ROWS]
+    return np.arange(estimate.size) if estimate.size <= ROWS else np.argsort(-estimate, kind="stable")[:ROWS]
 
 
 def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":

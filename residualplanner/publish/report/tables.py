@@ -254,11 +254,10 @@ def _columns(subject: Subject) -> tuple[PageColumn, ...]:
     level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
+    errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
     if is_unbiased:
         errors = [PageColumn("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error")]
-    else:
-        errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
-    if subject.has_intervals and not is_unbiased:
+    elif subject.has_intervals:
         errors.append(PageColumn("low", f"{level} from", f"Low end {cut}", "number"))
         errors.append(PageColumn("high", f"{level} to", f"High end {cut}", "number"))
     grades = subject.quality.meaning if subject.quality else ""

@@ -233,9 +233,8 @@ def blocks_of(parts: int, together: int) -> int:
     """How many blocks make so many parts, as many ``together`` in each."""
     blocks = -(-parts // together)
     if blocks > _MOST_BLOCKS:
-        raise ValueError(
-            f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
-        )
+        message = f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
+        raise ValueError(message)
     return blocks
 
 

@@ -4,10 +4,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import final
 
 import numpy as np
 
+from residualplanner.gate.measurement.blocks import filled
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
@@ -84,17 +87,10 @@ class LocalCluster:
     def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
         """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
         sizes = self._domain.sizes
-        some: list[CountingTask] = []
-        room = self._pass_cells
-        for task in tasks:
-            cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
-            if some and cells > room:
-                yield some
-                some, room = [], self._pass_cells
-            some.append(task)
-            room -= cells
-        if some:
-            yield some
+        cells = [sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups) for task in tasks]
+        numbers = filled(np.array(cells, dtype=np.float64), self._pass_cells).tolist()
+        for _, some in groupby(zip(numbers, tasks, strict=True), key=itemgetter(0)):
+            yield [task for _, task in some]
 
 
 class EngineCluster(ABC):

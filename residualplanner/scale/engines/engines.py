@@ -37,9 +37,7 @@ class DaskRecords(EngineCluster):
     DataError where a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
-    def __init__(
-        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
         columns = list(frame.columns)
         names = names_of_columns(domain, contributions)
         require_columns(names, columns)
@@ -98,9 +96,7 @@ def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) ->
 class SparkRecords(EngineCluster):
     """A PySpark frame, classic or over Spark Connect; arguments and errors as of `DaskRecords`."""
 
-    def __init__(
-        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
         columns = list(frame.columns)
         wanted = names_of_columns(domain, contributions)
         require_columns(wanted, columns)

@@ -157,9 +157,8 @@ def _plan_name(sha256: str) -> str:
 
 def in_use(store: ObjectStore) -> StoreError:
     """The refusal of a store that holds a release."""
-    return StoreError(
-        f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
-    )
+    message = f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
+    return StoreError(message)
 
 
 class Outcome(StrEnum):

@@ -34,9 +34,8 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
         raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
     limit = None if budget is None else budget_of_text(budget)
     if path.exists():
-        raise FileExistsError(
-            f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
-        )
+        message = f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
+        raise FileExistsError(message)
     return Ledger.create(path, budget=limit, reason=reason or "", **terms)
 
 
