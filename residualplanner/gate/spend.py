@@ -92,9 +92,8 @@ def entrance(function: Callable[P, Result]) -> Callable[P, Result]:
 def require_charge_time(charge: object) -> None:
     """Raise BudgetError unless it says when the ledger is charged."""
     if not isinstance(charge, str) or charge not in _TIMES:
-        raise errors.BudgetError(
-            f'charge must be "counted" or "first", got {value_text(charge)}{suggestion(charge, _TIMES)}'
-        )
+        message = f'charge must be "counted" or "first", got {value_text(charge)}{suggestion(charge, _TIMES)}'
+        raise errors.BudgetError(message)
 
 
 def spend(

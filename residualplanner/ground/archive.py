@@ -56,12 +56,7 @@ _UNREADABLE = (
 
 
 def write_archive(
-    path: Any,
-    *,
-    kind: str,
-    version: int,
-    header: Mapping[str, Any],
-    arrays: Mapping[str, hashing.Array],
+    path: Any, *, kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, hashing.Array]
 ) -> None:
     """Write a header of JSON values, and arrays of numbers or truth values, to one file, whole or not at all.
 
@@ -84,20 +79,14 @@ def archive_pieces(
     stored = {name: hashing.storable(name, array) for name, array in arrays.items()}
     if len(stored) > ARRAY_LIMIT:
         raise ValueError(f"too large: {len(stored):,} arrays, the limit is {ARRAY_LIMIT:,}")
-    whole = {
-        "format": f"residualplanner/{kind}",
-        "version": version,
-        "package_version": __version__,
-        "content": dict(header),
-        "arrays": {name: hashing.declaration(array) for name, array in stored.items()},
-    }
-    text = json_text(whole)
+    declared = {name: hashing.declaration(array) for name, array in stored.items()}
+    about = {"format": f"residualplanner/{kind}", "version": version, "package_version": __version__}
+    text = json_text({**about, "content": dict(header), "arrays": declared})
     if len(text) > HEADER_LIMIT:
         raise ValueError(f"too large: a header of {len(text):,} bytes, the limit is {HEADER_LIMIT:,}")
     if not is_small(text.decode("ascii")):
-        raise ValueError(
-            f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
-        )
+        message = f"too large: a header of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        raise ValueError(message)
 
     def write(file: IO[bytes]) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -173,12 +162,10 @@ def _content(
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, size)
         whole = _header(archive, members, kind=kind, version=version)
-        stated = whole["arrays"]
+        said = whole["arrays"]
         disk = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if is_mapped else None
-        arrays = {
-            name: _array_of_member(archive, members, name, stated[name], disk, known.get(name)) for name in stated
-        }
-    return whole["content"], arrays, {name: about["sha256"] for name, about in stated.items()}
+        arrays = {name: _array_of_member(archive, members, name, said[name], disk, known.get(name)) for name in said}
+    return whole["content"], arrays, {name: about["sha256"] for name, about in said.items()}
 
 
 def _members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -205,9 +192,8 @@ def _header(
     whole: Any = parse_json(archive.read(info).decode("utf-8"))
     _require_kind(whole if isinstance(whole, dict) else {}, kind=kind, version=version)
     if not has_shape(whole, _FIELDS) or members.keys() != {"header.json", *(f"{name}.npy" for name in whole["arrays"])}:
-        raise FileFormatError(
-            "its header has other fields, or names other arrays, than it should; write the file again"
-        )
+        message = "its header has other fields, or names other arrays, than it should; write the file again"
+        raise FileFormatError(message)
     return dict(whole)
 
 
@@ -220,9 +206,8 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
     if type(number) is int and number > version:
-        raise FileFormatError(
-            f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
-        )
+        message = f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
+        raise FileFormatError(message)
     if type(number) is not int or number < version:
         raise FileFormatError(f"format {str(number)[:9]} is no longer read; write the file again with this version")
 
@@ -312,7 +297,6 @@ def _declared(name: str, stated: object) -> tuple[np.dtype[Any], tuple[int, ...]
         raise FileFormatError(f"its header describes array {name[:40]!r} wrongly; write the file again")
     dtype, shape, digest = about["dtype"], about["shape"], about["sha256"]
     if math.prod(shape) > hashing.ENTRY_LIMIT:
-        raise FileFormatError(
-            f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {hashing.ENTRY_LIMIT:,}"
-        )
+        message = f"too large: array {name!r} has {math.prod(shape):,} entries, the limit is {hashing.ENTRY_LIMIT:,}"
+        raise FileFormatError(message)
     return np.dtype(dtype), tuple(shape), digest

@@ -34,9 +34,7 @@ def value_text(value: object) -> str:
     """A value as a message may show it: a short string or number, anything else, which may be records, by its type."""
     if value is None or isinstance(value, str | bool | int | float | Fraction | Decimal | np.number):
         return reprlib.repr(value)
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return f"a {type(value).__name__}"
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def is_integer(value: object, *, least: int = 0) -> TypeGuard[int]:
@@ -59,9 +57,8 @@ def is_sha256(value: object) -> TypeGuard[str]:
 def entry_named(what: str, name: object, known: Mapping[str, Entry]) -> Entry:
     """The entry that a user has named as ``what``; WorkloadError, with the closest name, where there is none."""
     if not isinstance(name, str) or name not in known:
-        raise WorkloadError(
-            f"{what} must be one of {list(known)}, got {value_text(name)}{suggestion(name, list(known))}"
-        )
+        message = f"{what} must be one of {list(known)}, got {value_text(name)}{suggestion(name, list(known))}"
+        raise WorkloadError(message)
     return known[name]
 
 
@@ -96,8 +93,7 @@ def require_path(call: str, path: object, example: str) -> None:
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     """A file opened for reading; FileFormatError for a pipe or a device, which may never end or never begin.
 
-    Raises:
-        OSError: it cannot be opened, or is a folder.
+    OSError where it cannot be opened, or is a folder.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(handle).st_mode

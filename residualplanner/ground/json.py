@@ -21,15 +21,11 @@ def parse_json(text: str) -> Any:
     """Parse JSON that may come from anyone: finite numbers, distinct names in objects, limited nesting and size.
 
     The size is estimated from the brackets and commas, before any value is made: an empty list needs 56 bytes of memory
-    for two of text.
-
-    Raises:
-        FileFormatError: it is not such JSON.
+    for two of text.  FileFormatError where it is not such JSON.
     """
     if not is_small(text):
-        raise FileFormatError(
-            f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
-        )
+        message = f"too large: JSON of more than {NEST_LIMIT:,} lists and objects, or {VALUE_LIMIT:,} values"
+        raise FileFormatError(message)
     brackets = re.sub(r'"(?:[^"\\]|\\.)*+"|[^][{}"]+', "", text)  # those outside strings
     if max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0) > DEPTH_LIMIT:
         raise FileFormatError(f"too deep: JSON nested more than {DEPTH_LIMIT} levels")

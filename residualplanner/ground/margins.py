@@ -19,10 +19,7 @@ _BEYOND_NORMAL = 16 / NOISE_SCALE
 
 
 def margin_factor(level: float) -> float:
-    """The margin of error at a confidence ``level`` in standard errors, which every margin is computed with.
-
-    Raises:
-        BudgetError: ``level`` is not between 0 and 1.
+    """The margin of error in standard errors, which every margin is computed with; BudgetError as `require_level`.
 
     Guarantees: an estimate is within its margin of the truth with probability at least ``level``, whatever sum of
         noise it contains, discrete or continuous.  The normal quantile is less by 4 millionths.

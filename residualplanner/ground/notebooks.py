@@ -18,10 +18,8 @@ def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     after = f"<p>{escape(note)}</p>" if note else ""
-    return (
-        f"<table><caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table>"
-        f"{after}"
-    )
+    whole = f"<caption>{escape(title)}</caption><thead><tr>{headings}</tr></thead><tbody>{body}</tbody>"
+    return f"<table>{whole}</table>{after}"
 
 
 def frame_html(frame: "pd.DataFrame") -> str:

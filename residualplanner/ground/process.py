@@ -85,6 +85,5 @@ def require_guarded_main(step: str) -> None:
     measure, and spend the budget, once more.  ``step`` is what would be done a second time.
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
-        raise ArgumentError(
-            f"{step} was reached in a process that this script has started, which imports the script anew; {GUARD}"
-        )
+        where = "in a process that this script has started, which imports the script anew"
+        raise ArgumentError(f"{step} was reached {where}; {GUARD}")

@@ -176,9 +176,8 @@ def percent_text(part: float) -> str:
         >>> percent_text(0.5), percent_text(0.01234), percent_text(0.00001234)
         ('50.0%', '1.23%', '0.00123%')
     """
-    if part >= 0.1 or part <= 0:
-        return f"{part:.1%}"
-    return f"{part:.{-math.floor(math.log10(part))}%}"
+    digits = 1 if part >= 0.1 or part <= 0 else -math.floor(math.log10(part))
+    return f"{part:.{digits}%}"
 
 
 def short_text(text: str, longest: int = 44) -> str:

@@ -17,16 +17,9 @@ from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, 
 from residualplanner.ground.words import TOTAL
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook
+from residualplanner.publish.files import manifest as manifests
 from residualplanner.publish.files.columns import tidy_statistic, tidy_table
-from residualplanner.publish.files.manifest import (
-    AGAIN,
-    SavedAnswers,
-    files_beside,
-    manifest_bytes,
-    read_description,
-    read_manifest,
-    save_measurements,
-)
+from residualplanner.publish.files.manifest import AGAIN
 from residualplanner.publish.files.reading import open_files
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, STATISTICS, Description, FileForm
 from residualplanner.publish.parts.reading import open_parts
@@ -80,9 +73,9 @@ def save(  # noqa: PLR0913
         formats.require_free_columns(plan.workload, columns)
         with new_folder(path_at(folder)) as unfinished:
             hashes = _write_files(release.tables(progress), unfinished, described)
-            hashes |= save_measurements(measurement, unfinished)
+            hashes |= manifests.save_measurements(measurement, unfinished)
             hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
-            write_new(unfinished / "manifest.json", manifest_bytes(described, hashes, len(plan.workload)))
+            write_new(unfinished / "manifest.json", manifests.manifest_bytes(described, hashes, len(plan.workload)))
         return
     if release.device is not HOST:
         raise ArgumentError(
@@ -103,7 +96,7 @@ def _write_files(tables: Iterable[Table], folder: Path, described: Description) 
     for name, values in found.items():
         index = index.append_column(name, [values])
     files: dict[str, Any] = {"errors.csv": csv.write(errors), "index.csv": csv.write(index)}
-    files |= files_beside(described, described.about_statistics())
+    files |= manifests.files_beside(described, described.about_statistics())
     if described.file_format in formats.FORMATS:
         files |= formats.FORMATS[described.file_format].beside(described)
     if described.profile.has_noise:
@@ -140,9 +133,8 @@ def _write_tables(
 def _table_words(described: Description, form: FileForm, query: str, kinds: str) -> formats.TableWords:
     about = described.about_query(query, kinds, form.query)
     columns = [*described.about_attributes(form.query.positions), *(column.words for column in form.columns)]
-    return formats.TableWords(
-        described.title_of(form.query) or query, about, columns, form.number_formats, described.publication
-    )
+    title = described.title_of(form.query) or query
+    return formats.TableWords(title, about, columns, form.number_formats, described.publication)
 
 
 def _write_book(
@@ -169,20 +161,15 @@ def _write_book(
     columns += [column.words for column in described.columns(plan.domain.unit)]
     columns += dict.fromkeys(column.words for form in statistics for column in form.columns)
     book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *columns])
-    of_each = zip(
-        sheets, titles, index["query"].to_pylist(), forms, others, tables, plan.average_variances.tolist(), strict=True
-    )
+    words_of, variances = index["query"].to_pylist(), plan.average_variances.tolist()
+    of_each = zip(sheets, titles, words_of, forms, others, tables, variances, strict=True)
     for sheet, title, query, form, other, table, variance in of_each:
         book.add_table(sheet, tidy_table(described, form, table, variance), title or query)
         if other is not None:
             book.add_table(file_names.statistic_sheet(sheet), tidy_statistic(described, other, table), title or query)
     digest = write_new(folder / file_names.BOOK_FILE, book.close())
-    return {
-        "name": names,
-        "file": [file_names.BOOK_FILE] * len(names),
-        "sha256": [digest] * len(names),
-        "sheet": sheets,
-    }, {}
+    file, sha256 = ([word] * len(names) for word in (file_names.BOOK_FILE, digest))
+    return {"name": names, "file": file, "sha256": sha256, "sheet": sheets}, {}
 
 
 def write_new(path: Path, content: Any) -> str:
@@ -209,7 +196,7 @@ def load_tables(folder: PathLike | Bucket) -> Release:
     Cost: the manifest, the metadata and the index are read; each table when it is looked up.
     """
     home = path_given("load_tables", folder, 'load_tables("release")')
-    manifest = read_manifest(home)
+    manifest = manifests.read_manifest(home)
     try:
         return _opened(home, manifest)
     except FileFormatError:
@@ -219,7 +206,7 @@ def load_tables(folder: PathLike | Bucket) -> Release:
 
 
 def _opened(home: AnyPath, manifest: Mapping[str, Any]) -> Release:
-    described, metadata = read_description(home, manifest)
-    answers = SavedAnswers(described.plan, described.noise, home, manifest["files"])
+    described, metadata = manifests.read_description(home, manifest)
+    answers = manifests.SavedAnswers(described.plan, described.noise, home, manifest["files"])
     opened = open_parts if described.file_format == file_names.PARTS_FORMAT else open_files
     return Release(answers, opened(home, manifest, metadata, described))

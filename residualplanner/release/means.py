@@ -15,6 +15,7 @@ from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.release.statistic_table import Column, StatisticTable, statistic_query, unit_of
 
+_EVENLY = "estimate, as if amounts were spread evenly within a bin"
 _TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
 
 
@@ -228,9 +229,7 @@ class QuantileTable(StatisticTable):
 
     word, phrase = "quantiles", "quantiles of"
     columns = (
-        Column(
-            "quantile", "estimate", "amounts", "estimate, as if amounts were spread evenly within a bin", "of unbiased"
-        ),
+        Column("quantile", "estimate", "amounts", _EVENLY, "of unbiased"),
         Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "of unbiased"),
         Column("high", "high", "amounts", "high end of that interval", "of unbiased"),
     )
@@ -309,9 +308,8 @@ def _estimates(count: FloatArray, excess: FloatArray, probabilities: FloatArray,
     """Where the counts up to each bin, made to increase, reach fractions of the count, (groups.., p)."""
     # Noise may make counts up to a bin fall: the running maximum, within 0 and the count, is a distribution function.
     total = count[..., None, None]
-    upward = np.append(
-        excess + probabilities[:, None] * total, np.broadcast_to(total, (*excess.shape[:-1], 1)), axis=-1
-    )
+    whole = np.broadcast_to(total, (*excess.shape[:-1], 1))
+    upward = np.append(excess + probabilities[:, None] * total, whole, axis=-1)
     rising = np.minimum(np.maximum(np.maximum.accumulate(upward, axis=-1), 0), total)
     padded = np.append(np.zeros((*excess.shape[:-1], 1)), rising, axis=-1)
     target = probabilities * count[..., None]

@@ -35,11 +35,9 @@ class Estimates(Protocol):
 
     def estimate(self, query: WrittenQuery) -> FloatArray:
         """The numbers of one table, with an axis for each attribute, in the order in which the query is written."""
-        ...
 
     def chunks(self, first: int, last: int) -> Iterator[list[TableBatch]]:
         """The tables of the queries from one number on up to another, in runs of these."""
-        ...
 
 
 class Simulation(NamedTuple):
@@ -85,10 +83,8 @@ class Numbers(ABC):
         """Numbers made again, as these were, from noise around them; ArgumentError for others."""
         del measurement
         where = "" if self.folder is None else f", from {self.folder}"
-        problem = (
-            f"errors are simulated for numbers that were made here from unbiased ones, and not {self.product.name}"
-        )
-        raise ArgumentError(f"{problem}{where}; write published_errors(nonnegative(release)), or release.plan.errors()")
+        what = f"errors are simulated for numbers that were made here from unbiased ones, and not {self.product.name}"
+        raise ArgumentError(f"{what}{where}; write published_errors(nonnegative(release)), or release.plan.errors()")
 
     def words(self, noise: NoiseRecord) -> str:
         """What a console shows of a release of them, after how many tables it has."""

@@ -74,9 +74,7 @@ class Product:
     @property
     def caution(self) -> str:
         """The mark as a sentence; empty for unbiased estimates."""
-        return (
-            f"These numbers are {self.mark}; standard errors are those of the unbiased estimates." if self.mark else ""
-        )
+        return self.mark and f"These numbers are {self.mark}; standard errors are those of the unbiased estimates."
 
     @property
     def sentences(self) -> str:

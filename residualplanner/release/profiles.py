@@ -47,9 +47,8 @@ _INTERVAL = frozenset(("ci_low", "ci_high"))
 #: The columns on the quality of estimates, of any product; and what is left out of estimates that are suppressed.
 _GRADES = (("cv", "cv"), ("quality", "quality"))
 _SUPPRESSED = frozenset(("estimate", "unbiased", "ci_low", "ci_high", "cv"))
-_VARIATION = (
-    "coefficient of variation: the standard error{of} divided by the absolute value of the estimate; empty for 0"
-)
+_CV = "coefficient of variation: the standard error{of} divided by the absolute value of the estimate; empty for 0"
+_WITHOUT_UNIT = ("conf_level", "cv", "quality")
 _QUERY_MEANING = "the cell in words: each attribute and its label"
 
 
@@ -123,15 +122,10 @@ class Profile:
         query = [(QUERY, "", _QUERY_MEANING)] if self.is_described else []
         meanings = _MEANINGS if self.product.is_unbiased else _MADE
         of = "" if self.product.is_unbiased else " of the unbiased estimate"
-        meanings = meanings | {"cv": _VARIATION.format(of=of), "quality": self.quality.meaning if self.quality else ""}
+        meanings = meanings | {"cv": _CV.format(of=of), "quality": self.quality.meaning if self.quality else ""}
+        words = {"level": level, "mark": self.product.mark, "what": "count" if unit == COUNTS else "sum"}
         return query + [
-            (
-                name,
-                unit if quantity not in ("conf_level", "cv", "quality") else "",
-                meanings[quantity].format(
-                    level=level, mark=self.product.mark, what="count" if unit == COUNTS else "sum"
-                ),
-            )
+            (name, "" if quantity in _WITHOUT_UNIT else unit, meanings[quantity].format(**words))
             for name, quantity in self.columns
         ]
 

@@ -258,11 +258,9 @@ class Release(Mapping[Any, Table]):
 
     def get(self, query: Any, default: Any = None) -> Any:
         """The table of a query, or ``default`` where there is none; a table that cannot be read is an error."""
-        try:
-            written = self._written(query)
-        except (DomainError, WorkloadError):
+        if query not in self:
             return default
-        return self._table(written)
+        return self[query]
 
     def __iter__(self) -> Iterator[QueryKey]:
         workload = self.plan.workload

@@ -159,6 +159,5 @@ def components_of_answers(bases: Sequence[Basis]) -> ProductMap:
 
     With subtraction bases these are a table whose sum along every axis is 0; else the answers.  Source: eq. (48).
     """
-    return ProductMap(
-        [rebuilding_differences(basis.size) if basis.takes_differences else keeping(basis.answers) for basis in bases]
-    )
+    maps = (rebuilding_differences(each.size) if each.takes_differences else keeping(each.answers) for each in bases)
+    return ProductMap([*maps])

@@ -99,9 +99,8 @@ class Session:
             BudgetError: measuring would be refused, as the plan costs more than what is left or is for other neighbors.
             WorkloadError, ResourceError, FileFormatError, OSError: as by `measure`.
         """
-        require_type(
-            "session.balance_after", "plan", plan, Plan, "write session.balance_after(session.select(workload))"
-        )
+        remedy = "write session.balance_after(session.select(workload))"
+        require_type("session.balance_after", "plan", plan, Plan, remedy)
         return self.balance.after(require_measurable(plan, ledger=self._ledger, again=True))
 
     def budget_for(self, fraction: Number = 1) -> Budget:

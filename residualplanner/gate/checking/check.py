@@ -62,12 +62,8 @@ class Finding:
         where = f"column {self.column!r}: " if self.column else ""
         count = "" if self.records is None else f"{count_text(self.records, 'record')}, "
         shown = ", ".join(f"{value} ({number:,})" for value, number in self.values)
-        lines = [
-            f"{where}{self.problem}: {count}{self.outcome}",
-            shown and f"  {shown}",
-            self.hint and f"  {self.hint}",
-        ]
-        return "\n".join(filter(None, lines))
+        more = (f"  {text}" for text in (shown, self.hint) if text)
+        return "\n".join([f"{where}{self.problem}: {count}{self.outcome}", *more])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,11 +163,8 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     # Each column is opened alone, so that all that cannot be read are told; then the others are read.
     columns = {each.name: Domain({each.name: each}) for each in domain.attributes}
     columns |= {each.name: Domain({}, weight=each) for each in domain.weight.columns if isinstance(each, Weight)}
-    refused = {
-        name: found
-        for name, part in columns.items()
-        if isinstance(found := opened(part), DataError) and found.column == name
-    }
+    alone = ((name, opened(part)) for name, part in columns.items())
+    refused = {name: found for name, found in alone if isinstance(found, DataError) and found.column == name}
     of_people = None if limited is None else opened(Domain({}), with_people=True)
     readable = [each for each in domain.columns if each.name not in refused]
     weight = next((each for each in readable if isinstance(each, Weight)), None)
@@ -201,9 +194,8 @@ def _of_columns(domain: Domain, data: object, refused: Mapping[str, DataError]) 
         if names and name not in names:
             folded = {each.strip().casefold(): each for each in names}
             near = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.6)
-            meant = (
-                f"did you mean {' or '.join(repr(folded[each]) for each in near)}?  Columns are matched by exact name"
-            )
+            every = " or ".join(repr(folded[each]) for each in near)
+            meant = f"did you mean {every}?  Columns are matched by exact name"
             problem, hint = "missing column", meant if near else f"the columns are {listed(map(repr, names), 20)}"
         yield Finding(name, problem, None, REFUSED, hint=hint)
 

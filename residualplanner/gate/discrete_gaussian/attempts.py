@@ -11,19 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.gate.discrete_gaussian import envelope as tables
 from residualplanner.gate.discrete_gaussian.bits import CheckedBits
-from residualplanner.gate.discrete_gaussian.envelope import (
-    COLUMN_BITS,
-    FRACTION_BITS,
-    TAIL_CHUNK_BITS,
-    UNIFORM_BITS,
-    Envelope,
-    Shelf,
-    exp_bounds,
-)
+from residualplanner.gate.discrete_gaussian.envelope import FRACTION_BITS, TAIL_CHUNK_BITS, UNIFORM_BITS
 from residualplanner.ground.checks import FloatArray, IntArray
 
-HEAD_BITS = COLUMN_BITS + FRACTION_BITS
+HEAD_BITS = tables.COLUMN_BITS + FRACTION_BITS
 OFFSET_BITS = 64 - HEAD_BITS - UNIFORM_BITS
 EXTRA_BITS = 32
 #: How many more bits of U, and digits of its bounds, exact arithmetic looks at in each further step.
@@ -53,7 +46,7 @@ class Proposals(NamedTuple):
 def propose(
     words: Words,
     extras: Extras | None,
-    shelf: Shelf,
+    shelf: tables.Shelf,
     *,
     base: IntArray | np.int64,
     block_bits: IntArray | np.int64,
@@ -95,7 +88,7 @@ def propose(
 
 
 def decide(
-    envelope: Envelope, scale: tuple[int, int, int], proposed: tuple[int, int], uniform: int, bits: CheckedBits
+    envelope: tables.Envelope, scale: tuple[int, int, int], proposed: tuple[int, int], uniform: int, bits: CheckedBits
 ) -> int | None:
     """Return the integer that an attempt gives, or None if it fails.
 
@@ -131,7 +124,9 @@ def is_below(uniform: int, length: int, exponent: Fraction, factor: Fraction, bi
         if exponent > length + max(largest, 0):  # then the probability is below 2**-length
             low, high = Fraction(1, 1 << length + 1), Fraction(1, 1 << length + 1)
         else:
-            low, high = (factor * bound for bound in exp_bounds(exponent.numerator, exponent.denominator, digits))
+            low, high = (
+                factor * bound for bound in tables.exp_bounds(exponent.numerator, exponent.denominator, digits)
+            )
         left, right = Fraction(uniform, 1 << length), Fraction(uniform + 1, 1 << length)
         if high <= left:
             return False

@@ -25,9 +25,7 @@ _GOLDEN = "985784930c907646431d2dca23cf793ace2cf3683c885e8d3930b1673acd0ef7"
 def require_sound_platform() -> None:
     """Check ``np.exp`` at 64 points and one vector of draws; once in a process.
 
-    Raises:
-        NoiseError: this machine's NumPy does not compute as the proof assumes.
-
+    NoiseError where this machine's NumPy does not compute as the proof assumes.
     Cost: about 20 milliseconds, once, half of them for tables.
     Source: docs/exact-noise.md section 5.
     """

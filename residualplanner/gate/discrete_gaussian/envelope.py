@@ -4,22 +4,11 @@ A scale gamma is rounded up to ``radius * 2**m``: a quarter, or eight steps to e
 are cut into blocks of ``L = 2**m``, and the tables depend on the radius alone.  docs/exact-noise.md has the proof.
 """
 
+import decimal
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import (
-    MAX_EMAX,
-    MIN_EMIN,
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    ROUND_HALF_EVEN,
-    Context,
-    Decimal,
-    DivisionByZero,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-)
+from decimal import MAX_EMAX, MIN_EMIN, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -157,22 +146,22 @@ def exp_bounds(numerator: int, denominator: int, digits: int) -> tuple[Fraction,
     as long as the exponent is below 100.
     Source: Python library reference, decimal.Context.exp; docs/exact-noise.md section 5.
     """
-    least = _context(digits, ROUND_FLOOR).divide(Decimal(numerator), Decimal(denominator))
-    most = _context(digits, ROUND_CEILING).divide(Decimal(numerator), Decimal(denominator))
-    context = _context(digits, ROUND_HALF_EVEN)
+    least = _context(digits, decimal.ROUND_FLOOR).divide(Decimal(numerator), Decimal(denominator))
+    most = _context(digits, decimal.ROUND_CEILING).divide(Decimal(numerator), Decimal(denominator))
+    context = _context(digits, decimal.ROUND_HALF_EVEN)
     # copy_negate, since a minus sign would round to the precision of the thread's own context
     low = context.exp(most.copy_negate())
-    low = context.next_minus(low) if context.flags[Inexact] else low
+    low = context.next_minus(low) if context.flags[decimal.Inexact] else low
     context.clear_flags()
     high = context.exp(least.copy_negate())
-    high = context.next_plus(high) if context.flags[Inexact] else high
+    high = context.next_plus(high) if context.flags[decimal.Inexact] else high
     return Fraction(low), Fraction(high)
 
 
-def _context(digits: int, rounding: str) -> Context:
+def _context(digits: int, rounding: str) -> decimal.Context:
     # every field is given, so that nothing depends on contexts that a caller may have changed
-    traps = [InvalidOperation, DivisionByZero, Overflow]
-    return Context(
+    traps = [decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow]
+    return decimal.Context(
         prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, capitals=1, clamp=0, flags=[], traps=traps
     )
 
@@ -198,10 +187,5 @@ def shelf(tables: tuple[int, ...]) -> Shelf:
     def join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
         return arrays[0] if len(arrays) == 1 else frozen(np.concatenate(arrays))
 
-    return Shelf(
-        envelopes,
-        frozen(index),
-        join([one.bounds for one in envelopes]),
-        join([one.blocks for one in envelopes]),
-        join([one.ratios for one in envelopes]),
-    )
+    joined = (join([getattr(one, name) for one in envelopes]) for name in ("bounds", "blocks", "ratios"))
+    return Shelf(envelopes, frozen(index), *joined)

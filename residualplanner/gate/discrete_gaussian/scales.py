@@ -101,7 +101,6 @@ def _steps(numerators: Sequence[int], denominators: Sequence[int], ratios: Float
         steps[number] += numerators[number] * under > denominators[number] * over
     for number in np.flatnonzero(~(ratios > 2.0**SMALLEST_EXPONENT)).tolist():
         if not numerators[number] << -SMALLEST_EXPONENT >= denominators[number]:
-            raise BudgetError(
-                f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
-            )
+            message = f"gamma2 must be positive and at least 2**{SMALLEST_EXPONENT}; at index {number} it is not"
+            raise BudgetError(message)
     return steps

@@ -74,9 +74,8 @@ class Balance:
         """The balance once a cost is charged, too; BudgetError where it is more than what is left."""
         found = replace(self, spent=self.spent + cost)
         if found.remaining is not None and found.remaining < 0:
-            raise BudgetError(
-                f"{privacy.cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}"
-            )
+            message = f"{privacy.cost_text_up(cost, self._like)} is more than what is left, {self.remaining_text}"
+            raise BudgetError(message)
         return found
 
     def budget_for(self, fraction: Number = 1) -> privacy.Budget:

@@ -181,11 +181,8 @@ def create_file(path: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk: nobody sees it without that line.
 
     A killed process leaves no file, and perhaps a hidden ``.NAME.XXXXXXXX.partial`` beside it; on a disk without hard
-    links, perhaps a file without a complete line.
-
-    Raises:
-        FileExistsError: the path exists already.
-        OSError: it cannot be made or locked.
+    links, perhaps a file without a complete line.  FileExistsError where the path exists already, OSError where it
+    cannot be made or locked.
     """
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "it exists already", str(path))

@@ -179,13 +179,9 @@ class Ledger:
         return f"<Ledger of {self.data_set!r}: {limit}, {self.neighbors}>"
 
     def _repr_html_(self) -> str:
-        account = self._store.account()
-        head = ["entry", "pcost", "plan", "label"]
-        rows = [
-            (entry.sequence, decimal_text_up(entry.cost), entry.plan_sha256[:12], entry.label)
-            for entry in account.entries
-        ]
-        return html_table(caption_of(self), head, rows, note=balance_of(account).text)
+        now, head = self._store.account(), ["entry", "pcost", "plan", "label"]
+        rows = [(each.sequence, decimal_text_up(each.cost), each.plan_sha256[:12], each.label) for each in now.entries]
+        return html_table(caption_of(self), head, rows, note=balance_of(now).text)
 
     def charge(
         self,

@@ -38,11 +38,7 @@ TAB, _FREE = b"\t", b'{"digest'
 
 @dataclass(frozen=True, slots=True)
 class LedgerTerms:
-    """The terms of a ledger, which never change.
-
-    Raises:
-        BudgetError: one of these is invalid.
-    """
+    """The terms of a ledger, which never change; BudgetError where one of these is invalid."""
 
     budget: privacy.Budget | None  # the most that all charges may cost together; None for no limit
     reason: str  # why there is no limit; empty where there is one
@@ -113,8 +109,7 @@ class LedgerEntry:
 class LedgerStage:
     """A stage that a release in a store has reached; it costs nothing, and tells a copy of the store.
 
-    Raises:
-        BudgetError: one of these is not what a stored release has.
+    BudgetError where one of these is not what a stored release has.
     """
 
     release: str  # the identifier of the release in its store
@@ -264,9 +259,8 @@ def read_account(content: bytes) -> LedgerAccount:
         raise FileFormatError(f"a ledger is at most {SIZE_LIMIT:,} bytes long; this file is longer")
     end = content.find(b"\n")
     if end < 0:
-        raise FileFormatError(
-            "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
-        )
+        message = "line 1 is incomplete: not a ledger, or one to which nothing was charged; create it again"
+        raise FileFormatError(message)
     terms, whole = _terms_of_line(content[:end]), content.rfind(b"\n") + 1
     lines: list[LedgerEntry | LedgerStage] = []
     head, spent, charges = terms.head, Fraction(0), 0
@@ -278,9 +272,8 @@ def read_account(content: bytes) -> LedgerAccount:
         if isinstance(found, LedgerEntry):
             charges, spent = charges + 1, shortened(spent + found.cost)
         if terms.budget is not None and not spent <= terms.budget.pcost_exact:
-            raise FileFormatError(
-                f"line {number} spends more than the budget: the ledger was not written by this library"
-            )
+            message = f"line {number} spends more than the budget: the ledger was not written by this library"
+            raise FileFormatError(message)
     return LedgerAccount(terms, head, tuple(lines), spent, content[whole:])
 
 
@@ -301,9 +294,8 @@ def _terms_of_line(line: bytes) -> LedgerTerms:
     """The terms in the first line, without its line feed; FileFormatError unless it was written just so."""
     fields = _fields_of(line, 1, _FIRST)
     if {name: fields[name] for name in _FORMAT} != _FORMAT:
-        raise FileFormatError(
-            "line 1 is not that of a ledger of version 1; read it with another version of this library"
-        )
+        message = "line 1 is not that of a ledger of version 1; read it with another version of this library"
+        raise FileFormatError(message)
     try:
         budget = None if fields["budget"] is None else privacy.Budget.from_json(fields["budget"])
         neighbors = privacy.Neighbors(fields["neighbors"], fields["records_per_person"])

@@ -88,7 +88,7 @@ def division(groups: BasisGroups, family: Parents, most: int, sizes: FloatArray 
         the sets and from ``most``.
     """
     number = np.full(len(family.parent), -1)
-    number[family.is_maximal] = _filled(_of_maximal(groups, family, groups.shapes) if sizes is None else sizes, most)
+    number[family.is_maximal] = filled(_of_maximal(groups, family, groups.shapes) if sizes is None else sizes, most)
     number = number[_tops(family)]
     counts = np.bincount(number)
     starts = np.cumsum([0, *counts.tolist()])
@@ -116,7 +116,7 @@ def _tops(family: Parents) -> IntArray:
         top = above
 
 
-def _filled(sizes: FloatArray, room: float) -> IntArray:
+def filled(sizes: FloatArray, room: float) -> IntArray:
     """Number the blocks (k,) that things of these ``sizes`` (k,) fill one after another, none with more than room.
 
     What is larger than the room is alone.

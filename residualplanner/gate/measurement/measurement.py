@@ -124,11 +124,8 @@ class Measurement:
     @property
     def _archive(self) -> dict[str, Any]:
         plan, plan_arrays = plan_to_archive(self.plan)
-        header = {
-            "plan": plan,
-            "plan_sha256": content_hash(plan, plan_arrays),
-            "noise": noise_to_json(self.noise, self.plan),
-        }
+        noise = noise_to_json(self.noise, self.plan)
+        header = {"plan": plan, "plan_sha256": content_hash(plan, plan_arrays), "noise": noise}
         arrays = {_PLAN + name: array for name, array in plan_arrays.items()} | self.residuals.to_arrays()
         return {"kind": "measurement", "version": FORMAT_VERSION, "header": header, "arrays": arrays}
 

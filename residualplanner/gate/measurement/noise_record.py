@@ -204,9 +204,8 @@ def noise_to_json(noise: NoiseRecord, plan: Plan) -> dict[str, Any]:
 def noise_from_json(stated: object, plan: Plan) -> NoiseRecord:
     """Undo `noise_to_json`, if every word is true of the plan: the exact cost and all sentences are derived anew.
 
-    Raises:
-        FileFormatError: a field is missing, superfluous, of another type, or contradicts the others or the plan.
-        BudgetError: the exact cost is another than the stated one, or more than the plan's budget.
+    FileFormatError where a field is missing, superfluous, of another type, or contradicts the others or the plan;
+    BudgetError where the exact cost is another than the stated one, or more than the plan's budget.
     """
     if not isinstance(stated, Mapping) or set(stated) - {"people"} != set(noise_to_json(NoiseRecord(), plan)):
         raise FileFormatError("a measurement must say which kind of noise it has, and where it came from")

@@ -69,11 +69,10 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 def precision_rule(plan: Plan) -> str:
     """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
     rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
-    amounts = [
-        f"{each.name!r} has D = {each.denominator}" for each in plan.domain.attributes if each.numeric is not None
-    ]
-    if amounts:
-        rule += _AMOUNT_RULE.format(denominators=", ".join(amounts))
+    attributes = [each for each in plan.domain.attributes if each.numeric is not None]
+    if attributes:
+        denominators = ", ".join(f"{each.name!r} has D = {each.denominator}" for each in attributes)
+        rule += _AMOUNT_RULE.format(denominators=denominators)
     weight, denominator = plan.domain.weight.maximum, plan.domain.denominator
     if weight == denominator == 1:
         return rule

@@ -285,9 +285,8 @@ def exact_total(entries: IntArray) -> int:
 
 def too_many() -> DataError:
     """The error for records that count more often together than int64 holds."""
-    return DataError(
-        "all records together count more than 64-bit integers hold; declare a larger unit, or smaller maxima"
-    )
+    message = "all records together count more than 64-bit integers hold; declare a larger unit, or smaller maxima"
+    return DataError(message)
 
 
 def products(often: IntArray | None, integers: IntArray) -> IntArray:

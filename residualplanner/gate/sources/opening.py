@@ -86,9 +86,8 @@ def _open(
     contributions = contributions_of(given, domain, records_per_person) if with_people else Contributions()
     data = unlimited(given)
     if contributions.columns and isinstance(data, np.ndarray | Mapping):
-        raise DataError(
-            "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"
-        )
+        message = "a matrix of codes or a mapping of counts does not say whose a record is; give a frame or a file"
+        raise DataError(message)
     form = _form_of(data)
     if form != _CSV and type(data).__module__.startswith("residualplanner."):
         raise DataError(f"{value_text(data)} of this library holds no records; give {_ACCEPTED}")

@@ -28,19 +28,15 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
     Attribute names stand before an integer array, its axes in the order of the names.  The unit is one record; in
     tables with amounts, whose axes have the cells that `Numeric.ready_counts` gives, the fraction 1/D of one.  Whoever
     counts gets an error where a table has negative counts, or contradicts another: what is in the tables decides
-    nothing before.
-
-    Raises:
-        DataError: a table that is not of integers, or not of the schema's shape.
-        DomainError: a name is not in the domain, or comes twice.
+    nothing before.  DataError where a table is not of integers, or not of the schema's shape; DomainError where a name
+    is not in the domain, or comes twice.
 
     Source: eq. (104).
     """
     for names, array in counts.items():
         if not isinstance(names, tuple):
-            raise DataError(
-                f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
-            )
+            message = f'counts are a mapping from tuples of attribute names, like ("age", "sex"), got the key {names!r}'
+            raise DataError(message)
         domain.positions(names)
         shape = tuple(domain.sizes[position] for position in _given(names, domain))
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or array.shape != shape:

@@ -127,9 +127,7 @@ def sums_of_block(block: rules.CodedBlock) -> NDArray[np.uint64]:
 
 def records_of_tables(domain: Domain, groups: Sequence[IntArray], tables: Sequence[IntArray]) -> tuple[int, ...]:
     """How often all records count together, as the first table says; nothing where there is no table."""
-    if not groups:
-        return ()
-    return (int(tables[0][0].sum()) // denominator_of_set(domain, groups[0][0].tolist()),)
+    return (int(tables[0][0].sum()) // denominator_of_set(domain, groups[0][0].tolist()),) if groups else ()
 
 
 def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) -> Source:

@@ -21,14 +21,11 @@ from residualplanner.ground.errors import ArgumentError, StoreError, needing
 from residualplanner.ground.stores.object_store import Folder, require_name
 
 _OF_AMAZON = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and, for a server that is not Amazon's, AWS_ENDPOINT"
-_OF_AZURE = "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"
 #: By the start of an address, the variables of the environment that say who asks, and where the bucket is.
 VARIABLES = {
-    "s3": _OF_AMAZON,
-    "s3a": _OF_AMAZON,
+    **dict.fromkeys(("s3", "s3a"), _OF_AMAZON),
     "gs": "GOOGLE_SERVICE_ACCOUNT or GOOGLE_APPLICATION_CREDENTIALS",
-    "abfs": _OF_AZURE,
-    "abfss": _OF_AZURE,
+    **dict.fromkeys(("abfs", "abfss"), "AZURE_STORAGE_ACCOUNT_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_CLIENT_ID"),
 }
 #: The variables that obstore takes an endpoint from, the one that goes before the others first.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")

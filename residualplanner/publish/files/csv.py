@@ -24,14 +24,8 @@ _BLOCK = 2**24
 _FILE = "csv-metadata.json"
 #: The terms for what is said about an attribute.
 _TERMS = {"title": "dc:title", "unit": "schema:unitText", "source": "dc:source", "note": "dc:description"}
-_PUBLICATION_TERMS = {
-    "title": "dc:title",
-    "author": "dc:creator",
-    "date": "dc:date",
-    "contact": "dcat:contactPoint",
-    "source": "dc:source",
-    "note": "schema:disambiguatingDescription",
-}
+_PUBLICATION_TERMS = {"title": "dc:title", "author": "dc:creator", "date": "dc:date", "contact": "dcat:contactPoint"}
+_PUBLICATION_TERMS |= {"source": "dc:source", "note": "schema:disambiguatingDescription"}
 #: What stays in names of columns in that vocabulary; of all else the bytes are percent-encoded.
 _LETTERS = frozenset(string.ascii_letters + string.digits + "_")
 
@@ -46,10 +40,8 @@ def write(table: Any) -> Any:
 
     if not isinstance(table, pa.Table):
         table = pa.Table.from_pandas(table, preserve_index=False)
-    plain = [
-        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-        for field in table.schema
-    ]
+    is_coded = pa.types.is_dictionary
+    plain = [(each.name, each.type.value_type if is_coded(each.type) else each.type) for each in table.schema]
     stream = pa.BufferOutputStream()
     pa_csv.write_csv(table.cast(pa.schema(plain)), stream)
     return stream.getvalue()

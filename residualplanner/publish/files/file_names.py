@@ -111,9 +111,7 @@ def escaped(name: str, kept: frozenset[str], sign: str) -> str:
 
 
 def _encoded(name: str, kept: frozenset[str]) -> str:
-    if _DEVICES.fullmatch(name):
-        return _bytes_of(name[0], _SIGN) + name[1:]
-    return escaped(name, kept, _SIGN)
+    return _bytes_of(name[0], _SIGN) + name[1:] if _DEVICES.fullmatch(name) else escaped(name, kept, _SIGN)
 
 
 def _bytes_of(letter: str, sign: str) -> str:

@@ -9,28 +9,23 @@ import hashlib
 import json
 import math
 import os
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-import scipy
-
 from residualplanner.gate.measurement.answers import Residuals
 from residualplanner.gate.measurement.averages import noise_of_release
 from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
-from residualplanner.gate.measurement.noise_record import NoiseRecord
+from residualplanner.gate.measurement.noise_record import NoiseRecord, package_versions
 from residualplanner.ground.archive import HEADER_LIMIT
 from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.margins import require_level
 from residualplanner.ground.stores import AnyPath, local_file
-from residualplanner.ground.version import __version__
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.method.plan.plan import Plan
@@ -84,13 +79,7 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
     manifest = {
         "format": _FORMAT,
         "version": _FORMAT_VERSION,
-        "package_versions": {
-            "residualplanner": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "pyarrow": pa.__version__,
-        },
+        "package_versions": {**dict(package_versions()), "pyarrow": pa.__version__},
         "plan": about_plan(plan),
         "noise": noise.published(plan),
         "tables": {
@@ -257,10 +246,8 @@ class SavedAnswers:
     def measurements(self) -> tuple[Measurement, ...]:
         """One, or several that were averaged; FileFormatError where a file is not what the manifest is about."""
         expected = self.noise.measured or ((self.plan, self.noise),)
-        return tuple(
-            _opened(self.folder / name, self.hashes.get(name), *own)
-            for name, own in zip(measurement_names(self.noise), expected, strict=True)
-        )
+        pairs = zip(measurement_names(self.noise), expected, strict=True)
+        return tuple(_opened(self.folder / name, self.hashes.get(name), *own) for name, own in pairs)
 
     @property
     def residuals(self) -> Residuals:

@@ -90,9 +90,8 @@ class Saved(Numbers):
         number = plan.workload.number_of(query)
         if number < 0 or not self.file_of(number):
             names = tuple(plan.domain.names[position] for position in query.positions)
-            raise WorkloadError(
-                f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
-            )
+            message = f"{self.folder} has no table for {names!r} in these kinds; reconstruct(tables) may have it"
+            raise WorkloadError(message)
 
     def words(self, noise: NoiseRecord) -> str:
         """Where they are."""
@@ -290,12 +289,10 @@ class InFiles(Saved):
         if list(columns) != list(types) or any(len(column) != form.rows for column in columns.values()):
             raise not_the_table(path)
         arrays = {name: typed(columns[name], word, path) for name, word in types.items()}
-        if any(array.null_count for name, array in arrays.items() if name not in form.optional):
+        has_gaps = any(array.null_count for name, array in arrays.items() if name not in form.optional)
+        axes = [(axis, *column) for axis, columns in enumerate(form.axes) for column in columns.items()]
+        if has_gaps or not all(are_labels(arrays[name], labels, form.shape, axis) for axis, name, labels in axes):
             raise not_the_table(path)
-        for axis, labels_of_axis in enumerate(form.axes):
-            for name, labels in labels_of_axis.items():
-                if not are_labels(arrays[name], labels, form.shape, axis):
-                    raise not_the_table(path)
         return arrays
 
 

@@ -300,9 +300,5 @@ def words_json(words: tuple[str, str, str]) -> dict[str, str]:
 
 def label_type(labels: Sequence[object]) -> str:
     """The type of labels in a table, in the vocabulary of CSV on the Web."""
-    first = labels[0]
-    if isinstance(first, bool):
-        return TRUTH
-    if isinstance(first, float):
-        return NUMBER
-    return INTEGER if isinstance(first, int) else TEXT
+    words = ((bool, TRUTH), (int, INTEGER), (float, NUMBER))  # truth values are integers, too
+    return next((word for kind, word in words if isinstance(labels[0], kind)), TEXT)

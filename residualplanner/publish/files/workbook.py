@@ -71,9 +71,8 @@ def require_workbooks(workload: Workload, *, is_one: bool) -> None:
         for name, labels in label_columns(workload.domain.attributes[position], kind).items():
             texts = [name, *(label for label in labels if isinstance(label, str))]
             if any(map(_FORBIDDEN.search, texts)):
-                raise WorkloadError(
-                    f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
-                )
+                message = f"column {name!r} has a name or label that Excel's files cannot hold; write parquet or csv"
+                raise WorkloadError(message)
             if max(len(text.encode("utf-16-le")) for text in texts) > 2 * limit:  # its letters are UTF-16's
                 raise WorkloadError(
                     f"column {name!r} has a name or label of more than {limit:,} letters, too long for Excel; write "
@@ -141,14 +140,13 @@ class Book:
         for column, width in zip(range(len(heads)), _INDEX_WIDTHS, strict=False):
             sheet.set_column(column, column, width, self._styles["text"])
         row = 0
-        for row, (name, query, kinds, cells, *texts) in enumerate(rows, start=1):
+        for row, (name, *values) in enumerate(rows, start=1):
             sheet.write_url(row, 0, f"internal:'{name}'!A1", self._styles["link"], name)
-            sheet.write_string(row, 1, query[:_LETTER_LIMIT])
-            sheet.write_string(row, 2, kinds[:_LETTER_LIMIT])
-            if cells is not None:
-                sheet.write_number(row, 3, cells)
-            for column, text in enumerate(texts, start=4):
-                sheet.write_string(row, column, text[:_LETTER_LIMIT])
+            for column, value in enumerate(values, start=1):
+                if isinstance(value, str):
+                    sheet.write_string(row, column, value[:_LETTER_LIMIT])
+                elif value is not None:
+                    sheet.write_number(row, column, value)
         sheet.autofilter(0, 0, row, len(heads) - 1)
 
     def close(self) -> bytes:

@@ -165,10 +165,8 @@ def _in_one_piece(rings: Rings) -> dict[str, tuple[FloatArray, ...]]:
     # the last stretch goes from the last area across the 180th meridian to the first one
     if cut is None or widest <= ranges[0][0] + 360 - end:
         return dict(rings)
-    return {
-        code: tuple(ring - [360.0, 0.0] if ring[:, 0].min() > cut else ring for ring in each)
-        for code, each in rings.items()
-    }
+    turn = np.array([360.0, 0.0])
+    return {code: tuple(r - turn if r[:, 0].min() > cut else r for r in each) for code, each in rings.items()}
 
 
 def _thinned(rings: Sequence[FloatArray], step: float) -> tuple[FloatArray, ...]:

@@ -73,10 +73,7 @@ def _areas_of_table(table: Table) -> list[Areas]:
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
     std_err = table.std_err
     chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
-    return [
-        Areas(level, tuple(codes[here]), tuple(names[here]), table.estimate[here], std_err[here])
-        for level, here in chosen
-    ]
+    return [Areas(level, tuple(codes[at]), tuple(names[at]), table.estimate[at], std_err[at]) for level, at in chosen]
 
 
 def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
@@ -94,9 +91,8 @@ def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
 
 def no_shapes(name: str) -> WorkloadError:
     """The refusal of a map of an attribute no table of which has areas with a shape."""
-    return WorkloadError(
-        f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
-    )
+    message = f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
+    return WorkloadError(message)
 
 
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:

@@ -19,15 +19,7 @@ from residualplanner.publish.files.sidecar import Description, FileForm
 from residualplanner.publish.parts.part_file import PartFile, listed_parts
 from residualplanner.publish.parts.saving import GROUP
 from residualplanner.publish.parts.writing import KINDS, OWN_COLUMNS
-from residualplanner.release.layout import (
-    CELL,
-    PART_LIST,
-    TABLE_ID,
-    TABLES,
-    Layout,
-    layout_of,
-    part_name,
-)
+from residualplanner.release.layout import CELL, PART_LIST, TABLE_ID, TABLES, Layout, layout_of, part_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,19 +34,9 @@ from residualplanner.publish.files import parquet
 from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import Description, queries_with, words_json
+from residualplanner.publish.parts import writing
 from residualplanner.publish.parts.part_file import HASHES, part_lists
-from residualplanner.publish.parts.writing import (
-    ANSWERS_SHA256,
-    PartWriter,
-    batch_variances,
-    labels_table,
-    remove_answers,
-    tables_tables,
-    workers_of,
-    write_tables,
-    write_whole,
-    writing,
-)
+from residualplanner.publish.parts.writing import PartWriter, labels_table, write_whole, written_parts
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import LABELS, PARTS, TABLE_ID, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
@@ -69,11 +59,11 @@ def write_statistics(
             accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))
             rows = (
-                described_table(_rows(described, batch, own, batch_variances(accuracy, batch)), *about)
+                described_table(_rows(described, batch, own, writing.batch_variances(accuracy, batch)), *about)
                 for run in _runs(tables, writer.layout)
                 for batch, own in _with_published(adjusted, unbiased, *run)
             )
-            found[name] = write_tables(folder / name, rows)
+            found[name] = writing.write_tables(folder / name, rows)
     return found
 
 
@@ -93,9 +83,7 @@ def _with_published(
     """Unbiased tables from one number on up to another, in batches, each with the published numbers of its tables."""
     # The two may come in batches of other sizes.
     batches = chain.from_iterable(adjusted.chunks(first, last))
-    own = {
-        number: table for each in batches for number, table in zip(each.queries.tolist(), each.estimates, strict=True)
-    }
+    own = {query: table for each in batches for query, table in zip(each.queries.tolist(), each.estimates, strict=True)}
     for batch in chain.from_iterable(unbiased.chunks(first, last)):
         yield batch, np.stack([own[number] for number in batch.queries.tolist()])
 
@@ -165,14 +153,10 @@ def save_parts(
 ) -> None:
     """Write the tables of a measurement's workload in parts, all or some, and ``more`` files; see `Release.save`."""
     require_guarded_main("save")
-    engine = workers_of(workers)
+    engine = writing.workers_of(workers)
     plan, with_unbiased = described.plan, described.profile.with_unbiased
-    about: dict[str, Any] = {
-        "plan_sha256": plan_hash(plan),
-        ANSWERS_SHA256: measurement.answers_sha256,
-        "guarantee": described.noise.guarantee,
-    }
-    about |= {**numbers.about, **({"with_unbiased": True} if with_unbiased else {})}
+    about: dict[str, Any] = {"plan_sha256": plan_hash(plan), "guarantee": described.noise.guarantee, **numbers.about}
+    about |= {writing.ANSWERS_SHA256: measurement.answers_sha256, **({"with_unbiased": True} if with_unbiased else {})}
     layout = layout_of(plan.workload)
     parts = layout.chosen(only)
     count = sum(layout.count_of(part) for part in parts)
@@ -183,7 +167,7 @@ def save_parts(
         _remove_leftovers(hidden, parts)
         _require_room(hidden, layout, parts, measurement)
         saved = save_measurements(measurement, hidden)
-        with _of_unaltered_answers(measurement, hidden), writing(writer, hidden, parts, engine) as written:
+        with _of_unaltered_answers(measurement, hidden), written_parts(writer, hidden, parts, engine) as written:
             files = saved | _write_about(described, writer, hidden, parts)  # while other processes write parts
             found, done = [], 0
             for part, file in zip(parts, written, strict=True):
@@ -222,7 +206,7 @@ def _of_unaltered_answers(measurement: NoisyAnswers, folder: AnyPath) -> Iterato
 
 def _write_about(described: Description, writer: PartWriter, folder: AnyPath, parts: Sequence[int]) -> dict[str, str]:
     plan, layout = described.plan, writer.layout
-    tables = write_tables(folder / TABLES, tables_tables(plan, layout, described.level, parts))
+    tables = writing.write_tables(folder / TABLES, writing.tables_tables(plan, layout, described.level, parts))
     statistics = write_statistics(described, writer, folder, parts)
     beside = files_beside(described, about_statistics(described, statistics))
     return {TABLES: tables} | statistics | _write_all(folder, {LABELS: parquet.write(labels_table(plan)), **beside})
@@ -234,7 +218,7 @@ def _write_all(folder: AnyPath, files: Mapping[str, bytes]) -> dict[str, str]:
 
 def _remove_leftovers(folder: AnyPath, parts: Sequence[int]) -> None:
     """Remove what runs that were killed left: parts that are not complete, and answers for workers."""
-    remove_answers(folder)
+    writing.remove_answers(folder)
     names = {Path(part_name(part)).name for part in parts}
     for path in (folder / PARTS).iterdir():
         if path.name not in names:

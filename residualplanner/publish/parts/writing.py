@@ -107,9 +107,8 @@ class PartWriter:
         compression = {name: "none" if name in plain else "zstd" for name in columns}
         repeated = [name for name in columns if name == std_err]
         stream = pa.BufferOutputStream()
-        with pq.ParquetWriter(
-            stream, schema, compression=compression, use_dictionary=repeated, write_statistics=[TABLE_ID]
-        ) as writer:
+        how = {"compression": compression, "use_dictionary": repeated, "write_statistics": [TABLE_ID]}
+        with pq.ParquetWriter(stream, schema, **how) as writer:
             for first, last in pairwise(self.layout.row_groups(part).tolist()):
                 arrays = self._row_group(first, last)
                 group = pa.table([pa.array(arrays[name], types[name]) for name in columns], schema=schema)
@@ -249,7 +248,7 @@ def workers_of(workers: int | Workers) -> Workers | None:
 
 
 @contextmanager
-def writing(
+def written_parts(
     writer: PartWriter, folder: AnyPath, parts: Sequence[int], workers: Workers | None
 ) -> Iterator[Iterator[part_files.PartFile]]:
     """Write parts to the folder of a release, those that are complete aside; leaving the block early ends the work."""

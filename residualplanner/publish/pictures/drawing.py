@@ -34,28 +34,18 @@ _ROLES = {
     **{color: f"--orange-{number}" for number, color in enumerate(ORANGES, 1)},
 }
 _STYLE: dict[str, Any] = {
-    "font.size": 9,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
-    "text.color": INK,
-    "text.parse_math": False,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": QUIET,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 9,
+    **dict.fromkeys(("font.size", "axes.titlesize"), 9),
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET),
     "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    **dict.fromkeys(("xtick.color", "ytick.color"), QUIET),
-    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
-    **dict.fromkeys(("xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("axes.linewidth", "grid.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
     **dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 0),
-    "legend.frameon": False,
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **dict.fromkeys(("text.parse_math", "axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "svg.fonttype": "none",
     "svg.hashsalt": "residualplanner",
     "figure.facecolor": "#ffffff",
@@ -156,11 +146,8 @@ class Picture:
         ending = Path(path).suffix.lower()
         if ending not in _ENDINGS:
             raise WorkloadError(f"a picture's file must end in one of {list(_ENDINGS)}, got {ending!r}")
-        if ending == ".svg":
-            with write_atomically(path) as file:
-                file.write(svg_of(self.draw).encode("utf-8"))
-            return
+        how: dict[str, Any] = {"metadata": _NO_METADATA} if ending == ".svg" else {"dpi": 200}
         with drawing():
             figure = self.draw()
             with write_atomically(path) as file:
-                figure.savefig(file, format=ending[1:], dpi=200)
+                figure.savefig(file, format=ending[1:], **how)

@@ -107,9 +107,7 @@ def shown_table(
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
     """The numbers of the cells of a table (cells,) to show: all, or those with the largest estimates, largest first."""
-    if estimate.size <= ROWS:
-        return np.arange(estimate.size)
-    return np.argsort(-estimate, kind="stable")[:ROWS]
+    return np.arange(estimate.size) if estimate.size <= ROWS else np.argsort(-estimate, kind="stable")[:ROWS]
 
 
 def draw_budget(names: Sequence[str], parts: Sequence[float]) -> "Figure":
@@ -220,9 +218,8 @@ def cell_name(labels: Sequence[str], longest: int = 44) -> str:
         ('North · 2', 'Lake distr… · 2 · [0, 9)')
     """
     room = longest - 3 * (len(labels) - 1)
-    most = max(
-        (size for size in range(4, longest + 1) if sum(min(size, len(label)) for label in labels) <= room), default=4
-    )
+    sizes = (size for size in range(4, longest + 1) if sum(min(size, len(each)) for each in labels) <= room)
+    most = max(sizes, default=4)
     return " · ".join(short_text(label, most) for label in labels)
 
 
@@ -257,16 +254,8 @@ def _scatter(panel: "Axes", frame: "pd.DataFrame", sizes: tuple[float, float], l
         # of points that would cover one another the first is kept
         ratios = [np.log(spots[:, i] / low) / math.log(high / low) for i, (low, high) in enumerate((sizes, limits))]
         spots = spots[np.sort(np.unique(np.round(np.stack(ratios) / _SPOT), axis=1, return_index=True)[1])]
-        panel.plot(
-            *spots.T,
-            linestyle="",
-            marker=marker,
-            markersize=size,
-            markerfacecolor=color,
-            markeredgecolor="#ffffff",
-            markeredgewidth=0.3,
-            label=label,
-        )
+        look: dict[str, Any] = {"marker": marker, "markersize": size, "markerfacecolor": color}
+        panel.plot(*spots.T, linestyle="", markeredgecolor="#ffffff", markeredgewidth=0.3, label=label, **look)
     panel.grid(visible=True, which="major")
 
 

@@ -159,24 +159,15 @@ def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, n
     order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS]
     unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
     about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
-    data = pd.DataFrame(
-        {
-            "level": areas.level,
-            "code": areas.codes,
-            "name": areas.names,
-            "estimate": areas.estimate,
-            "std_err": areas.std_err,
-            "cv": areas.numbers("cv", quality),
-            "has_shape": [bool(boundaries.rings.get(code)) for code in areas.codes],
-        }
-    )
+    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, "estimate": areas.estimate})
+    data["std_err"], data["cv"] = areas.std_err, areas.numbers("cv", quality)
+    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
     texts = data.iloc[order][["code", "name", "estimate", "std_err", "cv"]].itertuples(index=False, name=None)
+    caption = subject.product.caution if shown == "estimate" else about
     return Figure(
         name,
         f"{_TITLES[shown]} by {areas.level}",
-        " ".join(
-            filter(None, (subject.product.caution if shown == "estimate" else about, *_lacking(areas, boundaries)))
-        ),
+        " ".join(filter(None, (caption, *_lacking(areas, boundaries)))),
         svg=svg_of(areas.picture(boundaries, shown, quality).draw),
         data=data,
         head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
@@ -224,9 +215,7 @@ def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
     axes = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
     axes |= {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
     numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
-    rows = [
-        (*labels, *texts) for labels, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)
-    ]
+    rows = [(*cell, *texts) for cell, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)]
     groups, names = ", ".join(attribute.heading for attribute, _ in form.groups), [each.name for each in form.columns]
     return {
         "title": " by ".join(filter(None, (f"{form.title[:1].upper()}{form.title[1:]}", groups))),

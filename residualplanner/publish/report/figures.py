@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -249,13 +249,10 @@ def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan 
     if plan.strategy.varying.any() or len(plan.closure) > most:
         return None
     try:
-        return select(
-            plan.workload,
-            budget=plan.budget,
-            loss=SumOfVariances(weights),
-            bases=plan.bases,
-            neighbors=plan.neighbors.notion,
-            records_per_person=plan.neighbors.records_per_person,
-        )
+        how: dict[str, Any] = {
+            "neighbors": plan.neighbors.notion,
+            "records_per_person": plan.neighbors.records_per_person,
+        }
+        return select(plan.workload, budget=plan.budget, loss=SumOfVariances(weights), bases=plan.bases, **how)
     except ResidualPlannerError:
         return None

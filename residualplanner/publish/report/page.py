@@ -94,19 +94,13 @@ def _shown_table(page: PageTables) -> dict[str, Any]:
 
 def _facts(subject: Subject, promise: Promise) -> list[tuple[str, str, str]]:
     of = "" if subject.product.is_unbiased else " of the unbiased estimates"
+    rho = f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}"
+    worst = f"± {number_text(margin_factor(subject.level) * math.sqrt(subject.plan.max_variance))}"
     facts = [
         ("Tables", number_text(len(subject.errors)), count_text(float(subject.plan.workload.cells.sum()), "cell")),
-        (
-            "Privacy budget",
-            promise.statement,
-            f"rho-zCDP with rho at most {rounded_up(subject.plan.budget.pcost_exact / 2)}",
-        ),
+        ("Privacy budget", promise.statement, rho),
         ("Typical error", number_text(subject.plan.rmse), f"root mean square over all cells{of}, {subject.unit}"),
-        (
-            "Worst margin",
-            f"± {number_text(margin_factor(subject.level) * math.sqrt(subject.plan.max_variance))}",
-            f"{words.level_text(subject.level)}, least accurate cell{of}, {subject.unit}",
-        ),
+        ("Worst margin", worst, f"{words.level_text(subject.level)}, least accurate cell{of}, {subject.unit}"),
     ]
     targets = subject.with_targets
     if len(targets):
@@ -120,16 +114,14 @@ def _workload(subject: Subject) -> dict[str, Any]:
     cells = errors.groupby("order")["cells"].sum()
     spreads = zip(spread_rows(comparable(errors)), cells, strict=True)
     origins = dict.fromkeys(origin for kind in plan.workload.kinds for origin in origins_of(kind))
-    bases = sorted(plan.basis_summary.items())
+    bases = ((family.replace("_", " "), number) for family, number in sorted(plan.basis_summary.items()))
     return {
         # of each order its tables, their cells, and the least, median and largest standard error
         "by_order": [(order, tables, number_text(float(of)), *rest) for (order, tables, *rest), of in spreads],
         "attributes": [_attribute_texts(attribute) for attribute in plan.domain.attributes],
         # the files that codes and names of hierarchies are from
         "origins": [(origin.file, origin.sha256) for origin in origins],
-        "bases": ", ".join(
-            f"{family.replace('_', ' ')} for {count_text(number, 'attribute')}" for family, number in bases
-        ),
+        "bases": ", ".join(f"{family} for {count_text(number, 'attribute')}" for family, number in bases),
         "optimality": plan.optimality,
     }
 

@@ -133,18 +133,14 @@ def figures_folder(page: Path) -> Path:
 def require_free_report(page: Path, *, replace: bool = False) -> None:
     """Raise FileExistsError if the page or its folder is there, or, if replaced, were no report and its figures."""
     figures = figures_folder(page)
-    if page.exists() or page.is_symlink():
-        if not replace:
-            raise FileExistsError(
-                f"{page} exists already and is not overwritten; name another file, or remove it first"
-            )
-        if page.is_symlink() or not page.is_file() or _GENERATOR not in page.read_bytes()[:4096]:
-            raise FileExistsError(
-                f"{page} exists already and is not a report, so it is not replaced; name another file"
-            )
+    is_there = os.path.lexists(page)
+    if is_there and not replace:
+        raise FileExistsError(f"{page} exists already and is not overwritten; name another file, or remove it first")
+    if is_there and (page.is_symlink() or not page.is_file() or _GENERATOR not in page.read_bytes()[:4096]):
+        raise FileExistsError(f"{page} exists already and is not a report, so it is not replaced; name another file")
     if not replace:
         require_free_folder(figures)
-    elif (figures.exists() or figures.is_symlink()) and not _holds_figures_only(figures):
+    elif os.path.lexists(figures) and not _holds_figures_only(figures):
         raise FileExistsError(f"{figures} holds more than figures, so it is not replaced; name another page")
 
 

@@ -80,14 +80,12 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
 def rows_json(rows: ErrorRows) -> str:
     """The rows as JSON for a script element; in ``query`` names stand as their numbers in ``parts``."""
     parts: dict[str, int] = {}
-    queries = [
-        ",".join(str(parts.setdefault(part, len(parts))) for part in query.split(JOIN))
-        for query in rows.values["query"]
-    ]
+    names = (query.split(JOIN) for query in rows.values["query"])
+    queries = [",".join(str(parts.setdefault(part, len(parts))) for part in of_query) for of_query in names]
     content = {
         "join": JOIN,
         "parts": list(parts),
-        "columns": [{"key": column.key, "form": column.form, "decimals": column.decimals} for column in rows.columns],
+        "columns": [{name: getattr(each, name) for name in ("key", "form", "decimals")} for each in rows.columns],
         "values": rows.values | {"query": queries},
         **({"links": list(rows.links)} if rows.links else {}),
     }
@@ -245,9 +243,7 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
 
 def tables_json(page: PageTables) -> str:
     """The tables as JSON for a script element."""
-    columns = [
-        {name: getattr(column, name) for name in ("key", "label", "form", "decimals")} for column in page.columns
-    ]
+    columns = [{name: getattr(each, name) for name in ("key", "label", "form", "decimals")} for each in page.columns]
     shown = ("name", "heads", "axes", "decimals", "values")
     tables = [{name: getattr(table, name) for name in shown} for table in page.tables]
     return _script_json({"columns": columns, "labels": page.labels, "tables": tables})
@@ -258,11 +254,10 @@ def _columns(subject: Subject) -> tuple[PageColumn, ...]:
     level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
+    errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
     if is_unbiased:
         errors = [PageColumn("moe", f"± {level}", f"Margin of error of the cell by itself, at {level}.", "error")]
-    else:
-        errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
-    if subject.has_intervals and not is_unbiased:
+    elif subject.has_intervals:
         errors.append(PageColumn("low", f"{level} from", f"Low end {cut}", "number"))
         errors.append(PageColumn("high", f"{level} to", f"High end {cut}", "number"))
     grades = subject.quality.meaning if subject.quality else ""

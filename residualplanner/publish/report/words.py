@@ -35,10 +35,9 @@ _SPANS = r'<span class="whole">\1</span><span class="whole">\2</span>'
 def column_rounded_up(numbers: Sequence[float]) -> list[str]:
     """The numbers of a column, all with the same decimals, none below itself."""
     decimals = decimals_for(np.array(numbers, dtype=np.float64)) + 1
-    texts = [f"{number:.{decimals}f}" for number in numbers]
+    pairs = ((f"{number:.{decimals}f}", number) for number in numbers)
     return [
-        text if float(text) >= number else f"{float(text) + 10.0**-decimals:.{decimals}f}"
-        for text, number in zip(texts, numbers, strict=True)
+        text if float(text) >= number else f"{float(text) + 10.0**-decimals:.{decimals}f}" for text, number in pairs
     ]
 
 
@@ -75,9 +74,8 @@ def apart(low: FloatArray, high: FloatArray, decimals: int) -> tuple[FloatArray,
         [[2.0, 2.0, 2.46], [2.0, 2.1, 2.7]]
     """
     unit = 10.0**decimals
-    is_hidden = (low < high) & np.array(
-        [round(a, decimals) == round(b, decimals) for a, b in zip(low, high, strict=True)]
-    )
+    pairs = zip(low, high, strict=True)
+    is_hidden = (low < high) & np.array([round(a, decimals) == round(b, decimals) for a, b in pairs])
     return np.where(is_hidden, np.floor(low * unit) / unit, low), np.where(is_hidden, np.ceil(high * unit) / unit, high)
 
 

@@ -189,10 +189,8 @@ def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int)
     """
     # of each axis its length and its bit among the attributes that have residual answers, 0 if it has none
     before = accumulate((columns > 1 for columns in layout.columns), initial=0)
-    axes = [
-        (columns, inverse(columns), 1 << bit if columns > 1 else 0)
-        for columns, bit in zip(layout.columns, before, strict=False)
-    ]
+    pairs = zip(layout.columns, before, strict=False)
+    axes = [(columns, inverse(columns), 1 << bit if columns > 1 else 0) for columns, bit in pairs]
     matrices = [entries(step) for step in layout.passes]
     starts = accumulate((len(matrix) for matrix in matrices), initial=0)
     passes = [
@@ -204,7 +202,10 @@ def launch_of(layout: SlabLayout, sources: Sequence[SubsetAnswers], tables: int)
         for step, start in zip(layout.passes, starts, strict=False)
     ]
     words = [
-        *_header(layout, len(sources)),
+        *(len(layout.columns), layout.cut, sum(columns > 1 for columns in layout.columns[: layout.cut])),
+        *(len(sources), len(layout.passes), layout.slabs, layout.sources, layout.cells, layout.estimates),
+        *(layout.pitch, inverse(layout.pitch), layout.rows[-1], inverse(layout.rows[-1])),
+        *(layout.tensor_start, layout.tensor_start + layout.numbers),
         *(word for axis in axes for word in axis),
         *(word for at, by in sources for word in (at, int(np.array(float(by)).view(np.int64)))),  # a double's bits
         *(word for step in passes for word in step),
@@ -232,35 +233,14 @@ def blocks_of(parts: int, together: int) -> int:
     """How many blocks make so many parts, as many ``together`` in each."""
     blocks = -(-parts // together)
     if blocks > _MOST_BLOCKS:
-        raise ValueError(
-            f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
-        )
+        message = f"one launch has at most {_MOST_BLOCKS:,} blocks of threads, got {blocks:,}; take fewer tables"
+        raise ValueError(message)
     return blocks
 
 
 def inverse(divisor: int) -> int:
     """By which the kernel multiplies instead of dividing: exact for numbers below ``2**31 / divisor``."""
     return -(-(2**31) // divisor)
-
-
-def _header(layout: SlabLayout, subsets: int) -> list[int]:
-    return [
-        len(layout.columns),
-        layout.cut,
-        sum(columns > 1 for columns in layout.columns[: layout.cut]),
-        subsets,
-        len(layout.passes),
-        layout.slabs,
-        layout.sources,
-        layout.cells,
-        layout.estimates,
-        layout.pitch,
-        inverse(layout.pitch),
-        layout.rows[-1],
-        inverse(layout.rows[-1]),
-        layout.tensor_start,
-        layout.tensor_start + layout.numbers,
-    ]
 
 
 def entries(step: Pass) -> NDArray[np.int64]:

@@ -4,10 +4,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import final
 
 import numpy as np
 
+from residualplanner.gate.measurement.blocks import filled
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
@@ -16,16 +19,8 @@ from residualplanner.gate.spend import WatchedProgress
 from residualplanner.ground.checks import IntArray, frozen
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
-from residualplanner.scale.engines.partitions import (
-    PROBLEMS,
-    CountingTask,
-    Finish,
-    PartitionRow,
-    Work,
-    error_of_problems,
-    rows_of_tables,
-    sums_of_rows,
-)
+from residualplanner.scale.engines import partitions
+from residualplanner.scale.engines.partitions import CountingTask, Finish, PartitionRow, Work
 from residualplanner.scale.workers import Workers, is_interrupt
 
 #: Called with a task's number and its tables, one array (g, n_1, .., n_k) for each of its groups; gives a receipt.
@@ -92,17 +87,10 @@ class LocalCluster:
     def _passes(self, tasks: Sequence[CountingTask]) -> Iterator[list[CountingTask]]:
         """The tasks in runs, none of which has more cells than are counted at a time, if it has several tasks."""
         sizes = self._domain.sizes
-        some: list[CountingTask] = []
-        room = self._pass_cells
-        for task in tasks:
-            cells = sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups)
-            if some and cells > room:
-                yield some
-                some, room = [], self._pass_cells
-            some.append(task)
-            room -= cells
-        if some:
-            yield some
+        cells = [sum(len(rows) * math.prod(shape_of_group(sizes, rows)) for rows in task.groups) for task in tasks]
+        numbers = filled(np.array(cells, dtype=np.float64), self._pass_cells).tolist()
+        for _, some in groupby(zip(numbers, tasks, strict=True), key=itemgetter(0)):
+            yield [task for _, task in some]
 
 
 class EngineCluster(ABC):
@@ -178,8 +166,8 @@ class EngineCluster(ABC):
             if isinstance(error, DataError):
                 return error
             return ResourceError(_LOST) if self.workers.were_lost(error) else DataError(_FAILED)
-        problems = b"".join(row.content for row in rows if row.piece == PROBLEMS)
-        return error_of_problems(work.domain, problems) if problems else rows
+        problems = b"".join(row.content for row in rows if row.piece == partitions.PROBLEMS)
+        return partitions.error_of_problems(work.domain, problems) if problems else rows
 
     def _count(
         self,
@@ -192,16 +180,13 @@ class EngineCluster(ABC):
         """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
         sizes = merged.of_domain(self._domain).sizes
         runs = runs_of_tasks(sizes, groups)
-        tasks = [
-            CountingTask(number, tuple(groups[group][some] for group, some in of_task))
-            for number, of_task in enumerate(runs)
-        ]
+        tasks = [CountingTask(task, tuple(groups[group][some] for group, some in run)) for task, run in enumerate(runs)]
         work = self._work(tasks, [*tasks, CountingTask(len(tasks), tuple(later))], merged)
-        rows = self._rows(work, rows_of_tables)
+        rows = self._rows(work, partitions.rows_of_tables)
         if not isinstance(rows, list):
             return rows
         stacks = zero_tables(sizes, groups)
-        for task, total in sums_of_rows(work, rows):
+        for task, total in partitions.sums_of_rows(work, rows):
             for (group, some), tables in zip(runs[task], total.tables, strict=True):
                 stacks[group][some] = tables
         if progress is not None:

@@ -16,16 +16,9 @@ from residualplanner.gate.sources.source import Progress, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.domain.domain import Domain
+from residualplanner.scale.engines import partitions
 from residualplanner.scale.engines.cluster import Cluster, EngineCluster, LocalCluster
-from residualplanner.scale.engines.partitions import (
-    Finish,
-    PartitionRow,
-    Work,
-    finished,
-    rows_of_batches,
-    rows_of_pandas,
-    rows_of_tables,
-)
+from residualplanner.scale.engines.partitions import Finish, PartitionRow, Work
 from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Workers, rooms_of_process
 
 if TYPE_CHECKING:
@@ -41,13 +34,10 @@ _ROW, _ROWS = "task int, piece int, content binary", 256
 class DaskRecords(EngineCluster):
     """A Dask frame; where people's records are limited, all records of a person are brought into one partition.
 
-    Raises:
-        DataError: a column is missing, occurs twice, or is of a type that holds no value of its attribute.
+    DataError where a column is missing, occurs twice, or is of a type that holds no value of its attribute.
     """
 
-    def __init__(
-        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
         columns = list(frame.columns)
         names = names_of_columns(domain, contributions)
         require_columns(names, columns)
@@ -77,13 +67,13 @@ class DaskRecords(EngineCluster):
 
         shared = delayed(work, pure=False, traverse=False)
         count, add = delayed(_rows_by_task, pure=False), delayed(_added, pure=False, traverse=False)
-        partitions = [count(shared, partition) for partition in self._frame.to_delayed()]
+        counted = [count(shared, partition) for partition in self._frame.to_delayed()]
         last = []
         for task in range(len(work.tasks)):
-            parts = [partition[task] for partition in partitions]
+            parts = [rows[task] for rows in counted]
             while len(parts) > _TOGETHER:
                 parts = [
-                    add(shared, rows_of_tables, task, *parts[start : start + _TOGETHER])
+                    add(shared, partitions.rows_of_tables, task, *parts[start : start + _TOGETHER])
                     for start in range(0, len(parts), _TOGETHER)
                 ]
             last.append(add(shared, finish, task, *parts))
@@ -92,23 +82,21 @@ class DaskRecords(EngineCluster):
 
 def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
     found: dict[int, list[PartitionRow]] = {task: [] for task in range(len(work.tasks))}
-    for row in rows_of_pandas(work, frame):
+    for row in partitions.rows_of_pandas(work, frame):
         found[row.task].append(row)
     return found
 
 
 def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:
     """What is left of the rows of some partitions; the first row is there where those have none."""
-    return [*finished(work, finish, chain([PartitionRow(task, 0, b"")], *parts))]
+    return [*partitions.finished(work, finish, chain([PartitionRow(task, 0, b"")], *parts))]
 
 
 @final
 class SparkRecords(EngineCluster):
     """A PySpark frame, classic or over Spark Connect; arguments and errors as of `DaskRecords`."""
 
-    def __init__(
-        self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
         columns = list(frame.columns)
         wanted = names_of_columns(domain, contributions)
         require_columns(wanted, columns)
@@ -139,14 +127,16 @@ class SparkRecords(EngineCluster):
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
         """
         count = len(work.tasks)
-        counted = self._frame.mapInArrow(lambda batches: _batches_of_rows(rows_of_batches(work, batches)), _ROW)
+        counted = self._frame.mapInArrow(
+            lambda batches: _batches_of_rows(partitions.rows_of_batches(work, batches)), _ROW
+        )
         # a row for each task, so that there are some where there are no records
         first = self._session.range(0, count, 1, 1).selectExpr(
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
         )
         together = counted.union(first).repartition(count, "task").sortWithinPartitions("task")
         last = together.mapInArrow(
-            lambda batches: _batches_of_rows(finished(work, finish, _rows_of_batches(batches))), _ROW
+            lambda batches: _batches_of_rows(partitions.finished(work, finish, _rows_of_batches(batches))), _ROW
         )
         return [*_rows_of_batches(self._spark.collect(last, progress).to_batches())]
 

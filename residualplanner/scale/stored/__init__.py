@@ -8,10 +8,4 @@ from residualplanner.scale.stored.measuring import abort_measuring, measure_in_s
 from residualplanner.scale.stored.reading import load_stored_measurement
 from residualplanner.scale.stored.release import StoredRelease
 
-__all__ = [
-    "StoredRelease",
-    "abort_measuring",
-    "load_stored_measurement",
-    "measure_in_store",
-    "resume_measuring",
-]
+__all__ = ["StoredRelease", "abort_measuring", "load_stored_measurement", "measure_in_store", "resume_measuring"]

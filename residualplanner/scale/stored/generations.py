@@ -170,9 +170,8 @@ class Driver:
         return {_stage(name): hashlib.sha256(store.read(name)).hexdigest() for name in names}
 
     def _other_run(self) -> StoreError:
-        return StoreError(
-            f"another run draws the same release, in {self.release.store}; let it end, or end it, and resume then"
-        )
+        store = self.release.store
+        return StoreError(f"another run draws the same release, in {store}; let it end, or end it, and resume then")
 
 
 def _stage(name: str) -> str:

@@ -201,12 +201,9 @@ def abort_measuring(store: object) -> None:
     """
     release = stored.opened_release(open_store(store))
     reading.end_without_answers(release)
-    objects = release.store
-    close(
-        release,
-        range(len(tasks_of_release(release))),
-        map(stored.generation_of, stored.numbered_names(objects, stored.GENERATIONS)),
-    )
+    objects, tasks = release.store, tasks_of_release(release)
+    generations = map(stored.generation_of, stored.numbered_names(objects, stored.GENERATIONS))
+    close(release, range(len(tasks)), generations)
     for name in stored.numbered_names(objects, stored.ANSWERS):
         if objects.read(name) != stored.CLOSED:
             objects.remove(name)

@@ -157,9 +157,8 @@ def _plan_name(sha256: str) -> str:
 
 def in_use(store: ObjectStore) -> StoreError:
     """The refusal of a store that holds a release."""
-    return StoreError(
-        f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
-    )
+    message = f"{store} holds a release already; name another folder or prefix, or complete it with resume_measuring"
+    return StoreError(message)
 
 
 class Outcome(StrEnum):
@@ -231,10 +230,5 @@ def find_answers(release: StoredRelease, task: int) -> Receipt:
 
 
 def _header(release: StoredRelease, task: int, generation: int) -> dict[str, Any]:
-    return {
-        "release": release.identifier,
-        "plan_sha256": release.plan_sha256,
-        "source": release.source,
-        "task": task,
-        "generation": generation,
-    }
+    about = {"release": release.identifier, "plan_sha256": release.plan_sha256, "source": release.source}
+    return about | {"task": task, "generation": generation}

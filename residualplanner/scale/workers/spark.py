@@ -1,6 +1,7 @@
 """The Python workers of a Spark session, classic or over Spark Connect."""
 
 import logging
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,14 +20,7 @@ Task = Callable[[Iterable[Any]], Iterator[Any]]
 #: Spark's Python client writes its errors to these, and py4j what passes between Python and Java: all quote values.
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "pyspark.sql.connect.logging")
 #: What Spark says of workers and executors that were killed or lost.
-_LOST = (
-    "ExecutorLostFailure",
-    "OutOfMemory",
-    "MemoryError",
-    "Python worker exited unexpectedly",
-    "exit code 137",
-    "exitCode 137",
-)
+_LOST = re.compile("ExecutorLostFailure|OutOfMemory|MemoryError|Python worker exited unexpectedly|exit( c|C)ode 137")
 ENGINE = workers.Engine(
     "Spark",
     library="PYSPARK_PYTHON names the Python that Spark starts there",
@@ -75,7 +69,7 @@ class SparkWorkers:
         """As that of every engine's workers."""
         with unlogged():  # to ask an error of Spark for its text logs it
             text = str(error)
-        return any(mark in text for mark in _LOST)
+        return _LOST.search(text) is not None
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
         """Call a function with each number, a run of consecutive ones at each worker; ResourceError if Spark fails."""

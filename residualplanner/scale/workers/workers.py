@@ -90,9 +90,7 @@ def answer_of_worker(mark: Mark | None) -> str:
     return json.dumps(facts | {"trouble": "" if mark is None else mark()})
 
 
-def ready_rooms(
-    engine: Engine, ask: Callable[[Mark | None], Sequence[Answer]], store: ObjectStore | None
-) -> list[Room]:
+def ready_rooms(engine: Engine, ask: Callable[[Mark | None], list[Answer]], store: ObjectStore | None) -> list[Room]:
     """The memory of an engine's workers, which ``ask`` has answer; errors as of `Workers.require_ready`."""
     with nullcontext() if store is None else marked(store) as mark:
         answers = ask(mark)

@@ -52,19 +52,15 @@ def _options(version: opt.Version = False) -> None:
     """Options that come before a command."""
 
 
-def _command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command, which a list of commands describes by the first paragraph of its docstring."""
-
-    def added(command: Callable[..., None]) -> Callable[..., None]:
-        # on one line: in the list it is wrapped, not cut off
-        summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
-        app.command(name, short_help=summary)(with_groups(command))
-        return command
-
-    return added
+def _command(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a function a command of its name; a list of commands has the first paragraph of its docstring."""
+    # on one line: in the list it is wrapped, not cut off
+    summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+    app.command(short_help=summary)(with_groups(command))
+    return command
 
 
-@_command("demo")
+@_command
 def demo(
     folder: opt.Folder = Path("residualplanner-demo"),
     order: opt.Order = 3,
@@ -79,7 +75,7 @@ def demo(
         run_demo(folder, order=order, max_cells=max_cells, output=Output(quiet))
 
 
-@_command("init")
+@_command
 def init(
     source: opt.Source,
     spec: opt.NewSpec = None,
@@ -110,7 +106,7 @@ def init(
         say_start(start, source, path, output)
 
 
-@_command("plan")
+@_command
 def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
@@ -137,7 +133,7 @@ def plan(
     run_plan(overridden(read_spec(spec), changes, TableOptions(level=level), output), path, errors, output)
 
 
-@_command("check")
+@_command
 def check(
     spec: opt.Spec,
     data: opt.Data,
@@ -163,7 +159,7 @@ def check(
     run_check(read, RecordsFile(data, newlines_in_values, read.people), path, output)
 
 
-@_command("measure")
+@_command
 def measure(  # noqa: PLR0913
     plan: opt.PlanFile,
     data: opt.Data,
@@ -191,7 +187,7 @@ def measure(  # noqa: PLR0913
     run_measure(plan, read, path, measuring, output, dry_run=dry_run)
 
 
-@_command("reconstruct")
+@_command
 def reconstruct(
     files: opt.MeasurementFiles,
     folder: opt.Folder,
@@ -216,7 +212,7 @@ def reconstruct(
     run_reconstruct(files, folder, output_of(spec, tables), output, workers=workers, dry_run=dry_run)
 
 
-@_command("release")
+@_command
 def release(
     spec: opt.Spec,
     data: opt.Data,
@@ -246,7 +242,7 @@ def release(
     run_release(changed, data, folder, measuring, output, dry_run=dry_run)
 
 
-@_command("synthesize")
+@_command
 def synthesize(
     files: opt.MeasurementFiles,
     path: opt.NewRecords,
@@ -273,8 +269,8 @@ def synthesize(
     run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 
 
-@_command("compare")
-def compare_plans(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, output: Output) -> None:
+@_command
+def compare(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, output: Output) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     require_files("compare", paths.PLAN, *plans)
     if path is not None:
@@ -284,7 +280,7 @@ def compare_plans(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 
     run_compare(plans, path, level, output)
 
 
-@_command("report")
+@_command
 def report(
     source: opt.Reported,
     page: opt.NewPage = Path("report.html"),
@@ -309,8 +305,8 @@ def report(
     run_report(source, page, spec, output, level=level, cells=cells, replace=force)
 
 
-@_command("ledger")
-def show_ledger(
+@_command
+def ledger(
     path: opt.ExistingLedger,
     *,
     name: opt.DataSetName = None,

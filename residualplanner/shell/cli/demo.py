@@ -63,9 +63,8 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         spec = read_spec(spec_path)
 
         output.say("\n1. Plan: the best noise, and how accurate every table will be.  No record is read.")
-        output.say(
-            f"The workload: all tables of up to {order} of the 14 columns, but those of more than {max_cells:,} cells."
-        )
+        tables = f"all tables of up to {order} of the 14 columns, but those of more than {max_cells:,} cells"
+        output.say(f"The workload: {tables}.")
         plan = make_plan(spec, output)
         plan.save(partial / "adult.plan")
         say_errors(plan.errors(LEVEL), output)

@@ -34,9 +34,8 @@ def begin_ledger(path: Path, budget: str | None, reason: str | None, terms: Mapp
         raise BudgetError("a ledger needs --budget such as zcdp=1, or --unlimited with a reason for having none")
     limit = None if budget is None else budget_of_text(budget)
     if path.exists():
-        raise FileExistsError(
-            f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
-        )
+        message = f"{path} exists already; look at it with {command_text('ledger', path)}, or name another file"
+        raise FileExistsError(message)
     return Ledger.create(path, budget=limit, reason=reason or "", **terms)
 
 
@@ -110,33 +109,24 @@ def say_charge(ledger: Ledger | None, output: Output) -> None:
         output.fact("Ledger", text, path=None, spent=None, left=None)
         return
     balance, last = ledger.balance, ledger.entries[-1]
-    output.fact(
-        "Charged",
-        f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}",
-        pcost=last.cost,
-        entry=last.sequence,
-        left=balance.remaining,
-    )
+    text = f"pcost {decimal_text_up(last.cost)}, entry {last.sequence} of the ledger; {left_text(balance)}"
+    output.fact("Charged", text, pcost=last.cost, entry=last.sequence, left=balance.remaining)
 
 
 def say_ledger(ledger: Ledger, output: Output) -> None:
     """Print a ledger: its data set and budget, its entries, what is left."""
-    budget, neighbors = ledger.budget, Neighbors(ledger.neighbors, ledger.records_per_person)
+    budget, notion, most = ledger.budget, ledger.neighbors, ledger.records_per_person
+    neighbors = Neighbors(notion, most)
     claim = None if budget is None else claim_of_budget(budget, neighbors, noise="discrete")
     limit = (
         f"unlimited: {ledger.reason}" if claim is None else f"{claim.statement}, pcost {decimal_text_down(claim.pcost)}"
     )
-    records = "" if ledger.records_per_person == 1 else f", up to {ledger.records_per_person} records per person"
+    records = "" if most == 1 else f", up to {most} records per person"
     output.fact("Data set", ledger.data_set, event="data-set", name=ledger.data_set)
     output.fact("Budget", limit, pcost=None if claim is None else claim.pcost)
     if claim is not None:
         say_caution(claim, output)
-    output.fact(
-        "Neighbors",
-        f"{ledger.neighbors}{records}",
-        neighbors=ledger.neighbors,
-        records_per_person=ledger.records_per_person,
-    )
+    output.fact("Neighbors", f"{notion}{records}", neighbors=notion, records_per_person=most)
     entries = ledger.entries
     if entries:
         rows = [(each.label, each.plan_sha256[:12], str(each.sequence), decimal_text_up(each.cost)) for each in entries]

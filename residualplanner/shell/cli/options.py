@@ -4,7 +4,7 @@ An option is called as its parameter is, where it is given no other name.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -23,12 +23,8 @@ from residualplanner.release.profiles import FormatName, ProfileName
 #: The losses that have a name on the command line.
 LossName = Literal["sum", "max", "sqrt", "equal"]
 
-_BUDGETS: Mapping[tuple[str, ...], Callable[..., Budget]] = {
-    ("zcdp",): zcdp,
-    ("gdp",): gdp,
-    ("pcost",): pcost,
-    ("epsilon", "delta"): approx_dp,
-}
+_BUDGETS: dict[tuple[str, ...], Callable[..., Budget]] = {("epsilon", "delta"): approx_dp}
+_BUDGETS |= {(make.__name__,): make for make in (zcdp, gdp, pcost)}
 #: How much of a text is shown.
 _LONGEST = 80
 #: The names of a budget's numbers, by its notion.
@@ -79,9 +75,8 @@ Version = Annotated[bool, Option("--version", callback=_print_version, is_eager=
 
 # what is read
 Spec = Annotated[Path, Argument(help="A spec, as init writes it.", metavar="SPEC")]
-Data = Annotated[
-    Path, Argument(help="The records (.csv, .csv.gz, .parquet, or a folder of Parquet files).", metavar="DATA")
-]
+_DATA = "The records (.csv, .csv.gz, .parquet, or a folder of Parquet files)."
+Data = Annotated[Path, Argument(help=_DATA, metavar="DATA")]
 _SOURCES = "A domain (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
 Source = Annotated[Path, Argument(help=_SOURCES, metavar="SOURCE")]
 PlanFile = Annotated[Path, Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
@@ -112,117 +107,82 @@ DryRun = Annotated[bool, _flag("--dry-run", "Check, and say what would be read, 
 Order = Annotated[int, Option(help="Tables of up to this many columns.", min=1, max=4)]
 MaxCells = Annotated[int, Option(help="Leave out tables with more cells; 1000000 leaves out none.", min=100)]
 IsDictionary = Annotated[bool, _flag("--dictionary", "SOURCE describes columns and holds no records: read all of it.")]
-HasHeader = Annotated[
-    bool, _flag("--header", "SOURCE is a CSV file of records whose first line holds names, not a record.")
-]
+_HEADER = "SOURCE is a CSV file of records whose first line holds names, not a record."
+HasHeader = Annotated[bool, _flag("--header", _HEADER)]
 
 # plan, release
-BudgetText = Annotated[
-    str | None,
-    _of("BUDGET", "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."),
-]
+_BUDGET = "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."
+BudgetText = Annotated[str | None, _of("BUDGET", _BUDGET)]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
-LossWord = Annotated[
-    LossName | None,
-    Option(help="In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."),
-]
+_LOSS = "In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."
+LossWord = Annotated[LossName | None, Option(help=_LOSS)]
 
 # measure, release
-NewlinesInValues = Annotated[
-    bool, _flag("--newlines-in-values", "In CSV, a newline between quotes belongs to the value; else it ends a record.")
-]
+_NEWLINES = "In CSV, a newline between quotes belongs to the value; else it ends a record."
+NewlinesInValues = Annotated[bool, _flag("--newlines-in-values", _NEWLINES)]
 LedgerFile = Annotated[Path | None, _of("LEDGER", "The ledger to charge; for release, in place of the spec's.")]
 Again = Annotated[bool, _flag("--again", "Measure and charge a plan once more that the ledger holds already.")]
-Charge = Annotated[
-    ChargeTime,
-    Option(
-        help="When to charge the ledger: once the records are counted, before noise is drawn; or first, for services "
-        "whose callers may not see the records."
-    ),
-]
-Memory = Annotated[
-    str | None,
-    _of(
-        "BYTES",
-        "Hold no more than this of counts and noise at once, such as 4GB or 512MiB: the records are read once for "
-        "each block of tables.",
-    ),
-]
+_CHARGE = (
+    "When to charge the ledger: once the records are counted, before noise is drawn; or first, for services whose "
+    "callers may not see the records."
+)
+Charge = Annotated[ChargeTime, Option(help=_CHARGE)]
+_MEMORY = (
+    "Hold no more than this of counts and noise at once, such as 4GB or 512MiB: the records are read once for each "
+    "block of tables."
+)
+Memory = Annotated[str | None, _of("BYTES", _MEMORY)]
 Scratch = Annotated[Path | None, _of("DIR", "With --memory: the folder for answers until they are written.")]
-Person = Annotated[
-    str | None,
-    _of("COLUMN", "Whose each record is: no more records of each person are counted than the plan protects."),
-]
-PersonOrder = Annotated[
-    str | None, _of("COLUMN", "With --person: by which each person's first records are counted, not random ones.")
-]
-PersonKey = Annotated[
-    str | None, _of("DIGITS", "With --person: 64 hexadecimal digits for the same random choice in every run.")
-]
+_PERSON = "Whose each record is: no more records of each person are counted than the plan protects."
+Person = Annotated[str | None, _of("COLUMN", _PERSON)]
+_ORDER = "With --person: by which each person's first records are counted, not random ones."
+PersonOrder = Annotated[str | None, _of("COLUMN", _ORDER)]
+_KEY = "With --person: 64 hexadecimal digits for the same random choice in every run."
+PersonKey = Annotated[str | None, _of("DIGITS", _KEY)]
 
 # reconstruct, release
-Format = Annotated[
-    FormatName | None,
-    Option(
-        help="The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet "
-        f"of many tables each. By default the spec's, or parquet, and parts for more than {MOST_FILES:,} tables."
-    ),
-]
-Profile = Annotated[
-    ProfileName | None,
-    Option(
-        help="The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard "
-        "deviations, for generalized least squares (gls)."
-    ),
-]
+_FORMAT = (
+    "The type of the tables' files; xlsx: an Excel workbook for each; workbook: one for all; parts: Parquet of many "
+    f"tables each. By default the spec's, or parquet, and parts for more than {MOST_FILES:,} tables."
+)
+Format = Annotated[FormatName | None, Option(help=_FORMAT)]
+_PROFILE = (
+    "The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard deviations, for "
+    "generalized least squares (gls)."
+)
+Profile = Annotated[ProfileName | None, Option(help=_PROFILE)]
 Level = Annotated[float, Option(help="The confidence level of margins of error, such as 0.95.")]
-OwnLevel = Annotated[
-    float | None,
-    Option(help="The confidence level of margins of error, such as 0.90; by default that of the spec or profile."),
-]
+_LEVEL = "The confidence level of margins of error, such as 0.90; by default that of the spec or profile."
+OwnLevel = Annotated[float | None, Option(help=_LEVEL)]
 Workers = Annotated[int, _of("NUMBER", "With the format parts: how many processes write.", min=1)]
-IsNonNegative = Annotated[
-    bool | None,
-    _flag("--nonnegative/--no-nonnegative", "Tables without a negative cell that agree with one another, or unbiased."),
-]
-RoundTo = Annotated[
-    int | None, _of("NUMBER", "Round to multiples of this that add up; 1: to integers.", min=1, max=10**9)
-]
-WithUnbiased = Annotated[
-    bool | None,
-    _flag("--with-unbiased/--without-unbiased", "Unbiased estimates beside other numbers, in a column of their own."),
-]
-Simulations = Annotated[
-    int | None,
-    _of("NUMBER", "Write the errors of non-negative or rounded numbers, from so many simulations, such as 50.", min=10),
-]
-OutputSpec = Annotated[
-    Path | None,
-    _of("SPEC", "A spec whose [output] says what is known anyway, what maps show, and whatever is not given here."),
-]
+_NONNEGATIVE = "Tables without a negative cell that agree with one another, or unbiased."
+IsNonNegative = Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _NONNEGATIVE)]
+_ROUND = "Round to multiples of this that add up; 1: to integers."
+RoundTo = Annotated[int | None, _of("NUMBER", _ROUND, min=1, max=10**9)]
+_UNBIASED = "Unbiased estimates beside other numbers, in a column of their own."
+WithUnbiased = Annotated[bool | None, _flag("--with-unbiased/--without-unbiased", _UNBIASED)]
+_ERRORS = "Write the errors of non-negative or rounded numbers, from so many simulations, such as 50."
+Simulations = Annotated[int | None, _of("NUMBER", _ERRORS, min=10)]
+_OUTPUT = "A spec whose [output] says what is known anyway, what maps show, and whatever is not given here."
+OutputSpec = Annotated[Path | None, _of("SPEC", _OUTPUT)]
 
 # synthesize, report
-RecordCount = Annotated[
-    int | None, _of("NUMBER", "How many; their known or estimated number if not given.", min=0, max=10**9)
-]
-RecordsMethod = Annotated[
-    RoundingName,
-    Option(
-        help="How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight "
-        "1/4; independent of one another."
-    ),
-]
+_COUNT = "How many; their known or estimated number if not given."
+RecordCount = Annotated[int | None, _of("NUMBER", _COUNT, min=0, max=10**9)]
+_METHOD = (
+    "How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight 1/4; "
+    "independent of one another."
+)
+RecordsMethod = Annotated[RoundingName, Option(help=_METHOD)]
 RecordsSeed = Annotated[int, Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
 PageCells = Annotated[int, _of("NUMBER", "The most cells of tables in the page, all together; 0 for none.", min=0)]
 
 # ledger
-DataSetName = Annotated[
-    str | None, Option("--create", help="Begin a ledger for the data set of this name.", metavar="NAME")
-]
+_CREATE = "Begin a ledger for the data set of this name."
+DataSetName = Annotated[str | None, Option("--create", help=_CREATE, metavar="NAME")]
 LedgerBudget = Annotated[str | None, _of("BUDGET", "With --create: zcdp=1, pcost=1 or epsilon=1,delta=1e-9.")]
-NoBudgetReason = Annotated[
-    str | None, _of("REASON", "With --create, in place of --budget: the reason for having none.")
-]
+_REASON = "With --create, in place of --budget: the reason for having none."
+NoBudgetReason = Annotated[str | None, _of("REASON", _REASON)]
 LedgerNeighbors = Annotated[Notion, Option(help="With --create: the definition of neighbors for all costs.")]
 RecordsPerPerson = Annotated[int, Option(help="With --create: the most records of one person.", min=1)]
 TornCost = Annotated[str | None, Option("--settle", help="The pcost to count for a torn last line.", metavar="COST")]

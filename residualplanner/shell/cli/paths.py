@@ -84,9 +84,8 @@ def require_apart(output: Path, *others: Path) -> None:
             raise ArgumentError(f"{other} would be two things at once; give each a name of its own")
     for path in others:
         if output.resolve() in path.resolve().parents:
-            raise ArgumentError(
-                f"{path} is in the folder {output}, which has to be new or empty; name a file elsewhere"
-            )
+            message = f"{path} is in the folder {output}, which has to be new or empty; name a file elsewhere"
+            raise ArgumentError(message)
 
 
 def require_kind_of_name(path: Path, kind: str, remedy: str) -> None:

@@ -130,17 +130,8 @@ def run_compare(paths: Sequence[Path], path: Path | None, level: float, output: 
 def _say_totals(comparison: Comparison, output: Output) -> None:
     totals = comparison.totals.rename_axis("plan").reset_index().to_dict("records")
     facts = [{str(key): value for key, value in total.items()} for total in totals]
-    rows = [
-        (
-            str(each["plan"]),
-            each["loss"],
-            number_text(each["queries"]),
-            rounded_up(each["rho"]),
-            number_text(each["rmse"]),
-            number_text(each["max_std_err"]),
-        )
-        for each in facts
-    ]
+    texts = {"queries": number_text, "rho": rounded_up, "rmse": number_text, "max_std_err": number_text}
+    rows = [(str(each["plan"]), each["loss"], *(of(each[name]) for name, of in texts.items())) for each in facts]
     columns = ["plan", "minimized", "tables", "rho", "typical error", "worst cell"]
     output.table(columns, rows, texts=2, event="plan", facts=facts)
 

@@ -103,24 +103,15 @@ class WriteTables:
 def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
     """Write the tables of a release, its error table and its manifest to a new folder."""
     rehearsal.require_writable(tables.plan.workload)
-    more: dict[str, Any] = {}
+    how: dict[str, Any] = {"profile": wanted.profile, "level": wanted.level, "quality": wanted.chosen_quality}
+    how |= {"publication": wanted.publication.publication, "workers": workers}
     if not tables.product.is_unbiased:
-        more = {"with_unbiased": wanted.with_unbiased, "errors": None}
+        how["with_unbiased"] = wanted.with_unbiased
         if wanted.published_errors is not None:
             with output.progress("simulating the errors of the published numbers") as progress:
-                more["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
+                how["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
     with output.progress("writing the tables") as progress:
-        tables.save(
-            folder,
-            wanted.file_format(tables.plan.workload),
-            profile=wanted.profile,
-            level=wanted.level,
-            quality=wanted.chosen_quality,
-            publication=wanted.publication.publication,
-            workers=workers,
-            progress=progress,
-            **more,
-        )
+        tables.save(folder, wanted.file_format(tables.plan.workload), progress=progress, **how)
 
 
 def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, dry_run: bool) -> None:
@@ -169,9 +160,7 @@ def run_reconstruct(
 
 def release_of_paths(paths: Sequence[Path], *, mapped: bool = False) -> Release:
     """The release of a measurement, or of several averaged; the folder of a release stands for its own."""
-    return reconstruct(
-        [load_tables(path) if path.is_dir() else load_measurement(path, mapped=mapped) for path in paths]
-    )
+    return reconstruct([load_tables(at) if at.is_dir() else load_measurement(at, mapped=mapped) for at in paths])
 
 
 def run_release(
@@ -191,9 +180,8 @@ def run_release(
         with naming(spec.path):
             adjustments = wanted.adjustments(domain_of_spec(spec))
             plan = make_plan(spec, output, is_written=True, memory=memory)
-        answers = gates.Measure(
-            plan, records, measured, ledger, measuring, output, until=f", until {folder} holds them"
-        )
+        until = f", until {folder} holds them"
+        answers = gates.Measure(plan, records, measured, ledger, measuring, output, until=until)
         tables = WriteTables(
             plan, lambda: reconstruct(answers.done), folder, wanted, adjustments, output, measured=measured
         )

@@ -51,13 +51,9 @@ def say_sizes(workload: Workload, output: Output, *, memory: int | None = None, 
     if planning.largest_table > TABLE_LIMIT:
         output.fact("Size", _refusal(workload))
     elif planning.cells > LARGE_CELLS:
-        output.fact(
-            "Size",
-            f"writing takes {seconds_text(planning.writing_seconds)}, {bytes_text(planning.writing_bytes)} of memory "
-            f"and {bytes_text(planning.disk_bytes)} of disk as Parquet",
-            bytes=planning.writing_bytes,
-            disk_bytes=planning.disk_bytes,
-        )
+        taking = f"{seconds_text(planning.writing_seconds)}, {bytes_text(planning.writing_bytes)} of memory"
+        text = f"writing takes {taking} and {bytes_text(planning.disk_bytes)} of disk as Parquet"
+        output.fact("Size", text, bytes=planning.writing_bytes, disk_bytes=planning.disk_bytes)
 
 
 def require_writable(workload: Workload) -> None:

@@ -53,10 +53,8 @@ def say_plan(plan: Plan, output: Output) -> None:
     claim = claim_of_budget(plan.budget, plan.neighbors)
     output.fact("Budget", claim.summary, claim.promise, **_privacy_facts(plan, claim))
     say_caution(claim, output)
-    cost, limit = rounded_up(plan.pcost), rounded_up(plan.budget.pcost_exact)
-    output.fact(
-        "Cost", f"pcost {cost} of {limit}, spent when measured", pcost=plan.pcost, budget_pcost=plan.budget.pcost
-    )
+    text = f"pcost {rounded_up(plan.pcost)} of {rounded_up(plan.budget.pcost_exact)}, spent when measured"
+    output.fact("Cost", text, pcost=plan.pcost, budget_pcost=plan.budget.pcost)
     say_omission(plan, output)
     if set(plan.basis_summary) != {"subtraction"}:
         families: dict[str, list[str]] = {}
@@ -66,24 +64,15 @@ def say_plan(plan: Plan, output: Output) -> None:
         texts = (f"{family} for {listed(names, _NAMED)}" for family, names in sorted(families.items()))
         output.fact("Bases", "; ".join(texts))
     rmse, worst, unit = plan.rmse, math.sqrt(plan.max_variance), plan.domain.unit
-    output.fact(
-        "Accuracy",
-        f"typical error (rmse) {number_text(rmse)} {unit}, worst cell {number_text(worst)} {unit}"
-        + ("; errors of sums in units of the largest amount" if plan.workload.has_sums else ""),
-        rmse=rmse,
-        max_std_err=worst,
-    )
+    sums = "; errors of sums in units of the largest amount" if plan.workload.has_sums else ""
+    text = f"typical error (rmse) {number_text(rmse)} {unit}, worst cell {number_text(worst)} {unit}{sums}"
+    output.fact("Accuracy", text, rmse=rmse, max_std_err=worst)
     if plan.targets is not None:
         output.fact("Targets", _targets_text(plan))
-    loss_value = number_text(plan.loss_value)
-    output.fact(
-        "Minimized",
-        f"{plan.loss.words}: {loss_value}{plan.loss.unit.replace(COUNTS, unit)} ({plan.status}); {plan.optimality}",
-        loss=plan.loss.words,
-        loss_value=plan.loss_value,
-        gap=plan.gap,
-        suboptimality=plan.suboptimality if math.isfinite(plan.suboptimality) else None,
-    )
+    value = f"{number_text(plan.loss_value)}{plan.loss.unit.replace(COUNTS, unit)}"
+    numbers = {name: getattr(plan, name) for name in ("loss_value", "gap", "suboptimality")}
+    text = f"{plan.loss.words}: {value} ({plan.status}); {plan.optimality}"
+    output.fact("Minimized", text, loss=plan.loss.words, **numbers)
 
 
 def say_caution(claim: PrivacyClaim, output: Output) -> None:
@@ -113,11 +102,8 @@ def say_omission(plan: Plan, output: Output) -> None:
     if weights:
         output.fact("Weights", weights)
     if omission:
-        output.fact(
-            "Left out",
-            omission,
-            'to count them, write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"',
-        )
+        remedy = 'write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"'
+        output.fact("Left out", omission, f"to count them, {remedy}")
 
 
 def say_release(
@@ -232,9 +218,6 @@ def say_records(people: SyntheticRecords, output: Output) -> None:
     ratios = dict(zip(quality.names, (quality.distances / np.maximum(quality.freedoms, 1)).tolist(), strict=True))
     worst = [(names, ratios[names]) for names in quality.worse[:_ROWS]]
     if worst:
-        output.table(
-            ["fits worst", "times the noise"],
-            [(JOIN.join(names), number_text(ratio)) for names, ratio in worst],
-            event="fit-of-table",
-            facts=[{"query": list(names), "ratio": ratio} for names, ratio in worst],
-        )
+        rows = [(JOIN.join(names), number_text(ratio)) for names, ratio in worst]
+        facts = [{"query": list(names), "ratio": ratio} for names, ratio in worst]
+        output.table(["fits worst", "times the noise"], rows, event="fit-of-table", facts=facts)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -100,13 +101,8 @@ def compare(plans: Mapping[str, Plan] | Sequence[Plan], level: float = 0.95) -> 
     for name, plan in named.items():
         numbers = restriction(plan, union)
         errors[name] = plan_of_part(plan, union.take(numbers)).errors(level).set_index(numbers)
-    queries = pd.DataFrame(
-        {
-            (measure, name): table[measure].reindex(range(len(union)))
-            for measure in _MEASURES
-            for name, table in errors.items()
-        }
-    )
+    rows, pairs = range(len(union)), product(_MEASURES, errors)
+    queries = pd.DataFrame({(measure, name): errors[name][measure].reindex(rows) for measure, name in pairs})
     texts = [table[["query", "kinds", "cells", "order"]].astype({"kinds": object}) for table in errors.values()]
     index = reduce(pd.DataFrame.combine_first, texts)
     queries.index = pd.MultiIndex.from_frame(index[["query", "kinds", "cells"]].astype({"cells": union.cells.dtype}))

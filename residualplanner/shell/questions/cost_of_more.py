@@ -60,10 +60,8 @@ class CostOfMore:
         growth = old["growth"].to_numpy()
         worst = old["query"].iloc[int(growth.argmax())]
         at_budget, at_accuracy = (f"{float(new[name].max()):.4g}" for name in ("same_budget", "same_accuracy"))
-        before, then, more = (
-            rounded_up(cost / 2)
-            for cost in (self.before.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost)
-        )
+        costs = self.before.budget.pcost_exact, self.same_accuracy.pcost, self.extra_pcost
+        before, then, more = (rounded_up(cost / 2) for cost in costs)
         return (
             f"Added: {listed(new['query'], 3)}\n"
             f"Same budget, rho {before}: standard errors grow by factors of {growth.min():.4g} "
@@ -128,9 +126,8 @@ def cost_of_more(
     goal = plan.loss.with_more(old, variances) if loss is None else read_loss(loss)
     if loss is not None and not goal.is_proportional:
         raise WorkloadError("cost_of_more is for sums, maxima and targets; compare plans for a function of your own")
-    planned = partial(
-        select, whole, gap=gap, neighbors=plan.neighbors.notion, records_per_person=plan.neighbors.records_per_person
-    )
+    notion, most = plan.neighbors.notion, plan.neighbors.records_per_person
+    planned = partial(select, whole, gap=gap, neighbors=notion, records_per_person=most)
     same_budget = planned(budget=plan.budget, loss=goal, bases=_bases(plan, goal))
     if moe is None:
         # all variances fall alike as the budget grows: the query that lost most says how much is needed

@@ -156,9 +156,8 @@ class SpecFile(values.SpecTable):
                 'is not; write "add-remove", and twice as many to keep if replacements are to be protected'
             )
         if self.people is not None and self.weight is not None and self.weight.column in self.people.columns:
-            raise values.refusal(
-                "the column of weights is neither that of persons nor their order; name another column"
-            )
+            message = "the column of weights is neither that of persons nor their order; name another column"
+            raise values.refusal(message)
         return self
 
     @property

@@ -1,6 +1,6 @@
 """What a spec means: the library's own nouns, from a checked file and the files beside it."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -30,6 +30,9 @@ from residualplanner.shell.cli.spec.declared import labels_of_pairs
 from residualplanner.shell.cli.spec.file import QueriesTable, SpecFile
 from residualplanner.shell.cli.spec.tables import MAKERS, AttributeTable, KindTable, Query, Where
 
+#: What to do about kinds on attributes that no table of a family has.
+_OF_FAMILY = "include more attributes, raise max_cells, or write queries = [...]"
+
 
 def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
     """The hierarchy in the file that a spec names for an attribute, if it names one; the file is read once."""
@@ -37,14 +40,9 @@ def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
     if spec is None or table is None or table.hierarchy is None:
         return None
     if name not in spec.read:
+        form = {word: getattr(table, word) for word in ("code_lengths", "encoding", "separator")}
         with _located(f"[domain] {name}"):
-            spec.read[name] = Hierarchy.from_file(
-                file_beside(spec, table.hierarchy),
-                table.levels or [],
-                code_lengths=table.code_lengths,
-                encoding=table.encoding,
-                separator=table.separator,
-            )
+            spec.read[name] = Hierarchy.from_file(file_beside(spec, table.hierarchy), table.levels or [], **form)
     return cast("Hierarchy", spec.read[name])
 
 
@@ -139,44 +137,31 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
     for number, table in enumerate(spec.workload, 1):
         where = f"[[workload]] number {number}"
         with _located(where):
-            parts.append(_listed(table, domain, where, spec) or _family(table, domain, where, spec))
+            kinds = {name: _kind(kind, f"{where}, kinds, {name}", name, spec) for name, kind in table.kinds.items()}
+            queries = [
+                query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
+                for at, query in _with_places(table.queries or [], where)
+            ]
+            if queries:
+                part, remedy = Workload(domain, queries, weights=[table.weight] * len(queries)), "add each to a query"
+            else:
+                part, remedy = _family(table, domain, kinds), _OF_FAMILY
+            unused = [name for name in kinds if name not in domain or not part.uses[domain.positions((name,))].any()]
+            if unused:
+                problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', sorted(unused))}"
+                raise WorkloadError(f"{problem}; {remedy}, or remove its kind")
+            parts.append(part)
     return reduce(add, parts)
 
 
-def _listed(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload | None:
-    if table.queries is None:
-        return None
-    kinds = _kinds(table, where, spec)
-    queries = [
-        query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
-        for at, query in _with_places(table.queries, where)
-    ]
-    _require_used(kinds, set().union(*table.queries), where, "add each to a query")
-    return Workload(domain, queries, weights=[table.weight] * len(queries))
-
-
-def _family(table: QueriesTable, domain: Domain, where: str, spec: SpecFile) -> Workload:
-    kinds = _kinds(table, where, spec)
+def _family(table: QueriesTable, domain: Domain, kinds: Mapping[str, Kind]) -> Workload:
     orders: dict[str, Any] = {"order": table.order, "up_to": table.up_to, "max_cells": table.max_cells}
     family = marginals(domain, **orders, kinds=kinds, at_least=table.at_least, where=table.where)
-    used = {name for name in kinds if family.uses[domain.positions((name,))].any()}
-    _require_used(kinds, used, where, "include more attributes, raise max_cells, or write queries = [...]")
     if table.weight == 1:
         return family
     Workload(domain, [()], weights=[table.weight])  # refuses a weight that is none
     blocks = [replace(block, weights=block.weights * table.weight) for block in family.blocks]
     return Workload.from_blocks(domain, blocks, family.kinds)
-
-
-def _require_used(kinds: Mapping[str, Kind], used: Set[str], where: str, remedy: str) -> None:
-    unused = sorted(set(kinds) - used)
-    if unused:
-        problem = f"{where}, kinds: no table of this entry has the {names_text('attribute', unused)}"
-        raise WorkloadError(f"{problem}; {remedy}, or remove its kind")
-
-
-def _kinds(table: QueriesTable, where: str, spec: SpecFile) -> dict[str, Kind]:
-    return {name: _kind(kind, f"{where}, kinds, {name}", name, spec) for name, kind in table.kinds.items()}
 
 
 def _with_places(queries: list[Query], where: str) -> list[tuple[str, Query]]:
@@ -227,14 +212,5 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
 
 def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
     """The best noise for the spec's workload."""
-    return select(
-        workload,
-        budget=spec.budget,
-        at_most=spec.at_most,
-        loss=targets_of_spec(spec) or spec.loss,
-        gap=spec.gap,
-        bases=spec.bases,
-        neighbors=spec.neighbors,
-        records_per_person=spec.most_records,
-        time=spec.time,
-    )
+    same = {name: getattr(spec, name) for name in ("budget", "at_most", "gap", "bases", "neighbors", "time")}
+    return select(workload, **same, loss=targets_of_spec(spec) or spec.loss, records_per_person=spec.most_records)

@@ -15,7 +15,6 @@ from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.spec import declared
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
@@ -51,16 +50,9 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     kind = kind_of_name(path)
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
-    if is_dictionary:
-        columns = declared.read_dictionary(path)
-        undeclared = tuple(column.name for column in columns if column.attribute is None)
-        lines = "\n".join(line for column in columns for line in column.lines())
-        return StartingSpec(_template() + (_TO_FILL_IN if undeclared else "") + lines + "\n", undeclared)
-    if kind == JSON:
-        return StartingSpec(spec_text(_domain_in_json(path)), ())
-    if kind == SPEC:
-        return StartingSpec(spec_text(domain_of_spec(read_spec(path))), ())
-    if kind == CSV and not has_header:
+    if kind in (JSON, SPEC):
+        return StartingSpec(spec_text(_domain_in_json(path) if kind == JSON else domain_of_spec(read_spec(path))), ())
+    if kind == CSV and not (is_dictionary or has_header):
         raise FileFormatError(
             f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
             "names of columns, and not the first record, add --header; if there is no such line, write one first; "
@@ -68,7 +60,11 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
         )
     if kind not in (CSV, PARQUET):
         raise FileFormatError(f"{path}: a domain (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
-    return _start_of_names(path)
+    columns = declared.read_dictionary(path) if is_dictionary else _columns_of_records(path)
+    undeclared = tuple(column.name for column in columns if column.attribute is None)
+    lines = "\n".join(line for column in columns for line in column.lines())
+    text = _template() + (_TO_FILL_IN if undeclared else "") + lines + "\n"
+    return StartingSpec(text, undeclared, is_of_records=not is_dictionary)
 
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
@@ -95,7 +91,7 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
     return text + "\n".join(lines) + "\n"
 
 
-def _start_of_names(path: Path) -> StartingSpec:
+def _columns_of_records(path: Path) -> list[declared.Declared]:
     try:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:
@@ -106,8 +102,7 @@ def _start_of_names(path: Path) -> StartingSpec:
         raise FileFormatError(
             f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
-    lines = [f'{declared.key_text(name)} = "{UNDECLARED}"' for name in names]
-    return StartingSpec(_template() + _TO_FILL_IN + "\n".join(lines) + "\n", tuple(names), is_of_records=True)
+    return [declared.Declared(name, None) for name in names]
 
 
 def _is_name(text: str) -> bool:

@@ -1,6 +1,6 @@
 """The tables of a spec file on columns, the values that each can take, and queries."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, model_validator
 
@@ -45,12 +45,14 @@ def _levels(value: Any) -> Any:
     return value
 
 
-#: The levels of a hierarchy in a file: their names, or the columns of each.
-Levels = Annotated[
-    Annotated[list[str], Tag(allowed.NAMES)] | Annotated[dict[str, _Columns], Tag(allowed.KINDS)],
+T = TypeVar("T")
+#: Names, or a table of what belongs to each.
+_NamesOr = Annotated[
+    Annotated[list[str], Tag(allowed.NAMES)] | Annotated[dict[str, T], Tag(allowed.KINDS)],
     Discriminator(lambda value: allowed.KINDS if isinstance(value, dict) else allowed.NAMES),
-    BeforeValidator(_levels),
 ]
+#: The levels of a hierarchy in a file: their names, or the columns of each.
+Levels = Annotated[_NamesOr[_Columns], BeforeValidator(_levels)]
 
 
 class CrosswalkTable(allowed.SpecTable):
@@ -105,9 +107,8 @@ class AttributeTable(allowed.SpecTable):
         if sum(given is not None for given in values) != 1:
             raise allowed.refusal("give exactly one of size, labels, bins, months, years, numeric and hierarchy")
         if (self.hierarchy is None) != (self.levels is None):
-            raise allowed.refusal(
-                'a hierarchy is a file and its levels: hierarchy = "county.csv", levels = ["state", "county"]'
-            )
+            message = 'a hierarchy is a file and its levels: hierarchy = "county.csv", levels = ["state", "county"]'
+            raise allowed.refusal(message)
         foreign = sorted({"code_lengths", "encoding", "separator"} & self.model_fields_set)
         if foreign and self.hierarchy is None:
             raise allowed.refusal(f"{foreign[0]!r} belongs to a hierarchy; there is none")
@@ -188,10 +189,7 @@ def _kind(value: Any) -> Any:
 
 
 Kind = Annotated[KindTable, BeforeValidator(_kind)]
-Query = Annotated[
-    Annotated[list[str], Tag(allowed.NAMES)] | Annotated[dict[str, Kind], Tag(allowed.KINDS)],
-    Discriminator(lambda value: allowed.KINDS if isinstance(value, dict) else allowed.NAMES),
-]
+Query = _NamesOr[Kind]
 #: Of some attributes the labels of which a record must have one.
 Where = dict[
     str,

@@ -122,16 +122,11 @@ class WantedOutput:
 
     def adjustments(self, domain: Domain) -> Adjustments:
         """What is done to the unbiased tables, with what the files of known tables hold."""
+        known, zeros = enumerate(self.table.known, 1), enumerate(self.table.impossible, 1)
         return Adjustments(
             is_nonnegative=self.table.nonnegative,
-            known=tuple(
-                _stated(table, f"[[output.known]] number {number}", domain, self.spec)
-                for number, table in enumerate(self.table.known, 1)
-            ),
-            impossible=tuple(
-                StatedZeros(cells, f"[[output.impossible]] number {number}")
-                for number, cells in enumerate(self.table.impossible, 1)
-            ),
+            known=tuple(_stated(each, f"[[output.known]] number {i}", domain, self.spec) for i, each in known),
+            impossible=tuple(StatedZeros(cells, f"[[output.impossible]] number {i}") for i, cells in zeros),
             base=self.table.round_to,
         )
 
