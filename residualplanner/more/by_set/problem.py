@@ -221,8 +221,12 @@ def by_set_problem(
 
     Raises WorkloadError: it would be too large a search, or take more than so many seconds with a quarter of its steps.
     """
-    _pair_count(workload)
-    axes = {attribute: OwnAxis.of(forms) for attribute, forms in attribute_grams(workload, plain_grams).items()}
+    pairs, every = _pair_count(workload), attribute_grams(workload, plain_grams)
+    if every:  # what is far too large is refused before the eigenvalues of its matrices, which take long
+        rows = {i: sum(kind.rows(forms.size) for kind in forms.own) for i, forms in every.items()}
+        directions = tuple(min(len(forms.width) - 1, rows[i]) for i, forms in every.items())
+        SearchSize(pairs, 0, directions, 0, replaced).require_quick(10 * seconds)
+    axes = {attribute: OwnAxis.of(forms) for attribute, forms in every.items()}
     orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     same = _exchangeable(workload, orbits)
     group, attribute_of_group = _factor_groups(workload, axes, same, is_one=replaced)

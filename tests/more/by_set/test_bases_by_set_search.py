@@ -219,3 +219,10 @@ def test_sizes_that_take_long_are_refused_before_they_are_made():
     long = workload((400, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
     with pytest.raises(rp.errors.WorkloadError, match=r"4 bases of up to 400 values, 120,000 cells in 1 tables"):
         by_set_problem(long, long.weights * long.cells, seconds=25)
+
+
+def test_what_is_far_too_large_is_refused_before_eigenvalues_are_computed(monkeypatch):
+    monkeypatch.setattr(np.linalg, "eigvalsh", None)
+    long = workload((1500, 300), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    with pytest.raises(rp.errors.WorkloadError, match=r"2 bases of up to 1,500 values, 8 pairs of a query"):
+        by_set_problem(long, long.weights * long.cells, seconds=25)
