@@ -5,6 +5,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -181,15 +182,13 @@ def read(
 ) -> dict[str, list[Any]]:
     """The columns of a sheet of a workbook; integers that are too large for Excel are strings in it."""
     with needing("workbooks are read with openpyxl", "report"):
-        import openpyxl  # type: ignore[import-untyped]
+        import openpyxl  # type: ignore[import-untyped]  # noqa: F401
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(info.file_size for info in archive.infolist())
         if unpacked > TEXT_ROOM + EXPANSION * len(content):
             raise not_the_table(path)
-        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
-        rows = list(islice(book[sheet].iter_rows(max_col=len(types) + 1, values_only=True), cells + 2))
-        book.close()
+        rows = list(islice(_opened(content)[sheet].iter_rows(max_col=len(types) + 1, values_only=True), cells + 2))
     except Exception:  # noqa: BLE001 - openpyxl raises whatever its parsers stumble over; all of it means one thing
         raise not_the_table(path) from None
     width = len(types)
@@ -199,6 +198,13 @@ def read(
         raise not_the_table(path)
     columns = zip(types, zip(*(row[:width] for row in rows[1:]), strict=True), strict=True)
     return {name: _converted(column, types[name], path) for name, column in columns}
+
+
+@lru_cache(maxsize=1)  # the tables of a release may be sheets of one workbook, whose strings are read once
+def _opened(content: bytes) -> Any:
+    import openpyxl
+
+    return openpyxl.load_workbook(io.BytesIO(content), read_only=True, keep_links=False)
 
 
 def _converted(values: tuple[Any, ...], word: str, path: AnyPath) -> list[Any]:

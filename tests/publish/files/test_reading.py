@@ -283,3 +283,16 @@ def test_a_parquet_file_of_a_million_equal_rows_is_read():
     content = bytes(files.parquet.write(pa.table({name: np.zeros(count, dtype=np.int64) for name in types})))
     assert pq.read_metadata(io.BytesIO(content)).row_group(0).total_byte_size > 2**24 + 2 * len(content)
     assert len(files.parquet.read(content, "table.parquet", types, count)) == count
+
+
+def test_a_workbook_is_opened_once_for_all_its_tables(tmp_path, monkeypatch):
+    import openpyxl
+
+    plan = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3, "c": 2}), up_to=2), budget=rp.pcost(1))
+    release, opened, load = any_release(plan), [], openpyxl.load_workbook
+    release.save(tmp_path / "out", "workbook")
+    monkeypatch.setattr(openpyxl, "load_workbook", lambda *given, **how: opened.append(1) or load(*given, **how))
+    saved = rp.load_tables(tmp_path / "out")
+    for query in plan.workload:
+        np.testing.assert_array_equal(saved[query].estimate, release[query].estimate)
+    assert len(opened) == 1
