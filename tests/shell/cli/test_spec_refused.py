@@ -75,6 +75,7 @@ HEADS = [
     (f"at_most = 1\n{BUDGET}", r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
     (f"reserve = 0.5\n{BUDGET}", r"reserve = ... belongs to \[\[targets\]\]; there are none"),
     (f"budgt = 1\n{BUDGET}", "unknown field 'budgt'; did you mean 'budget'"),
+    (f"tables = 1\n{BUDGET}", r"unknown field 'tables'; write \[\[workload\]\]"),
     (f"qqq = 1\n{BUDGET}", r"unknown field 'qqq'; docs/files\.md in the manual lists those of every table"),
     ("budget = 1", r'budget: expected one of \{ zcdp = "0.5" \}, .*, got 1'),
     *(

@@ -31,6 +31,8 @@ _EXPECTED = {
     "greater_than_equal": "expected a number that is at least {ge}",
     "less_than_equal": "expected a number that is at most {le}",
 }
+#: Names that others have for tables of a spec.
+_ELSEWHERE = {"schema": "[domain]", "columns": "[domain]", "tables": "[[workload]]", "queries": "[[workload]]"}
 _MISSING = {
     ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
     ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
@@ -149,6 +151,8 @@ def _message(detail: dict[str, Any]) -> str:
     if kind == "extra_forbidden":
         known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
         remedy = suggestion(where[-1], known) or "; docs/files.md in the manual lists those of every table"
+        if len(where) == 1 and where[0] in _ELSEWHERE:
+            remedy = f"; write {_ELSEWHERE[where[0]]}"
         return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
