@@ -20,6 +20,7 @@ from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload, require_workload
 from residualplanner.more.by_set.problem import by_set_problem
+from residualplanner.more.searches.tree_grams import matrix_rows
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
 _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
@@ -27,7 +28,9 @@ _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
 _BASIS_BYTES = 210.0
 #: Seconds to choose the basis of an attribute of 1,000 values: at first with the square of their number, then the cube;
 #: and how many times as long it takes for the largest variance.
-_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 25.0, 3.0, 3.5
+_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 16.0, 3.0, 3.5
+#: Seconds and bytes for each value of an attribute whose groups form a tree of very many.
+_TREE, _TREE_BYTES = 2e-4, 7500.0
 #: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
 _COUNTING, _DRAWING, _MEASURING = 2e-9, 1e-7, 1e-5
 #: Bytes of memory for each answer, cell of the largest table and set.
@@ -148,11 +151,12 @@ def resource_estimate(
     is_other = np.array([not kind.is_identity for kind in workload.kinds])
     # attributes of one size and kinds are one problem
     chosen = np.flatnonzero(workload.uses[:, is_other].any(axis=1)).tolist()
-    problems = {(workload.domain.sizes[attribute], workload.uses[attribute].tobytes()) for attribute in chosen}
-    thousands = np.array([size / 1000 for size, _ in problems])
-    seconds = float(np.maximum(_BASIS * thousands**2, _BASIS_CUBED * thousands**3).sum())
-    seconds *= _FOR_MAXIMUM if goal.is_of_maximum else 1.0
-    basis_bytes = _BASIS_BYTES * max((size for size, _ in problems), default=0) ** 2
+    problems = {(workload.domain.sizes[i], tuple(np.flatnonzero(workload.uses[i]).tolist())) for i in chosen}
+    rows = np.array([matrix_rows(workload, *problem) for problem in problems])
+    in_trees = sum(size for (size, _), count in zip(problems, rows, strict=True) if not count)
+    seconds = float(np.maximum(_BASIS * (rows / 1000) ** 2, _BASIS_CUBED * (rows / 1000) ** 3).sum())
+    seconds = seconds * (_FOR_MAXIMUM if goal.is_of_maximum else 1.0) + _TREE * in_trees
+    basis_bytes = _BASIS_BYTES * float(rows.max(initial=0)) ** 2 + _TREE_BYTES * in_trees
     if isinstance(bases, str) and bases == BY_SET:
         problem = by_set_problem(workload, np.ones(len(workload)), of_maximum=goal.is_of_maximum)
         seconds += 0.0 if problem is None else problem.size.seconds

@@ -50,18 +50,29 @@ def grams_for_maximum(workload: Workload, size: int, codes: tuple[int, ...]) -> 
     return _forms(workload, size, codes, _MOST_FOR_MAXIMUM)
 
 
+def matrix_rows(workload: Workload, size: int, codes: tuple[int, ...]) -> int:
+    """How many rows the matrices of `grams_for_sum` have: a row for each group or value; 0 for a tree, without any."""
+    forms = _merged_forms(workload, size, codes, _MOST_FOR_SUM)
+    return size if forms is None else max(0, forms.grams.shape[1] - 1)
+
+
 def _forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams:
-    if size > MERGED_ABOVE:
-        own = [workload.kinds[code] for code in codes]
-        group = exchangeable_groups(own, size)
-        count = int(group.max()) + 1
-        if count <= most and count < size:
-            return merged_grams(own, codes, group)
-        rows = [merged_rows(kind, group) for kind in own] if count < size else []
-        tree = tree_of_rows(rows, _MOST_MEMBERS) if rows else None
-        if tree is not None:
-            return TreeGrams.of(own, codes, group, rows, tree)
-    return plain_grams(workload, size, codes)
+    forms = _merged_forms(workload, size, codes, most)
+    return plain_grams(workload, size, codes) if forms is None else forms
+
+
+def _merged_forms(workload: Workload, size: int, codes: tuple[int, ...], most: int) -> AttributeGrams | None:
+    """The kinds where values are merged or groups form a tree; None where each value has a row of a matrix."""
+    if size <= MERGED_ABOVE:
+        return None
+    own = [workload.kinds[code] for code in codes]
+    group = exchangeable_groups(own, size)
+    count = int(group.max()) + 1
+    if count <= most and count < size:
+        return merged_grams(own, codes, group)
+    rows = [merged_rows(kind, group) for kind in own] if count < size else []
+    tree = tree_of_rows(rows, _MOST_MEMBERS) if rows else None
+    return None if tree is None else TreeGrams.of(own, codes, group, rows, tree)
 
 
 @dataclass(frozen=True, eq=False)
