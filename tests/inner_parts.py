@@ -63,8 +63,10 @@ from residualplanner.method.kron.axis_maps import (
 )
 from residualplanner.method.kron.exact_products import dense_integers
 from residualplanner.method.kron.integers import differences_of_tables, integer_products
+from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
 from residualplanner.method.strategy import costs
+from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.publish.files import formats
 from residualplanner.release import devices, reference_answers, stacks
 from residualplanner.scale.cuda import fused, launches

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from inner_parts import InsecureTestBits, measure_with_bits
+from inner_parts import InsecureTestBits, basis_groups, measure_with_bits
 from inner_parts import discrete as mechanism
 from inner_parts import measurement as measurement_part
 from residualplanner import Measurement, measure
-from residualplanner.method.strategy.basis_groups import basis_groups
 
 
 def integers_of(measurement):

@@ -9,9 +9,9 @@ from scipy import sparse
 
 import dense
 import residualplanner as rp
+from inner_parts import minimize_maximum_variance
 from residualplanner import Domain, Workload, marginals, select
 from residualplanner import pcost as budget_of
-from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.method.noise.noise_problem import NoiseChoice, minimize_weighted_variance
 from strategies import cases
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 import residualplanner as rp
+from inner_parts import basis_groups, plan_from_archive, plan_hash, plan_to_archive
 from random_plans import basis_of, plan_by_set, plans_by_set, sample_workload
 from residualplanner import Domain, Identity, Prefix, Workload, load_plan, pcost
-from residualplanner.method.plan.files import plan_from_archive, plan_hash, plan_to_archive
-from residualplanner.method.strategy.basis_groups import basis_groups
 from saved_plans import changes, forge, placed, removed, require_equal, require_equal_bases
 
 REFUSALS = (rp.errors.FileFormatError, rp.errors.BudgetError, rp.errors.DomainError, rp.errors.WorkloadError)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import optimize, sparse
 
 import residualplanner as rp
+from inner_parts import minimize_maximum_variance
 from residualplanner.method.noise.choice import minimize_weighted_variance
-from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.more.convex.convex import minimize_convex_loss
 from residualplanner.more.convex.convex_noise import minimize_privacy_cost
 from slowness import slow
