@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from inner_parts import require_measurable
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
+from residualplanner.gate.measurement.measure import require_measurable
 from residualplanner.gate.sources.source import Source
 
 WORKLOAD = rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2)

@@ -89,7 +89,7 @@ def test_a_system_that_tells_nothing_refuses_nothing(tmp_path, files):
 
 LIMITED = """
 import resource, residualplanner as rp
-from inner_parts import require_measurable
+from residualplanner.gate.measurement.measure import require_measurable
 plan = rp.select(rp.Workload(rp.Domain({"a": 33000, "b": 33000}), [("a", "b")]), budget=rp.pcost(1))
 ledger = rp.Ledger(rp.pcost(2))
 pages = int(open("/proc/self/statm").read().split()[0])
