@@ -83,9 +83,9 @@ class AttributeGrams:
             yield np.column_stack([np.broadcast_to(constant, len(matrix)), matrix])
 
     def coarse(self, groups: int) -> "AttributeGrams":
-        """The same with neighboring groups merged to about so many, an odd number, where there are many.
+        """The same with neighboring groups merged to at most so many, an odd number, where there are many.
 
-        The fewer, the nearer to an end: there solutions change most from value to value.  An end has groups of its own.
+        The nearer to an end, where solutions change most, the fewer are merged in one.
         """
         count = len(self.width)
         if count <= COARSE_VALUES:

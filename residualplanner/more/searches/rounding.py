@@ -14,7 +14,8 @@ _STEPS = 200
 #: Up to so many rows two entries are moved at once; columns with more have some small entries.
 _PAIR_ROWS = 64
 #: From what the squared lengths (c,) of columns are off, and from integers and real numbers (m, c): the best moves of
-#: each column, as rows and steps, and whether they are made.
+#: each column, as rows and steps, and whether they are made.  Moving an entry B by one in direction d changes the
+#: squared length by ``1 + 2 d B``, and the squared error by ``1 + 2 d (B - wanted)``.
 _Moves = tuple[Sequence[tuple[IntArray, FloatArray]], NDArray[np.bool_]]
 _Choice = Callable[[FloatArray, FloatArray, FloatArray], _Moves]
 
@@ -54,10 +55,6 @@ def _move(B: NDArray[np.float64], wanted: NDArray[np.float64], slack: float, cho
             break
         for rows, steps in moves:
             B[rows[is_better], columns] += steps[is_better]
-
-
-# Moving an entry by one in direction d changes the squared length by 1 + 2 d B, the squared error by
-# 1 + 2 d (B - wanted).
 
 
 def _one_entry(excess: FloatArray, part: FloatArray, goal: FloatArray) -> _Moves:
