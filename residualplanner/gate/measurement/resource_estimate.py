@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.gate.measurement.counting import parents
@@ -20,6 +21,7 @@ from residualplanner.method.strategy.basis_groups import basis_groups
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload, require_workload
 from residualplanner.more.by_set.problem import by_set_problem
+from residualplanner.more.searches.attribute_grams import COARSE_VALUES
 from residualplanner.more.searches.tree_grams import matrix_rows
 
 #: Seconds for each pair of a query and a subset of its attributes, bytes for each set, and bytes in any case, to plan.
@@ -27,8 +29,10 @@ _PLANNING, _PLANNING_BYTES, _LEAST_BYTES = 3.5e-7, 400.0, 3e7
 #: Bytes for each pair of values of the largest attribute whose basis is chosen.
 _BASIS_BYTES = 210.0
 #: Seconds to choose the basis of an attribute of 1,000 values: at first with the square of their number, then the cube;
-#: and how many times as long it takes for the largest variance.
-_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 16.0, 3.0, 3.5
+#: and how many times as long the largest variance takes, up to 400 values, where more rounds are made, and above.
+_BASIS, _BASIS_CUBED, _FOR_MAXIMUM = 12.0, 3.0, (30.0, 3.5)
+#: Weights of cells that are held then, at most, and bytes for each.
+_WEIGHTS, _WEIGHT_BYTES = 3e5, 500.0
 #: Seconds and bytes for each value of an attribute whose groups form a tree of very many.
 _TREE, _TREE_BYTES = 2e-4, 7500.0
 #: Seconds for each record in each table that is counted; for each number that gets noise; for each set.
@@ -149,14 +153,7 @@ def resource_estimate(
     groups = basis_groups(subtraction_strategy(workload))
     pairs = float((2.0**workload.orders).sum())
     is_other = np.array([not kind.is_identity for kind in workload.kinds])
-    # attributes of one size and kinds are one problem
-    chosen = np.flatnonzero(workload.uses[:, is_other].any(axis=1)).tolist()
-    problems = {(workload.domain.sizes[i], tuple(np.flatnonzero(workload.uses[i]).tolist())) for i in chosen}
-    rows = np.array([matrix_rows(workload, *problem) for problem in problems])
-    in_trees = sum(size for (size, _), count in zip(problems, rows, strict=True) if not count)
-    seconds = float(np.maximum(_BASIS * (rows / 1000) ** 2, _BASIS_CUBED * (rows / 1000) ** 3).sum())
-    seconds = seconds * (_FOR_MAXIMUM if goal.is_of_maximum else 1.0) + _TREE * in_trees
-    basis_bytes = _BASIS_BYTES * float(rows.max(initial=0)) ** 2 + _TREE_BYTES * in_trees
+    seconds, basis_bytes = _of_bases(workload, is_other, of_maximum=goal.is_of_maximum)
     if isinstance(bases, str) and bases == BY_SET:
         problem = by_set_problem(workload, np.ones(len(workload)), of_maximum=goal.is_of_maximum)
         seconds += 0.0 if problem is None else problem.size.seconds
@@ -179,6 +176,20 @@ def resource_estimate(
         writing_bytes=answers * _ANSWER_BYTES + largest * _CELL_BYTES + sets * _SET_BYTES,
         disk_bytes=float(workload.cells @ np.where(has_errors, other, equal)) + len(workload) * table,
     )
+
+
+def _of_bases(workload: Workload, is_other: NDArray[np.bool_], *, of_maximum: bool) -> tuple[float, float]:
+    """Seconds and bytes to choose one basis for each attribute, where ``is_other`` (kinds,) says which need one."""
+    # attributes of one size and kinds are one problem
+    chosen = np.flatnonzero(workload.uses[:, is_other].any(axis=1)).tolist()
+    problems = {(workload.domain.sizes[i], tuple(np.flatnonzero(workload.uses[i]).tolist())) for i in chosen}
+    rows = np.array([matrix_rows(workload, *problem) for problem in problems])
+    in_trees = sum(size for (size, _), count in zip(problems, rows, strict=True) if not count)
+    each = np.maximum(_BASIS * (rows / 1000) ** 2, _BASIS_CUBED * (rows / 1000) ** 3)
+    times = np.where(rows <= COARSE_VALUES, *_FOR_MAXIMUM) if of_maximum else 1.0
+    weights = min(float(workload.cells.sum()), _WEIGHTS) if of_maximum and problems else 0.0
+    memory = _BASIS_BYTES * float(rows.max(initial=0)) ** 2 + _TREE_BYTES * in_trees + _WEIGHT_BYTES * weights
+    return float((each * times).sum()) + _TREE * in_trees, memory
 
 
 def seconds_text(seconds: float) -> str:
