@@ -5,4 +5,7 @@ from .mixtures.fitting import Ensemble as Ensemble
 from .nonnegative.published_errors_simulation import published_errors as published_errors
 from .synthesis.fitted_mixture import FitQuality as FitQuality
 from .synthesis.records import SyntheticRecords as SyntheticRecords
-from .synthesis.synthesize import synthesis_plan as synthesis_plan
+from .synthesis.staged_release import StagedRelease as StagedRelease
+from .synthesis.staged_run import load_stages as load_stages
+from .synthesis.staged_run import measure_in_stages as measure_in_stages
+from .synthesis.stages import StagedPlan as StagedPlan

@@ -4,15 +4,17 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.gate.measurement.measure import measure, require_measurable
 from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.sources.source import Progress
 from residualplanner.gate.spend import entrance
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import Number, require_type, value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import select
 from residualplanner.method.privacy import Budget, Notion
@@ -20,6 +22,9 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.release.devices import Device, device_of
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
+
+if TYPE_CHECKING:
+    from residualplanner.fits.synthesis.records import SyntheticRecords
 
 
 @final
@@ -175,6 +180,45 @@ class Session:
             if measured is not None:
                 error.add_note("The measurement is lost; its cost stays charged to the ledger.")
             raise
+
+    @entrance
+    def synthesize(
+        self,
+        domain: Domain,
+        *,
+        budget: Budget | None = None,
+        folder: object | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> "SyntheticRecords":
+        """Synthetic records, from what is measured for them in stages, each by what those before it have shown.
+
+        Args:
+            domain: the schema.
+            budget: what all stages may cost together; all that is left if not given.
+            folder: where the answers of each stage are kept: a run that was killed goes on from there.  Without one
+                they are lost where making the records fails.
+            progress: called with how much is done, and how much there is to do.
+            options: as for `residualplanner.synthesize`: ``records``, ``known``, ``impossible``, ``method``, ``seed``.
+
+        Returns:
+            The records; their ``release`` has the unbiased tables that were measured, with standard errors.
+
+        Raises:
+            BudgetError, FileFormatError, OSError, StoreError, WorkloadError, ResourceError, DataError, DomainError,
+                NoiseError, UnexpectedError: as by `measure_in_stages` and `synthesize`.
+        """
+        from residualplanner.fits.mixtures.mixture import unreported, within  # a door
+        from residualplanner.fits.synthesis.staged_run import measure_in_stages  # a door
+        from residualplanner.fits.synthesis.stages import StagedPlan  # a door
+        from residualplanner.fits.synthesis.synthesize import synthesize  # a door
+
+        report, ledger = progress or unreported, self._ledger
+        terms: dict[str, Any] = {"neighbors": ledger.neighbors, "records_per_person": ledger.records_per_person}
+        plan = StagedPlan(domain, budget=budget or self.budget_for(), **terms)
+        watched = within(report, 0, 20)
+        staged = measure_in_stages(plan, self._data, ledger=ledger, folder=folder, progress=watched)
+        return synthesize(staged, progress=within(report, 20, 100), **options)
 
     def __repr__(self) -> str:
         try:

@@ -23,10 +23,6 @@ _EVERY = 10
 _TINY = 1e-30
 #: Quasi-Newton steps of mixtures of very many records at most, and how many of them are kept.
 _SETTLING, _KEPT = 1000, 20
-#: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
-_PRIOR = 0.2
-#: Halvings of the interval in which the multiplier is.
-_HALVINGS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +32,8 @@ class Descent:
     Attributes:
         steps: the most steps, 0 or more.
         rate: how far a logit moves in a step, at most about; it falls to a hundredth along a cosine.
-        caution: a slope whose square is this many times its noise variance moves its logit at half the rate, where
-            the loss is what noise explains; where it is larger, caution is divided by its square; 0 or more.
+        caution: a slope whose square is this many times its noise variance moves its logit at half the rate; 0 or
+            more.
 
     Raises:
         ArgumentError: ``steps`` is no integer from 0, or ``rate`` or ``caution`` no such number.
@@ -77,7 +73,7 @@ def fit(
     trust: Floats = np.ones_like(logits)
     for step in range(descent.steps + 1):
         probabilities, weights = blocks.softmax(logits), _softmax(class_weights)
-        value, slope, slope_of_weights = loss.evaluate(probabilities, weights)
+        value, _, slope, slope_of_weights = loss.evaluate(probabilities, weights)
         if value <= least or step == descent.steps:
             break
         if step % _EVERY == 0:
@@ -85,8 +81,7 @@ def fit(
         of_logits.add(blocks.slope_of_logits(probabilities, slope))
         of_weights.add(weights * (slope_of_weights - float(weights @ slope_of_weights)))
         if descent.caution and step % _EVERY == 0:
-            caution = descent.caution * min(1.0, loss.freedom / value) ** 2
-            trust = _trust(loss, of_logits.slope, probabilities, weights, caution)
+            trust = _trust(loss, of_logits.slope, probabilities, weights, descent.caution)
         rate = cosine_rate(descent.rate, step, descent.steps)
         logits -= trust * of_logits.step(rate)
         class_weights -= of_weights.step(rate)
@@ -99,8 +94,8 @@ def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) 
     The last steps of Adam move probabilities by a thousandth or so.  Where records are so many that single precision
     would not do, that is far more than the noise; any other mixture, and one that fits, is given back as it is.
     """
-    value, *_ = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
-    if loss.dtype != np.float64 or value <= loss.enough:
+    start_of = loss.evaluate(mixture.probabilities.astype(loss.dtype), mixture.weights.astype(loss.dtype))
+    if loss.dtype != np.float64 or start_of.distance <= loss.enough:
         return mixture
     from scipy.optimize import minimize  # takes a fifth of the time to import the package
 
@@ -115,10 +110,10 @@ def settled(loss: MixtureLoss, mixture: Mixture, report: Progress = unreported) 
 
     def value_and_slope(free: FloatArray) -> tuple[float, FloatArray]:
         probabilities, weights = at(free)
-        value, slope, slope_of_weights = loss.evaluate(probabilities, weights)
+        distance, pull, slope, slope_of_weights = loss.evaluate(probabilities, weights)
         of_logits = blocks.slope_of_logits(probabilities, slope)
         of_weights = weights * (slope_of_weights - float(weights @ slope_of_weights))
-        return value, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
+        return distance + pull, np.concatenate([of_logits.ravel(), of_weights]).astype(np.float64, copy=False)[may_move]
 
     steps = iter(range(_SETTLING))
 
@@ -153,34 +148,6 @@ def _trust(loss: MixtureLoss, slope: Floats, probabilities: Floats, weights: Flo
     variance = squared * (variances * (1 - 2 * probabilities) + together)
     slope = slope * slope
     return np.asarray(slope / (slope + caution * variance + _TINY))
-
-
-def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
-    """Probabilities of an attribute's values, (n,), from noisy counts and their standard error; none is 0.
-
-    They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
-    parameter 1.2: what noise makes of empty values is divided among them.  Source: docs/mathematics.md section 13.
-    """
-    total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
-    low = float(table.min()) - total - table.size * noise_scale
-    high = float(table.max()) + table.size * noise_scale
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if _counts(table - middle, mass).sum() > total:
-            low = middle
-        else:
-            high = middle
-    counts = _counts(table - high, mass) + 1e-9 * total
-    found: FloatArray = counts / counts.sum()
-    return found
-
-
-def _counts(moved: FloatArray, mass: float) -> FloatArray:
-    """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
-    root = np.sqrt(moved**2 + 4 * mass)
-    below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
-    other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
-    return np.where(moved > 0, (moved + root) / 2, other)
 
 
 def start_near(

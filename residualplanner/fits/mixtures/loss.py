@@ -10,15 +10,21 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from residualplanner.fits.mixtures.mixture import OneHot, khatri_rao, slopes_of_factors
+from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.optimizers import Floats
 from residualplanner.ground.checks import FloatArray, IntArray
 
 #: Rounding errors of single precision, relative to the number of records, that products of columns add up to.
 _SINGLE = 2.0**-20
-#: Groups are put together while the matrix of all has at most this many times the cells that were measured.
-_WASTE = 1.25
+#: A fit ends at this part of two standard deviations below the expected loss of the truth.
+_ENOUGH = 0.9
+#: Sums of a column of a centered matrix that are 0 up to rounding.
+_TINY = 1e-9
+#: Groups are put together while the matrix of all has at most this many times the cells that were measured, and so
+#: many more: a product of its own takes as long as these.
+_WASTE, _SPARE = 1.25, 4000
 #: The most products of common views that are put together.
 _MOST_PRODUCTS = 2048
 
@@ -32,18 +38,35 @@ class View(NamedTuple):
     attribute: int  # by position
     basis_rows: FloatArray | None = None  # (e, n): the matrix
 
+    def rows(self, size: int) -> int:
+        """How many products there are of so many probabilities."""
+        return size if self.basis_rows is None else len(self.basis_rows)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether it is of the counts of values, or groups of them, less their mean."""
+        rows = self.basis_rows
+        return rows is None or bool((np.ptp(rows, axis=0) == 1).all() and np.abs(rows.sum(axis=0)).max() < _TINY)
+
+    def applied(self, counts: FloatArray, axis: int) -> FloatArray:
+        """The products with the counts along an axis."""
+        if self.basis_rows is None:
+            return np.asarray(counts - counts.mean(axis=axis, keepdims=True))
+        return np.asarray(np.moveaxis(np.tensordot(self.basis_rows, counts, axes=(1, axis)), 0, axis))
+
 
 class Features:
     """The numbers of several views, one below the other, in one array (m, c)."""
 
     def __init__(self, blocks: OneHot, views: Sequence[View]) -> None:
         self.blocks, self.views = blocks, tuple(views)  # of the probabilities; one or more, or several of one attribute
-        rows = (blocks.sizes[at] if basis is None else len(basis) for at, basis in views)
-        self.layout = OneHot(tuple(rows))  # the rows of each view, as blocks
+        self.layout = OneHot(
+            tuple(view.rows(blocks.sizes[view.attribute]) for view in self.views)
+        )  # the rows of each view, as blocks
 
     def apply(self, probabilities: Floats) -> Floats:
-        """All numbers, (m, c), of probabilities (d', c)."""
-        found = np.empty((self.layout.count, probabilities.shape[1]), dtype=probabilities.dtype)
+        """All numbers, and a row of ones below them, (m + 1, c), of probabilities (d', c)."""
+        found = np.ones((self.layout.count + 1, probabilities.shape[1]), dtype=probabilities.dtype)
         for number, (attribute, basis) in enumerate(self.views):
             own, out = probabilities[self.blocks.rows(attribute)], found[self.layout.rows(number)]
             if basis is None:
@@ -53,7 +76,7 @@ class Features:
         return found
 
     def pull(self, slope: Floats) -> Floats:
-        """The slope in the probabilities, (d', c), from that in the numbers, (m, c)."""
+        """The slope in the probabilities, (d', c), from that in the numbers, (m + 1, c)."""
         found = np.zeros((self.blocks.count, slope.shape[1]), dtype=slope.dtype)
         for number, (attribute, basis) in enumerate(self.views):
             own = slope[self.layout.rows(number)]
@@ -70,8 +93,8 @@ class Measured(NamedTuple):
     freedom: int  # the degrees of freedom of the noise: as many as there are values, or less where these are centered
 
 
-#: Where a loss is evaluated, or its slope there: the features (m, c) of every class; and the weights (c,) of the
-#: classes, times the number of records.
+#: Where a loss is evaluated, or its slope there: the features of every class and a row of ones, (m + 1, c); and the
+#: weights (c,) of the classes, times the number of records.
 Point = tuple[Floats, Floats]
 
 
@@ -95,6 +118,34 @@ class _Group:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class _Factor:
+    """The features that a product has as its k-th factor, for each product."""
+
+    rows: IntArray  # (p,): of the features, or of the ones below them
+    sums: sparse.csr_array  # (m + 1, p): the transposed map, which adds up what each row has been used for
+
+
+def _factors(layout: OneHot, prefixes: Sequence[Sequence[int]], dtype: type[np.floating]) -> tuple[_Factor, ...]:
+    """The factors of all products of the rows of views, prefix after prefix; of one without views a single one, 1."""
+    most = max(1, *map(len, prefixes)) if prefixes else 1
+    parts: list[list[IntArray]] = [[] for _ in range(most)]
+    for prefix in prefixes:
+        shape = [layout.sizes[view] for view in prefix]
+        indices = np.indices(shape).reshape(len(shape), -1) if shape else np.empty((0, 1), dtype=np.int64)
+        for position, found in enumerate(parts):
+            own = position < len(prefix)
+            start = int(layout.offsets[prefix[position]]) if own else layout.count
+            found.append(start + (indices[position] if own else np.zeros(indices.shape[1], dtype=np.int64)))
+    factors = []
+    for found in parts:
+        rows = np.concatenate(found)
+        ones, columns = np.ones(len(rows), dtype=dtype), np.arange(len(rows))
+        sums = sparse.csr_array((ones, (rows, columns)), shape=(layout.count + 1, len(rows)))
+        factors.append(_Factor(rows, sums))
+    return tuple(factors)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class PrefixTerm:
     """Groups of measured tables, each of which has all views but the last in common, by few matrix products.
 
@@ -103,6 +154,7 @@ class PrefixTerm:
 
     layout: OneHot  # the rows of the features of each view
     prefixes: tuple[tuple[int, ...], ...]  # the views that each group has in common
+    factors: tuple["_Factor", ...]  # of the products of the common views
     rows: IntArray | slice  # (r,): of the features of all last views; a slice, where it can be, saves copies
     values: Floats  # (p, r): what was measured: a row for each product of a group's common views; 0 where nothing was
     precisions: Floats  # (p, r): of every entry; 0 where nothing was measured
@@ -112,10 +164,8 @@ class PrefixTerm:
     def add(self, point: Point, slope: Point) -> float:
         """The loss at a point; its slope is added to ``slope``."""
         (features, weights), (slopes, slopes_of_weights) = point, slope
-        factors = [[features[self.layout.rows(view)] for view in prefix] for prefix in self.prefixes]
-        one = np.ones((1, len(weights)), dtype=weights.dtype)
-        groups = [reduce(khatri_rao, each) if each else one for each in factors]
-        products, others = np.concatenate(groups), features[self.rows]
+        factors = [features[factor.rows] for factor in self.factors]
+        products, others = reduce(np.multiply, factors), features[self.rows]
         away = (products * weights) @ others.T
         away -= self.values
         pull = away * self.precisions
@@ -124,10 +174,9 @@ class PrefixTerm:
         of_products = pull @ others
         slopes_of_weights += np.einsum("rc,rc->c", products, of_products)
         of_products *= weights
-        ends = np.cumsum([len(group) for group in groups])
-        for prefix, own, part in zip(self.prefixes, factors, np.split(of_products, ends[:-1]), strict=True):
-            for view, each in zip(prefix, slopes_of_factors(part, own), strict=True):
-                slopes[self.layout.rows(view)] += each
+        for position, factor in enumerate(self.factors):
+            rest = [each for other, each in enumerate(factors) if other != position]
+            slopes += factor.sums @ reduce(np.multiply, rest, of_products)
         of_others = pull.T @ products
         of_others *= weights
         slopes[self.rows] += of_others  # no row is there twice
@@ -136,7 +185,7 @@ class PrefixTerm:
     def add_variances(self, point: Point, variances: Floats) -> None:
         """Add the variances of the slopes of each view."""
         features, weights = point
-        squares = self.layout.sums(features * features)
+        squares = self.layout.sums(features[:-1] * features[:-1])
         scale = 4 * weights**2
         together = scale * (self.of_last @ squares)
         for prefix, own in zip(self.prefixes, together, strict=True):
@@ -166,7 +215,8 @@ def prefix_terms(layout: OneHot, tables: Sequence[Measured], dtype: type[np.floa
         prefixes = tuple(group.prefix for group in groups)
         found, end = slice(int(rows[0]), int(rows[0]) + len(rows)), int(rows[-1]) + 1
         own_rows = found if found.stop == end else rows  # ascending rows without a gap are a slice
-        yield PrefixTerm(layout, prefixes, own_rows, values, precisions, of_last, freedom)
+        factors = _factors(layout, prefixes, dtype)
+        yield PrefixTerm(layout, prefixes, factors, own_rows, values, precisions, of_last, freedom)
 
 
 def _groups(layout: OneHot, tables: Sequence[Measured]) -> list[_Group]:
@@ -191,7 +241,7 @@ def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
     rows, products, cells = np.empty(0, dtype=np.int64), 0, 0
     for group in groups:
         union, count, area = np.union1d(rows, group.rows), products + group.products, cells + group.cells
-        if stack and (count > _MOST_PRODUCTS or count * len(union) > _WASTE * area):
+        if stack and (count > _MOST_PRODUCTS or count * len(union) > _WASTE * area + _SPARE):
             yield stack
             stack, union, count, area = [], group.rows, group.products, group.cells
         stack.append(group)
@@ -201,11 +251,51 @@ def _stacks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class IndependencePull:
+    """The squared distances of all tables of pairs from independence, in units of their expected counts, with weights.
+
+    A pair's is ``sum (q_xy - p_x p_y)**2 / ((p_x + e) (p_y + e))``, where q is the mixture's table and p is fixed.  All
+    pairs together take one product of the scaled probabilities of each attribute with themselves.
+    Source: eq. (79).
+    """
+
+    blocks: OneHot  # the attributes
+    scales: Floats  # (d',): one over the root of p + e
+    expected: Floats  # (d',): p times its scale
+    strengths: Floats  # (d, d): of each pair, symmetric; 0 where a pair is not pulled
+
+    def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+        """The sum, and its slopes in probabilities (d', c) and weights (c,)."""
+        # Independence is one class more, of weight -1.
+        signed = np.append(weights, weights.dtype.type(-1))
+        scaled = np.column_stack([probabilities * self.scales[:, None], self.expected])
+        parts = [scaled[self.blocks.rows(attribute)] for attribute in range(len(self.blocks.sizes))]
+        grams = np.stack([part.T @ part for part in parts])
+        others = (self.strengths @ grams.reshape(len(grams), -1)).reshape(grams.shape)
+        form = np.einsum("icd,icd->cd", grams, others)
+        slope_of_weights = form @ signed
+        others *= np.multiply.outer(signed, signed)
+        slope = np.concatenate([part @ other[:, :-1] for part, other in zip(parts, others, strict=True)])
+        slope *= 2 * self.scales[:, None]
+        return float(signed @ slope_of_weights) / 2, slope, slope_of_weights[:-1]
+
+
+class Evaluation(NamedTuple):
+    """A loss at a point."""
+
+    distance: float  # from what was measured
+    pull: float  # what distance from independence adds to it
+    slope: Floats  # (d', c): of both in the probabilities
+    slope_of_weights: Floats  # (c,): of both in the weights of the classes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class MixtureLoss:
-    """A sum of terms, each a squared distance in units of its noise."""
+    """A sum of terms, each a squared distance in units of its noise, and of pulls to independence."""
 
     features: Features  # what the terms are about
-    terms: tuple[PrefixTerm, ...]  # of the sum
+    terms: tuple[PrefixTerm, ...]  # of the distance
+    pull: IndependencePull | None  # what is added to it
     records: float  # the number of records
     dtype: type[np.floating]  # single precision where its rounding is far below the noise, or else double
 
@@ -221,15 +311,20 @@ class MixtureLoss:
 
     @property
     def enough(self) -> float:
-        """Two standard deviations below the expected loss of the truth: nearer is noise.  Source: eq. (70)."""
-        return self.freedom - 2 * math.sqrt(2 * self.freedom)
+        """Where a fit ends: nearer than nine tenths of what noise explains is noise.  Source: eq. (70)."""
+        return _ENOUGH * (self.freedom - 2 * math.sqrt(2 * self.freedom))
 
-    def evaluate(self, probabilities: Floats, weights: Floats) -> tuple[float, Floats, Floats]:
+    def evaluate(self, probabilities: Floats, weights: Floats) -> Evaluation:
         """The loss, and its slopes in probabilities (d', c) and weights (c,) of the classes, which add up to 1."""
         point = self.features.apply(probabilities), weights * self.dtype(self.records)
         slope = np.zeros_like(point[0]), np.zeros_like(point[1])
-        loss = sum(term.add(point, slope) for term in self.terms)
-        return loss, self.features.pull(slope[0]), slope[1] * self.dtype(self.records)
+        distance = sum(term.add(point, slope) for term in self.terms)
+        of_probabilities, of_weights, added = self.features.pull(slope[0]), slope[1] * self.dtype(self.records), 0.0
+        if self.pull is not None:
+            added, more, more_of_weights = self.pull.evaluate(probabilities, weights)
+            of_probabilities += more
+            of_weights += more_of_weights
+        return Evaluation(distance, added, of_probabilities, of_weights)
 
     def slope_variances(self, probabilities: Floats, weights: Floats) -> Floats:
         """The variances of slopes in the probabilities that the noise causes, (d', c).  Source: eq. (72)."""
@@ -245,11 +340,26 @@ class MixtureLoss:
         return found
 
 
-def loss_of(blocks: OneHot, views: Sequence[View], tables: Sequence[Measured], records: float) -> MixtureLoss:
-    """The loss of a mixture beside measured tables of so many records, which is given: one of no view is left out."""
+def loss_of(
+    blocks: OneHot,
+    views: Sequence[View],
+    tables: Sequence[Measured],
+    records: float,
+    *,
+    near: Sequence[FloatArray] = (),
+    strengths: FloatArray | None = None,
+) -> MixtureLoss:
+    """The loss of a mixture beside measured tables of so many records, which is given: one of no view is left out.
+
+    With ``strengths`` (d, d) it has a pull of pairs to the independence of attributes with probabilities ``near``.
+    """
     features = Features(blocks, views)
     about = [table for table in tables if table.views]
     noise = min((1 / math.sqrt(table.precision) for table in about), default=math.inf)
     dtype = np.float32 if records * _SINGLE < noise / 4 else np.float64
-    terms = prefix_terms(features.layout, about, dtype)
-    return MixtureLoss(features, tuple(terms), records, dtype)
+    pull = None
+    if strengths is not None and strengths.any():
+        alone = np.concatenate(near)
+        scales = 1 / np.sqrt(alone + 1 / records)
+        pull = IndependencePull(blocks, scales.astype(dtype), (scales * alone).astype(dtype), strengths.astype(dtype))
+    return MixtureLoss(features, tuple(prefix_terms(features.layout, about, dtype)), pull, records, dtype)

@@ -13,8 +13,10 @@ import numpy as np
 from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
-from residualplanner.fits.synthesis.fitted_mixture import FitQuality, MeasuredTables, fit_quality, quality_of_records
+from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_quality
+from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame, weight_column
+from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
 from residualplanner.gate.sources.source import Progress
@@ -105,7 +107,7 @@ class SyntheticRecords:
     were independent of one another within each latent class of the mixture.
 
     Attributes:
-        release: what they were made from.
+        release: what they were made from: a release, or what was measured in stages.
         codes (n, d): of the values of each record, in the order of the domain, read-only.
         weights (n,): how many records each stands for; 1 but for the method "weighted".
         method: how records were made of the mixture.
@@ -113,7 +115,7 @@ class SyntheticRecords:
         mixture: the distribution of a record, by the positions of attributes in the domain.
     """
 
-    release: Release
+    release: Release | StagedRelease
     codes: IntArray
     weights: FloatArray
     method: RoundingName
@@ -147,7 +149,7 @@ class SyntheticRecords:
     @property
     def unmeasured(self) -> tuple[str, ...]:
         """The attributes that nothing was measured of: each value is as frequent as any, whatever the others are."""
-        measured = {position for members in self.release.plan.closure for position in members}
+        measured = {view.attribute for view in self._measured.views}
         measured |= {position for fact in self._facts.zeros for position in fact.attributes}
         several = (number for number, size in enumerate(self.domain.sizes) if size > 1)
         return tuple(self.domain.names[number] for number in several if number not in measured)
@@ -170,7 +172,7 @@ class SyntheticRecords:
     @cached_property
     def quality_of_records(self) -> FitQuality:
         """The same of the tables of the records."""
-        return quality_of_records(self._measured, self.codes, self.weights)
+        return fit_quality(self._measured, self._measured.components_of_records(self.codes, self.weights))
 
     def expected(self, query: QueryLike) -> FloatArray:
         """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
@@ -268,7 +270,7 @@ class SyntheticRecords:
 
 
 def drawn(
-    release: Release,
+    release: Release | StagedRelease,
     model: tuple[Mixture, MeasuredTables],
     facts: Facts,
     records: int,
@@ -280,7 +282,7 @@ def drawn(
     """Records from a mixture that was fitted to what was measured, and keeps to facts."""
     require_seed(seed)
     mixture, measured = model
-    rounding, order = rounding_named(method), max(map(len, release.plan.closure))
+    rounding, order = rounding_named(method), max((len(table.views) for table in measured.tables), default=0)
     rounding.require_room(records, len(release.plan.domain))
     if records and not measured.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")

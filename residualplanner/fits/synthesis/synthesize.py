@@ -1,115 +1,24 @@
-"""What to measure for synthetic records, and records from a release.  Neither costs privacy budget."""
+"""Records from a release, or from what was measured in stages; neither costs privacy budget."""
 
-import math
-from collections.abc import Iterable, Iterator
-from itertools import combinations
+from collections.abc import Iterable
 
 from residualplanner.fits.mixtures.fitting import Ensemble
 from residualplanner.fits.mixtures.mixture import unreported, within
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, read_facts
 from residualplanner.fits.synthesis import records as synthetic
 from residualplanner.fits.synthesis.fitted_mixture import fit_mixture
+from residualplanner.fits.synthesis.measured_tables import measured_tables
+from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import is_integer, require_positive, require_type, value_text
-from residualplanner.ground.errors import ArgumentError, WorkloadError, memory_for
-from residualplanner.method.domain.domain import Domain
-from residualplanner.method.losses import SumOfVariances
-from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import select
-from residualplanner.method.privacy import Budget, Notion
-from residualplanner.method.workload.workload import Workload
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import ArgumentError, memory_for
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
-
-#: Triples are measured, too, where the budget is at least this pcost, that of epsilon 5 at delta 1e-9.
-_PCOST_OF_TRIPLES = 0.62
-#: The weight of single attributes beside pairs at pcost 1; it falls with the root of the budget.  Below 1 they are left
-#: out.
-_WEIGHT_ALONE = 0.36
-#: How many triples to a pair, and the most cells that each may have.
-_TRIPLES_TO_A_PAIR, _CELLS = 4 / 3, 2600
-#: Triples are of so many of the smallest attributes.
-_FEW = 200
-
-
-def synthesis_plan(
-    domain: Domain,
-    budget: Budget,
-    *,
-    triples: int | None = None,
-    max_cells: int = 1_000_000,
-    neighbors: Notion = "add-remove",
-    records_per_person: int = 1,
-) -> Plan:
-    """The plan of a release from which records are to be made.
-
-    All pairs of attributes are measured with equal weights: none is chosen by looking at the records, which would cost
-    a part of the budget and did not pay in our measurements.  Up to about epsilon 2 (at delta 1e-9) single
-    attributes are asked for besides, with a weight that is the larger the smaller the budget is: 2 at epsilon 1, 19 at
-    0.1.  Where pairs hardly show above the noise, single attributes are what records are made of.  From about epsilon 5
-    on, the smallest triples are measured besides.
-
-    Args:
-        domain: the schema.
-        budget: what may be spent.
-        triples: how many triples to measure, the smallest ones; chosen by the budget unless given.
-        max_cells: larger pairs are left out; their attributes are measured at least alone.
-        neighbors: as of `select`.
-        records_per_person: as of `select`.
-
-    Returns:
-        The plan, for `measure`; then comes ``synthesize(reconstruct(measurement))``.
-
-    Raises:
-        ArgumentError: ``domain`` is not a domain, ``budget`` is not a budget, or ``triples`` no integer from 0.
-        DomainError: an attribute's values are amounts, or records have weights: no records could be made of these.
-        BudgetError: ``max_cells`` is not positive, or as `select` raises it.
-        WorkloadError: no attribute has more than one value.
-
-    Cost: as of `select`, with a closed form.
-
-    Example:
-        >>> from residualplanner import Domain, approx_dp
-        >>> domain = Domain({"age": 85, "sex": 2, "race": 5, "income": 2})
-        >>> [len(synthesis_plan(domain, approx_dp(epsilon, 1e-9)).workload) for epsilon in (1, 10)]
-        [10, 10]
-    """
-    require_type("synthesis_plan", "domain", domain, Domain, "write synthesis_plan(domain, zcdp(0.1))")
-    require_type("synthesis_plan", "budget", budget, Budget, "write synthesis_plan(domain, zcdp(0.1))")
-    domain.require_no_amounts("synthetic records have values that are listed")
-    domain.require_equal_weights("synthesize")
-    most = require_positive("max_cells", max_cells)
-    several = [position for position, size in enumerate(domain.sizes) if size > 1]
-    if not several:
-        raise WorkloadError("synthetic records need an attribute with more than one value, and the domain has none")
-    pairs = [pair for pair in combinations(several, 2) if domain.sizes[pair[0]] * domain.sizes[pair[1]] <= most]
-    weight = _WEIGHT_ALONE / math.sqrt(budget.pcost)
-    alone = [(position,) for position in several if weight > 1 or not any(position in pair for pair in pairs)]
-    if triples is not None and not is_integer(triples):
-        raise ArgumentError(f"synthesis_plan: triples must be an integer from 0, got {value_text(triples)}")
-    by_budget = round(_TRIPLES_TO_A_PAIR * len(pairs)) if budget.pcost >= _PCOST_OF_TRIPLES else 0
-    larger = _smallest_triples(domain, several, by_budget if triples is None else int(triples), triples is None)
-    chosen = [*alone, *pairs, *larger]
-    workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in chosen])
-    weights = [weight if len(members) == 1 else 1.0 for members in chosen]
-    loss = SumOfVariances(weights=weights if weight > 1 else "equal")
-    return select(workload, budget=budget, loss=loss, neighbors=neighbors, records_per_person=records_per_person)
-
-
-def _smallest_triples(domain: Domain, several: list[int], count: int, is_limited: bool) -> Iterator[tuple[int, ...]]:
-    """The triples with the fewest cells, in the order of the domain; none with too many where that is to be limited."""
-    few = sorted(several, key=lambda position: domain.sizes[position])[: min(count + 2, _FEW)]
-    cells = {
-        tuple(sorted(members)): math.prod(domain.sizes[position] for position in members)
-        for members in combinations(few, 3)
-    }
-    chosen = sorted(cells, key=lambda members: (cells[members], members))[:count]
-    yield from sorted(members for members in chosen if not is_limited or cells[members] <= _CELLS)
 
 
 @memory_for("for so many synthetic records; ask for fewer, or use a machine with more memory")
 def synthesize(
-    release: Release,
+    release: Release | StagedRelease,
     records: int | None = None,
     *,
     known: Known | None = None,
@@ -125,7 +34,8 @@ def synthesize(
     Its tables are non-negative, agree with one another, and exist of any attributes.
 
     Args:
-        release: a release, or its folder as `load_tables` opens it, which holds its measurement.
+        release: a release, or its folder as `load_tables` opens it, which holds its measurement; or what
+            `measure_in_stages` measured, which gives records that are nearer to the truth.
         records: how many; their known or estimated number unless given.
         known: counts that are public anyway, as of `nonnegative`; of a total of 0 no records are made.
         impossible: cells that cannot occur, as of `nonnegative`.
@@ -164,31 +74,41 @@ def synthesize(
         >>> len(people), people.to_frame().columns.tolist(), int((people.codes == 0).all(axis=1).sum()) > 150
         (200, ['a', 'b'], True)
     """
-    release = release_of(release, "synthesize", "write synthesize(reconstruct(measurement))")
-    release.plan.domain.require_no_amounts("synthetic records have values that are listed")
+    source = release if isinstance(release, StagedRelease) else in_one_stage(release)
+    domain = source.everything.domain
+    domain.require_no_amounts("synthetic records have values that are listed")
     synthetic.require_seed(seed)
     if ensemble is not None:
         require_type("synthesize", "ensemble", ensemble, Ensemble, "write ensemble=Ensemble(members=2)")
-    release.plan.domain.require_equal_weights("synthesize")
+    domain.require_equal_weights("synthesize")
     synthetic.rounding_named(method)
-    facts = read_facts(release.plan, known, impossible)
-    count = count_to_make(release, facts, records, method)
+    facts = read_facts(source.everything, known, impossible)
+    count = count_to_make(source, facts, records, method)
     report = progress or unreported
-    model = fit_mixture(release.measurement, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
-    return synthetic.drawn(release, model, facts, count, method=method, seed=seed, report=within(report, 50, 100))
+    measured = measured_tables(source.stages, facts, domain)
+    mixture = fit_mixture(measured, facts, ensemble, seed=int(seed), progress=within(report, 0, 50))
+    return synthetic.drawn(
+        release, (mixture, measured), facts, count, method=method, seed=seed, report=within(report, 50, 100)
+    )
 
 
-def count_to_make(release: Release, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:
+def in_one_stage(release: object) -> StagedRelease:
+    """A release as if it had been measured in stages, of which it is the only one."""
+    unbiased = release_of(release, "synthesize", "write synthesize(reconstruct(measurement))")
+    return StagedRelease(unbiased, (), unbiased.plan)
+
+
+def count_to_make(release: StagedRelease, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:
     """How many records will be made, after all that can be checked without making them."""
     count = records
     if count is None:
         totals = [float(fact.counts.sum()) for fact in facts.known]
-        count = max(round(totals[0] if totals else float(release[()].estimate)), 0)
+        count = max(round(totals[0] if totals else release.total), 0)
         if count > synthetic.MOST_RECORDS:
             raise ArgumentError(
                 f"there are about {count:,} records, and at most {synthetic.MOST_RECORDS:,} are made; write "
                 f"records={synthetic.MOST_RECORDS:_}, or fewer"
             )
     synthetic.require_count(count, "synthesize(release, records=1000)")
-    synthetic.rounding_named(method).require_room(count, len(release.plan.domain))
+    synthetic.rounding_named(method).require_room(count, len(release.everything.domain))
     return int(count)

@@ -13,7 +13,7 @@ from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
 from residualplanner.fits.synthesis.saving import sidecar_path
-from residualplanner.fits.synthesis.synthesize import count_to_make, synthesize
+from residualplanner.fits.synthesis.synthesize import count_to_make, in_one_stage, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.words import bytes_text, count_text
@@ -203,7 +203,7 @@ def run_synthesize(
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
             known = read_facts(release.plan, facts.known, facts.impossible)
-            count_to_make(release, known, made["records"], made["method"])
+            count_to_make(in_one_stage(release), known, made["records"], made["method"])
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)

@@ -1,0 +1,83 @@
+"""Probabilities of the values of an attribute from noisy counts of them.
+
+Source: docs/mathematics.md section 13; of empirical Bayes Robbins (1956), and Kiefer and Wolfowitz (1956).
+"""
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+
+#: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
+_PRIOR = 0.2
+#: Halvings of the interval in which the multiplier is.
+_HALVINGS = 100
+#: From so many values on, how their counts are distributed is estimated from them.
+_MANY = 8
+#: How many counts such a distribution has besides 0, and the steps in which it is estimated.
+_ATOMS, _STEPS = 40, 100
+#: The least part of an even share that a value gets.
+_LEAST = 1e-6
+
+
+def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
+    """Probabilities of an attribute's values, (n,), from noisy counts and their standard error; none is 0."""
+    if len(table) >= _MANY and noise_scale > 0:
+        return _by_empirical_bayes(table, noise_scale)
+    return _most_probable(table, noise_scale)
+
+
+def _by_empirical_bayes(table: FloatArray, noise_scale: float) -> FloatArray:
+    """The mean probabilities if counts are from a mixture of normal distributions, which is estimated from all.
+
+    What the counts have too much or too little in all is divided in proportion to how uncertain each is.
+    """
+    size, total = len(table), max(float(table.sum()), 1.0)
+    largest = max(float(table.max()), 2 * noise_scale, total / size, 1.0)
+    centers = np.concatenate([[0.0], np.geomspace(max(noise_scale / 20, 0.5), largest, _ATOMS)])
+    widths = np.concatenate([[0.0, centers[1] / 2], np.diff(centers)[1:] / 2])
+    variances = widths**2 + noise_scale**2
+    away = (table[:, None] - centers) ** 2 / variances
+    densities = np.exp(-0.5 * (away - away.min(axis=1, keepdims=True))) / np.sqrt(variances)
+    masses = np.full(len(centers), 1 / len(centers))
+    for _ in range(_STEPS):
+        chances = densities * masses
+        chances /= chances.sum(axis=1, keepdims=True)
+        masses = (chances.sum(axis=0) + 1 / len(centers)) / (size + 1)
+    chances = densities * masses
+    chances /= chances.sum(axis=1, keepdims=True)
+    means = centers + (table[:, None] - centers) * (widths**2 / variances)
+    found = (chances * means).sum(axis=1)
+    within = widths**2 * noise_scale**2 / variances
+    uncertain = np.maximum((chances * (within + means**2)).sum(axis=1) - found**2, np.finfo(np.float64).tiny)
+    found = np.maximum(found, 0.0)
+    found += uncertain * ((total - found.sum()) / uncertain.sum())
+    found = np.maximum(found, _LEAST * total / size)
+    return np.asarray(found / found.sum())
+
+
+def _most_probable(table: FloatArray, noise_scale: float) -> FloatArray:
+    """Probabilities of an attribute's values, (n,), from noisy counts and their standard error.
+
+    They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
+    parameter 1.2: what noise makes of empty values is divided among them.  Source: docs/mathematics.md section 13.
+    """
+    total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
+    low = float(table.min()) - total - table.size * noise_scale
+    high = float(table.max()) + table.size * noise_scale
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _counts(table - middle, mass).sum() > total:
+            low = middle
+        else:
+            high = middle
+    counts = _counts(table - high, mass) + 1e-9 * total
+    found: FloatArray = counts / counts.sum()
+    return found
+
+
+def _counts(moved: FloatArray, mass: float) -> FloatArray:
+    """The positive root x of ``x**2 - moved x - mass``, entry by entry, without cancellation."""
+    root = np.sqrt(moved**2 + 4 * mass)
+    below = root - np.minimum(moved, 0)  # 0 only where both terms are, as in a table that is known
+    other = np.divide(2 * mass, below, out=np.zeros_like(root), where=below > 0)
+    return np.where(moved > 0, (moved + root) / 2, other)

@@ -1,0 +1,242 @@
+"""Everything that a mixture is fitted to: noisy answers of one stage or several, what is known, pulls to independence.
+
+Source: docs/mathematics.md section 13; eqs. (48), (68) and (78).
+"""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from residualplanner.fits.mixtures.denoising import denoised
+from residualplanner.fits.mixtures.loss import Features, Measured, MixtureLoss, View, loss_of
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
+from residualplanner.fits.nonnegative.components import ComponentLayout, measured_components
+from residualplanner.fits.nonnegative.facts import Fact, Facts
+from residualplanner.fits.synthesis.coarsening import Coarsening, fine
+from residualplanner.gate.measurement.combined import NoisyAnswers
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.method.bases.basis import Basis
+from residualplanner.method.bases.subtraction import subtraction_basis
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.kron.axis_maps import ProductMap
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.strategy.basis_groups import basis_groups
+from residualplanner.method.workload.attribute_sets import subsets_of
+
+#: What is known counts as measured with this part of the least noise scale.
+_KNOWN = 0.1
+#: How strongly pairs of attributes are pulled to independence, where nothing shows that they depend on one another.
+_PULL = 0.3
+#: The least that the squared distance of a pair from independence can be, in units of its mean square.
+_LEAST_PULL = 0.05
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stage:
+    """Noisy answers over a domain of coarsened attributes."""
+
+    measurement: NoisyAnswers
+    coarsenings: tuple[Coarsening, ...]  # of the attributes of its plan, in the order of those of the domain
+    orders: frozenset[int] | None = None  # of how many attributes the sets are that count; all if None
+
+    @property
+    def layout(self) -> ComponentLayout:
+        """Where the components of each set stand."""
+        return ComponentLayout(basis_groups(self.measurement.plan.strategy))
+
+    def sets(self, layout: ComponentLayout) -> Iterator[tuple[int, tuple[int, ...], tuple[Basis, ...]]]:
+        """Of each set that counts its number, its attributes in the domain of the plan, and their bases."""
+        for number, members in enumerate(self.measurement.plan.closure):
+            if members and (self.orders is None or len(members) in self.orders):
+                yield number, tuple(members), layout.groups.bases[int(layout.groups.group[number])]
+
+
+def stage_of(measurement: NoisyAnswers) -> Stage:
+    """A release as a single stage, in which attributes have all their values."""
+    return Stage(measurement, tuple(fine(*each) for each in enumerate(measurement.plan.domain.sizes)))
+
+
+class MeasuredTables(NamedTuple):
+    """Everything that a mixture is fitted to."""
+
+    domain: Domain
+    blocks: OneHot  # its attributes
+    views: tuple[View, ...]  # what is measured of the values of each attribute
+    tables: tuple[Measured, ...]  # of every set that was measured, but the empty one, stage by stage
+    records: float  # how many there are: known, or estimated and at least 1
+    near: tuple[FloatArray, ...]  # probabilities of the values of each attribute, from its own answers
+    possible: tuple[Fact, ...]  # which cells can occur: those whose counts are above 0
+    signal: float  # the number of records in units of the noise of an average pair
+    strengths: FloatArray  # (d, d): how strongly each pair of attributes is pulled to independence
+
+    def attributes_of(self, table: Measured) -> tuple[int, ...]:
+        """The attributes of a table, by position."""
+        return tuple(self.views[view].attribute for view in table.views)
+
+    @property
+    def loss(self) -> MixtureLoss:
+        """How far a mixture is from all of it."""
+        return loss_of(self.blocks, self.views, self.tables, self.records, near=self.near, strengths=self.strengths)
+
+    def components_of(self, mixture: Mixture) -> list[FloatArray]:
+        """What all tables of a mixture of as many records would be, in counts."""
+        features = Features(self.blocks, self.views)
+        rows, weights = features.apply(mixture.probabilities), mixture.weights * self.records
+        return [
+            product_sums([rows[features.layout.rows(view)] for view in table.views], weights).astype(np.float64)
+            for table in self.tables
+        ]
+
+    def components_of_records(self, codes: IntArray, weights: FloatArray) -> list[FloatArray]:
+        """What all tables of records with these codes (n, d) and weights (n,) are."""
+        found = []
+        for table in self.tables:
+            members = self.attributes_of(table)
+            shape = [self.blocks.sizes[attribute] for attribute in members]
+            cells = np.ravel_multi_index([codes[:, attribute] for attribute in members], shape)
+            counts = np.bincount(cells, weights, math.prod(shape)).astype(np.float64).reshape(shape)
+            for axis, view in enumerate(table.views):
+                counts = self.views[view].applied(counts, axis)
+            found.append(counts)
+        return found
+
+
+#: What is measured of an attribute: its position, the groups of its values, and the basis of these.
+_Key = tuple[int, bytes, Hashable]
+
+
+class _Tables:
+    """Tables with their views by key, as they are found."""
+
+    def __init__(self) -> None:
+        self.views: dict[_Key, View] = {}
+        self.tables: list[tuple[tuple[_Key, ...], FloatArray, float, int]] = []
+
+    def add(
+        self, axes: Sequence[tuple[Coarsening, Basis]], values: FloatArray, precision: float, freedom: int | None = None
+    ) -> None:
+        """A table of coarsened attributes in these bases; without its freedom, that of the bases."""
+        keys = tuple((each.attribute, each.groups.tobytes(), basis.key) for each, basis in axes)
+        for key, axis in zip(keys, axes, strict=True):
+            if key not in self.views:
+                self.views[key] = _view(*axis)
+        own = math.prod(basis.answers for _, basis in axes) if freedom is None else freedom
+        self.tables.append((keys, values, precision, own))
+
+    def numbered(self, sizes: Sequence[int]) -> tuple[tuple[View, ...], tuple[Measured, ...]]:
+        """All views, and the tables with the numbers of theirs."""
+        # Small ones first: small sets are measured with all that are small, so the rows of their views are contiguous.
+        rows = {key: view.rows(sizes[view.attribute]) for key, view in self.views.items()}
+        keys = sorted(self.views, key=lambda key: (rows[key], key[0]))
+        numbers = {key: number for number, key in enumerate(keys)}
+        tables = (
+            Measured(tuple(numbers[key] for key in own), values, precision, freedom)
+            for own, values, precision, freedom in self.tables
+        )
+        return tuple(self.views[key] for key in keys), tuple(tables)
+
+
+def _view(coarsening: Coarsening, basis: Basis) -> View:
+    if not basis.takes_differences:
+        matrix = basis.after_noise.matrix @ basis.before_noise.matrix
+        return View(coarsening.attribute, matrix if coarsening.is_fine else matrix @ coarsening.indicators)
+    if coarsening.is_fine:
+        return View(coarsening.attribute)
+    indicators = coarsening.indicators
+    return View(coarsening.attribute, indicators - indicators.mean(axis=0))
+
+
+def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
+    """The tables of all stages, those that are known in the place of noisy ones; the first stage has the total."""
+    known = {members: fact for fact in facts.known for members in subsets_of(fact.attributes)}
+    layouts = [stage.layout for stage in stages]
+    plans = [stage.measurement.plan for stage in stages]
+    noise = [(plan.noise_variances / layout.squared_units).min() for plan, layout in zip(plans, layouts, strict=True)]
+    least = float(min(noise)) * _KNOWN**2
+    near = [np.full(size, 1 / size) for size in domain.sizes]
+    tables, total = _Tables(), 1.0
+    for stage, layout, plan in zip(stages, layouts, plans, strict=True):
+        components = measured_components(layout, stage.measurement)
+        if stage is stages[0]:
+            total = float(components[0])
+        for number, members, bases in stage.sets(layout):
+            axes = [(stage.coarsenings[position], basis) for position, basis in zip(members, bases, strict=True)]
+            values, variance = layout.of_set(components, number), float(plan.noise_variances[number])
+            if tuple(each.attribute for each, _ in axes) in known:
+                continue
+            tables.add(axes, values, 1 / variance)
+            if len(axes) == 1 and axes[0][0].is_fine:
+                near[members[0]] = _near(bases[0], values, total, variance, float(plan.noise_variances[0]))
+    for members, fact in known.items():
+        counts = fact.over(members)
+        if members:
+            axes = [(fine(each, domain.sizes[each]), subtraction_basis(domain.sizes[each])) for each in members]
+            tables.add(axes, centered(counts), 1 / least, 0)
+            if len(members) == 1:
+                near[members[0]] = denoised(counts, 0.0)
+        else:
+            total = float(counts)
+    views, measured = tables.numbered(domain.sizes)
+    possible = tuple(
+        replace(fact, counts=np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
+    )
+    records = max(total, 1.0)
+    if facts.leave_no_records:
+        records, possible = 0.0, ()  # where no record is, none is where it cannot be
+    pairs = {tuple(views[view].attribute for view in table.views) for table in measured if len(table.views) == 2}
+    signal = records * math.sqrt(sum(plan.pcost for plan in plans) / max(len(pairs), 1))
+    blocks, none = OneHot(tuple(domain.sizes)), np.zeros((len(domain.sizes),) * 2)
+    return _pulled(MeasuredTables(domain, blocks, views, measured, records, tuple(near), possible, signal, none))
+
+
+def centered(counts: FloatArray) -> FloatArray:
+    """A table less its means along every axis, as subtraction bases measure it."""
+    for axis in range(counts.ndim):
+        counts = counts - counts.mean(axis=axis, keepdims=True)
+    return counts
+
+
+def _near(basis: Basis, values: FloatArray, total: float, variance: float, of_total: float) -> FloatArray:
+    """Probabilities of the values of an attribute, from the components of its own set."""
+    present, absent = basis.mean_variance_factors(Identity())
+    if basis.takes_differences:
+        counts = basis.u * max(total, 1.0) + values
+    else:
+        counts = ProductMap([basis.reconstruction]).apply(np.concatenate([[max(total, 1.0)], values])[None])[0]
+    return denoised(counts, math.sqrt(of_total * absent + variance * present))
+
+
+def _pulled(measured: MeasuredTables) -> MeasuredTables:
+    """The same with a pull of pairs to independence, the weaker the more they were seen to depend on each other."""
+    strengths = np.zeros_like(measured.strengths)
+    for table in measured.tables if measured.records else ():
+        members = measured.attributes_of(table)
+        if len(members) == 2 and all(measured.views[view].has_groups for view in table.views):
+            strengths[members] = strengths[members[::-1]] = _strength(measured, table)  # by the last stage
+    return measured._replace(strengths=strengths)
+
+
+def _strength(measured: MeasuredTables, table: Measured) -> float:
+    """How strongly a pair is pulled to independence: its pull for each unit of its chi-square."""
+    distance, error = dependence(measured, table)
+    near = (measured.near[attribute] for attribute in measured.attributes_of(table))
+    freedom = math.prod(1 / float(own @ own) - 1 for own in near)
+    return _PULL * max(freedom, _LEAST_PULL) / (max(distance, 0.0) + error)
+
+
+def dependence(measured: MeasuredTables, table: Measured) -> tuple[float, float]:
+    """About the chi-square of a pair of attributes to a record, from noisy counts, and its standard error.
+
+    It is the squared distance of the table from independence, less what noise adds to it, in units of the product of
+    the mean probabilities of the groups of each attribute.
+    """
+    near = [measured.near[attribute] for attribute in measured.attributes_of(table)]
+    alone = [measured.views[view].applied(own, 0) for view, own in zip(table.views, near, strict=True)]
+    squares = [float(own @ own) + 1 / size for own, size in zip(alone, table.values.shape, strict=True)]
+    away = table.values - measured.records * np.multiply.outer(*alone)
+    scale, freedom = math.prod(squares) * measured.records**2 * table.precision, max(table.freedom, 1)
+    distance = float(np.vdot(away, away)) * table.precision - freedom
+    return distance / scale, math.sqrt(2 * freedom) / scale

@@ -1,0 +1,362 @@
+"""The gate of records in stages: it counts all pairs, charges once for all stages, and draws one after another.
+
+Nothing is chosen by a count, but by noisy answers, which are in a folder before the next stage is chosen.  A run that
+was killed goes on with what is left; the ledger knows every attempt, so that of all copies of a folder one goes on.
+"""
+
+import hashlib
+import io
+import math
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from residualplanner.fits.mixtures.mixture import unreported, within
+from residualplanner.fits.synthesis.coarsening import Coarsening
+from residualplanner.fits.synthesis.measured_tables import Stage
+from residualplanner.fits.synthesis.staged_release import StagedRelease
+from residualplanner.fits.synthesis.stages import Choice, StagedPlan, choose
+from residualplanner.gate import discrete_gaussian as discrete
+from residualplanner.gate import spend as spending
+from residualplanner.gate.ledger import Ledger, LedgerEntry
+from residualplanner.gate.measurement.blocks import blocks_held, require_memory
+from residualplanner.gate.measurement.counting import count_tables, parents, rows_to_count
+from residualplanner.gate.measurement.discrete import exact_noise
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan, load_measurement
+from residualplanner.gate.sources.limited_records import require_public_number
+from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
+from residualplanner.gate.sources.ready_counts import source_of_counts
+from residualplanner.gate.sources.source import Progress, Source
+from residualplanner.ground.checks import IntArray, require_type
+from residualplanner.ground.errors import DomainError, FileFormatError, StoreError
+from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.process import require_guarded_main
+from residualplanner.ground.stores import ObjectStore, open_store, path_at
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.privacy import Budget
+from residualplanner.release.reconstruct import reconstruct
+
+#: The names in a folder: of the run, of the answers of a stage, and of an attempt to draw one.
+_RUN, _ANSWERS, _ATTEMPTS = "run.json", "stage-{}.measurement", "attempts/"
+_VERSION = 1
+#: The most bytes of the file of a run.
+_LONGEST = 1 << 26
+#: The exact counts of all tables, which never leave, by the positions of their attributes.
+_Counts = dict[tuple[int, ...], IntArray]
+#: The records, and these.
+_Counted = tuple[Source, _Counts]
+#: How many cells of larger tables are held at once.
+_HELD = 1 << 26
+#: The most stages there are.
+_MOST_STAGES = 5
+
+
+@spending.entrance
+def measure_in_stages(
+    plan: StagedPlan,
+    data: object,
+    *,
+    ledger: Ledger | None = None,
+    folder: object | None = None,
+    charge: spending.ChargeTime = "counted",
+    progress: Progress | None = None,
+) -> StagedRelease:
+    """Measure what synthetic records are made from, each stage by what those before it have shown.
+
+    First the number of records and all attributes by themselves; then, unless the noise would hide them, all pairs of
+    attributes in groups of values; and these again, those that depend on each other most exactly.
+
+    Args:
+        plan: the schema, and what may be spent.
+        data: the records, as for `measure`; all pairs of attributes are counted once.
+        ledger: it is charged once for all stages, before the first noise; without one nothing adds up what is spent.
+        folder: where the answers of each stage are kept, a path or ``s3://bucket/prefix``.  A run that was killed goes
+            on from there with the same arguments, at no further cost; one that is complete is read from it.
+        charge: as for `measure`.
+        progress: called with how much is done, and how much there is to do.
+
+    Returns:
+        What was measured, from which `synthesize` makes records, and tables with standard errors follow.
+
+    Raises:
+        ArgumentError: ``plan`` is not a staged plan.
+        BudgetError: as by `measure`; or the folder is a copy of one that has gone on.
+        FileFormatError: the folder holds another run, or a file in it was altered.
+        StoreError: another run is at work in the folder, or it cannot be written.
+        WorkloadError, ResourceError, OSError, DataError, NoiseError, UnexpectedError: as by `measure`.
+
+    Whatever is raised once records are read has a note that says what was charged, and leads to no record.
+
+    Guarantees: zCDP at half the plan's cost, for neighbors as it says: each stage depends on noisy answers alone, and
+        the costs of the stages add up to no more than that in every course of events.
+    Source: docs/mathematics.md section 13, on stages.
+
+    Example:
+        >>> import numpy as np
+        >>> from residualplanner import Domain, zcdp
+        >>> records = np.array([[0, 0], [1, 2], [1, 1]] * 200)
+        >>> staged = measure_in_stages(StagedPlan(Domain({"a": 2, "b": 3}), budget=zcdp(1)), records)
+        >>> bool(abs(staged.singles[()].estimate - 600) < 60), len(staged.tables)
+        (True, 1)
+    """
+    require_type("measure_in_stages", "plan", plan, StagedPlan, "write StagedPlan(domain, budget=zcdp(0.1))")
+    require_guarded_main("measure_in_stages")
+    spending.require_charge_time(charge)
+    watched, kept = spending.WatchedProgress(progress), _opened(folder, plan)
+    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan))
+    if run.is_complete:
+        return run.release
+    bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
+    is_paid = ledger is not None and any(entry.plan_sha256 == kept.sha256 for entry in ledger.entries)
+    if ledger is None:
+        spending.warn_without_ledger()
+    if not is_paid:
+        bill.require_room(ledger)
+    require_public_number(data, plan.protected)
+    require_several_readings(data, "for stages")
+    steps = run.steps(data, lambda: None if is_paid else bill.charge(ledger))
+    return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
+
+
+@spending.entrance
+def measure_with_bits(plan: StagedPlan, data: object, source: discrete.ByteSource) -> StagedRelease:
+    """`measure_in_stages` from any source of bytes, whose mark the result keeps; for tests and comparisons."""
+    run = _Run(plan, _opened(None, plan), None, source, unreported, [])
+    return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=_UNWATCHED)
+
+
+_UNWATCHED = spending.WatchedProgress(None)
+
+
+@dataclass(eq=False, slots=True)
+class _Run:
+    """One run: what has been measured so far."""
+
+    staged: StagedPlan
+    kept: "_Kept"
+    ledger: Ledger | None
+    bits: discrete.ByteSource
+    report: Progress
+    stages: list[Stage]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to measure."""
+        return choose(self.staged, self.stages) is None
+
+    def steps(
+        self, data: object, charge: Callable[[], LedgerEntry | None]
+    ) -> spending.Steps[Source, _Counted, StagedRelease]:
+        """What is done with the records, in this order."""
+        plan = self.staged
+
+        def opened() -> Source:
+            source = open_source(data, plan.domain, records_per_person=plan.records_per_person)
+            engines().require_ready_engine(data)
+            return source
+
+        return spending.Steps(opened, self.count, charge, partial(self.draw, data))
+
+    @property
+    def release(self) -> StagedRelease:
+        """All that was measured."""
+        singles = reconstruct([own for stage in self.stages[:2] for own in stage.measurement.measurements])
+        return StagedRelease(singles, tuple(self.stages[2:]), self.staged.everything)
+
+    def count(self, source: Source) -> _Counted:
+        """The tables of pairs, which must not leave, and the records, to count larger sets that noisy answers name."""
+        plan = self.staged.everything
+        groups, family = groups_of_plan(plan), parents(plan.closure)
+        require_memory(groups)
+        rows = rows_to_count(plan.closure, groups, family)
+        progress = partial(self._report, 0, 40)
+        return source, _by_set(rows, source.count(rows, progress=progress))
+
+    def draw(self, data: object, counted: _Counted) -> StagedRelease:
+        """Draw the noise of all stages that are left, each chosen by those before it."""
+        choice = choose(self.staged, self.stages)
+        while choice is not None:
+            tables = _coarsened(choice, counted, self.staged.domain.sizes)
+            self.kept.claim(self.ledger)
+            measurement = self._measured(choice, data, tables)
+            self.kept.keep(len(self.stages), measurement)  # before anything is chosen by it
+            self.stages.append(choice.measured(measurement))
+            self._report(40, 100, len(self.stages), _MOST_STAGES)
+            choice = choose(self.staged, self.stages)
+        self._report(100, 100, 1, 1)
+        return self.release
+
+    def _report(self, first: int, last: int, done: int, total: int) -> None:
+        within(self.report, first, last)(done, total)
+
+    def _measured(self, choice: Choice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
+        plan = choice.plan
+        noise = exact_noise(plan, self.bits)
+        counts = count_tables(source_of_counts(tables, plan.domain), plan.closure, noise.groups, noise.family)
+        block = next(iter(blocks_held(noise.groups, noise.family)))
+        record = noise.record.of_run(self.ledger, data, plan.neighbors)
+        return Measurement(plan, noise.answers(block, counts), record)
+
+
+def _by_set(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
+    return {
+        tuple(members): table
+        for own, stack in zip(rows, tables, strict=True)
+        for members, table in zip(own.tolist(), stack, strict=True)
+    }
+
+
+def _coarsened(choice: Choice, counted: _Counted, sizes: Sequence[int]) -> dict[tuple[str, ...], IntArray]:
+    """The counts of the sets of a stage by the names of their attributes, which must not leave."""
+    source, counts = counted
+    names = choice.plan.domain.names
+    axes = {
+        tuple(names[position] for position in members): [choice.coarsenings[position] for position in members]
+        for members in choice.plan.closure
+        if len(members) == choice.order
+    }
+    found: dict[tuple[str, ...], IntArray] = {}
+    wanted = {named: tuple(each.attribute for each in own) for named, own in axes.items()}
+    for rows in _batches(sorted({own for own in wanted.values() if len(own) > 2}), sizes):
+        larger = _by_set(rows, source.count(rows))
+        found |= {named: _summed(larger[own], axes[named]) for named, own in wanted.items() if own in larger}
+    for named, own in wanted.items():
+        if named not in found:
+            holder = next(key for key in counts if set(own) <= set(key))
+            away = tuple(axis for axis, each in enumerate(holder) if each not in own)
+            found[named] = _summed(np.asarray(counts[holder].sum(axis=away)), axes[named])
+    return found
+
+
+def _summed(table: IntArray, coarsenings: Sequence[Coarsening]) -> IntArray:
+    for axis, each in enumerate(coarsenings):
+        table = each.summed(table, axis)
+    return table
+
+
+def _batches(sets: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> Iterator[list[IntArray]]:
+    """Sets of attributes as `Source.count` takes them, as many at a time as have so many cells."""
+    by_shape: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    held = 0
+    for members in sets:
+        shape = tuple(sizes[attribute] for attribute in members)
+        held += math.prod(shape)
+        if held > _HELD and by_shape:
+            yield [np.array(own) for own in by_shape.values()]
+            by_shape, held = {}, math.prod(shape)
+        by_shape.setdefault(shape, []).append(members)
+    if by_shape:
+        yield [np.array(own) for own in by_shape.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of a run, in a folder if there is one, and what tells it from its copies."""
+
+    identifier: str  # random; the ledger's entries name it
+    sha256: str  # of what is measured, and the identifier
+    store: ObjectStore | None
+
+    def drawn(self, staged: StagedPlan) -> list[Stage]:
+        """The stages that were measured before; FileFormatError where one is not what those before it lead to."""
+        stages = list[Stage]()
+        while self.store is not None:
+            name, choice = _ANSWERS.format(len(stages)), choose(staged, stages)
+            if choice is None or not self.store.names(name):
+                break
+            measurement = load_measurement(path_at(str(self.store)) / name)
+            plan = measurement.plan
+            is_same = plan.domain == choice.plan.domain and plan.closure.has_sets_of(choice.plan.closure)
+            if not is_same or plan.budget != choice.plan.budget or plan.neighbors != choice.plan.neighbors:
+                raise FileFormatError(f"{name} in {self.store} does not follow from the stages before it")
+            stages.append(choice.measured(measurement))
+        return stages
+
+    def claim(self, ledger: Ledger | None) -> None:
+        """Make an attempt to draw a stage known, so that no copy of the folder draws the same one."""
+        if self.store is None:
+            return
+        known = {_stage(name): hashlib.sha256(self.store.read(name)).hexdigest() for name in self._attempts()}
+        name = f"{_ATTEMPTS}{len(known):06d}"
+        token = secrets.token_hex(32).encode("ascii")
+        if not self.store.create_if_absent(name, token):
+            raise self._other_run()
+        own = hashlib.sha256(token).hexdigest()
+        if ledger is not None:
+            ledger.record_stage(self.identifier, _stage(name), own, known={**known, _stage(name): own})
+
+    def keep(self, number: int, measurement: Measurement) -> None:
+        """Write the answers of a stage; StoreError where another run has written some."""
+        if self.store is None:
+            return
+        file = io.BytesIO()
+        measurement.write(file)
+        if not self.store.create_if_absent(_ANSWERS.format(number), file.getvalue()):
+            raise self._other_run()
+
+    def _attempts(self) -> list[str]:
+        return [] if self.store is None else self.store.names(_ATTEMPTS)
+
+    def _other_run(self) -> StoreError:
+        return StoreError(f"another run is at work in {self.store}; let it end, or end it, and try again")
+
+
+def _stage(name: str) -> str:
+    """What the ledger calls an attempt."""
+    return f"generation {int(name.removeprefix(_ATTEMPTS))}"
+
+
+def load_stages(folder: object) -> StagedRelease:
+    """What `measure_in_stages` measured and kept in a folder.
+
+    Raises:
+        FileFormatError: it holds no run, or one that is not complete; or a file in it was altered.
+        BudgetError: the noise of a stage costs more than it may.
+        OSError, StoreError: it cannot be read.
+    """
+    store = open_store(folder)
+    try:
+        about = _stated(store)
+        terms = {name: about[name] for name in ("neighbors", "records_per_person")}
+        plan = StagedPlan(Domain.from_json(about["domain"]), budget=Budget.from_json(about["budget"]), **terms)
+    except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
+        raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
+    kept = _opened(folder, plan)
+    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan))
+    if not run.is_complete:
+        raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
+    return run.release
+
+
+def _stated(store: ObjectStore) -> dict[str, Any]:
+    stated = parse_json(store.read(_RUN)[:_LONGEST].decode("utf-8", "replace"))
+    if not isinstance(stated, dict) or not re.fullmatch("[0-9a-f]{32}", str(stated.get("identifier"))):
+        raise FileFormatError(f"{_RUN} in {store} is damaged, or not of this version")
+    return stated
+
+
+def _opened(folder: object | None, staged: StagedPlan) -> _Kept:
+    """What is kept of a run, which is begun where there is none; FileFormatError where the folder is of another one."""
+    about = {
+        "format": "residualplanner stages",
+        "version": _VERSION,
+        "domain": staged.domain.to_json(),
+        "budget": staged.budget.to_json(),
+        "neighbors": staged.neighbors,
+        "records_per_person": staged.records_per_person,
+        "identifier": secrets.token_hex(16),
+    }
+    store = None if folder is None else open_store(folder)
+    if store is not None and not store.create_if_absent(_RUN, json_text(about)):
+        stated = _stated(store)
+        about["identifier"] = stated["identifier"]
+        if json_text(stated) != json_text(about):
+            raise FileFormatError(
+                f"{store} holds stages of another schema, budget or neighbors, or is damaged; name another folder"
+            )
+    return _Kept(str(about["identifier"]), hashlib.sha256(json_text(about)).hexdigest(), store)

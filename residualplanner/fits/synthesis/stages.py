@@ -1,0 +1,280 @@
+"""What is measured in stages for records: each stage is chosen by what those before it have shown.
+
+First the number of records, and the counts of all attributes by themselves; then all pairs of attributes, in as many
+groups of values as the noise lets show; then these again, more exactly the more two attributes depend on each other.
+Nothing is chosen by the records themselves, so that the budget is spent on noisy counts alone, and the costs of the
+stages add up to it in every course of events.
+Source: docs/mathematics.md section 13, on stages.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain, counts_within, equal_mass, fine
+from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
+from residualplanner.gate.measurement.combined import as_one
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.ground.checks import require_type
+from residualplanner.ground.words import count_text, short_text_down
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.losses import SumOfVariances
+from residualplanner.method.plan.plan import Plan
+from residualplanner.method.privacy import Budget, Neighbors, Notion, pcost, require_discrete
+from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
+from residualplanner.method.strategy.strategy import subtraction_strategy
+from residualplanner.method.workload.workload import Workload
+
+#: The fraction of the budget that the number of records gets, where it is not public.
+_TOTAL = Fraction(1, 100)
+#: Of the rest single attributes get this over the root of the signal, within limits; all where the signal is weak.
+_ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
+#: From this signal on triples are measured, too; what pairs get of what is left at first, and again, and triples.
+_STRONG = 200.0
+_FRACTIONS = Fraction(35, 100), Fraction(65, 100)
+_FRACTIONS_OF_STRONG = Fraction(25, 100), Fraction(40, 100), Fraction(35, 100)
+#: Triples have at most so many cells before their values are in groups.
+_MOST_FINE = 1 << 24
+QUANT = 0.5
+#: At most so many triples to a pair; the most cells of a table of so many attributes.
+_TRIPLES_TO_A_PAIR, _MOST_CELLS = 4, {3: 1000.0}
+#: Pairs get budget in proportion to their dependence to this power, and this part of its standard error.
+_POWER, _ERROR = 0.3, 0.25
+#: How many times the noise sets have that a stage does not need.
+_UNNEEDED = 2.0**20
+#: The noise of a public total, which costs nothing.
+_PUBLIC = 2.0**-30
+#: The score of a pair that could not be measured.
+_LEAST_SCORE = 1e-9
+#: What rounding the cost of noise may add to it, relative.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class StagedPlan:
+    """What is spent on synthetic records that are measured in stages; what each stage measures, the others show.
+
+    Attributes:
+        domain: the schema.
+        budget: what all stages may cost together.
+        neighbors: which data sets count as neighbors: "add-remove" or "replace", as of `select`.
+        records_per_person: the most records of one person, all of which may change.
+
+    Raises:
+        ArgumentError: ``domain`` is not a domain, or ``budget`` is not a budget.
+        DomainError: an attribute's values are amounts, or records have weights: no records could be made of these.
+        BudgetError: the budget does not hold for discrete noise, or the neighbors are invalid.
+
+    Example:
+        >>> from residualplanner import Domain, zcdp
+        >>> StagedPlan(Domain({"age": 85, "sex": 2, "race": 5}), budget=zcdp("0.1"))
+        <StagedPlan for 3 pairs of attributes: zcdp(0.1), adding or removing one record>
+    """
+
+    domain: Domain
+    budget: Budget = field(kw_only=True)
+    neighbors: Notion = field(default="add-remove", kw_only=True)
+    records_per_person: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        require_type("StagedPlan", "domain", self.domain, Domain, "write StagedPlan(domain, budget=zcdp(0.1))")
+        require_type("StagedPlan", "budget", self.budget, Budget, "write StagedPlan(domain, budget=zcdp(0.1))")
+        self.domain.require_no_amounts("synthetic records have values that are listed")
+        self.domain.require_equal_weights("synthesize")
+        require_discrete(self.budget)
+        require_public_total(self.domain, self.protected)
+
+    def __repr__(self) -> str:
+        pairs = count_text(len(self.pairs), "pair")
+        return f"<StagedPlan for {pairs} of attributes: {self.budget!r}, {self.protected.words}>"
+
+    @property
+    def protected(self) -> Neighbors:
+        """Which data sets count as neighbors."""
+        return Neighbors(self.neighbors, self.records_per_person)
+
+    @property
+    def cost(self) -> Fraction:
+        """The most that all stages cost together, exactly."""
+        return self.budget.pcost_exact
+
+    @property
+    def several(self) -> list[int]:
+        """The positions of attributes of more than one value."""
+        return [position for position, size in enumerate(self.domain.sizes) if size > 1]
+
+    @property
+    def pairs(self) -> list[tuple[int, ...]]:
+        """All pairs of these."""
+        return list(combinations(self.several, 2))
+
+    @cached_property
+    def everything(self) -> Plan:
+        """A plan of all tables that stages coarsen, to count them."""
+        sets = self.pairs or [(position,) for position in self.several] or [()]
+        return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), _fine(self), self.cost).plan
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Choice:
+    """What a stage measures: sets of coarsened attributes, with noise of its own cost."""
+
+    name: str
+    plan: Plan
+    coarsenings: tuple[Coarsening, ...]  # of the attributes of the plan
+    order: int  # of how many attributes the sets are
+
+    def measured(self, measurement: Measurement) -> Stage:
+        """The stage, once it was measured."""
+        return Stage(measurement, self.coarsenings, frozenset({self.order}))
+
+
+def choose(staged: StagedPlan, stages: Sequence[Stage]) -> Choice | None:
+    """What the next stage measures, after these; None where nothing is left to spend.
+
+    Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the staged.
+    """
+    if not stages:
+        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
+    rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _TOTAL)
+    total = max(float(stages[0].measurement.residuals.values[0]), 1.0)
+    alone = rest * _fraction_alone(staged, total)
+    if len(stages) == 1:
+        sizes = staged.domain.sizes
+        # Budget in proportion to the number of values.
+        noise: dict[tuple[int, ...], float] = {
+            (position,): (1 - 1 / sizes[position]) / sizes[position] for position in staged.several
+        }
+        return _choice(staged, "single attributes", noise, _fine(staged), alone)
+    left, number = rest - alone, len(stages) - 2
+    is_strong = _signal(staged, total) > _STRONG
+    fractions = _FRACTIONS_OF_STRONG if is_strong and len(staged.several) > 2 else _FRACTIONS
+    if not left or number == len(fractions):
+        return None
+    measured, cost = tables_of_stages(stages, Facts(), staged.domain), left * fractions[number]
+    if number == 0:
+        return _coarsened(staged, "pairs", measured, dict.fromkeys(staged.pairs, 1.0), cost)
+    scores: dict[tuple[int, ...], float] = dict.fromkeys(staged.pairs, _LEAST_SCORE)
+    for table in measured.tables:
+        if len(table.views) == 2:
+            distance, error = dependence(measured, table)
+            scores[measured.attributes_of(table)] = (max(distance, 0.0) + _ERROR * error) ** _POWER
+    if number == 1:
+        return _coarsened(staged, "pairs again", measured, scores, cost)
+    of_triples = {
+        members: sorted(scores[pair] for pair in combinations(members, 2))[1]  # of the weaker of two that join them
+        for members in combinations(staged.several, 3)
+        if math.prod(staged.domain.sizes[position] for position in members) <= _MOST_FINE
+    }
+    if not of_triples:
+        return None
+    best = sorted(of_triples, key=lambda members: (-of_triples[members], members))[: _TRIPLES_TO_A_PAIR * len(scores)]
+    return _coarsened(staged, "triples", measured, {members: of_triples[members] for members in sorted(best)}, cost)
+
+
+def tables_of_stages(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:
+    """What was measured in all stages; the number of records and single attributes are as if measured together."""
+    first = as_one([measurement for stage in stages[:2] for measurement in stage.measurement.measurements])
+    return measured_tables([Stage(first, stages[0].coarsenings), *stages[2:]], facts, domain)
+
+
+def _fine(staged: StagedPlan) -> list[Coarsening]:
+    return [fine(position, size) for position, size in enumerate(staged.domain.sizes)]
+
+
+def _signal(staged: StagedPlan, total: float) -> float:
+    """The number of records in units of the noise of a pair, if all have equal shares of the budget."""
+    return total * math.sqrt(float(staged.cost) / max(len(staged.pairs), 1))
+
+
+def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:
+    """What part of the budget single attributes get: less the stronger the signal is."""
+    signal = _signal(staged, total)
+    if signal < _WEAK or not staged.pairs:
+        return Fraction(1)
+    low, high = _ALONE_LIMITS
+    return Fraction(min(max(_ALONE / math.sqrt(signal), low), high))
+
+
+def _coarsened(
+    staged: StagedPlan, name: str, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
+) -> Choice:
+    """Sets of attributes in groups, each for its share of the cost: as many as have a record for each unit of noise."""
+    near, sizes, whole = measured.near, staged.domain.sizes, sum(scores.values())
+    shares = {members: score / whole for members, score in scores.items()}
+    counts = {
+        members: counts_within([sizes[each] for each in members], _cells(measured, members, share * float(cost)))
+        for members, share in shares.items()
+    }
+    if name == "triples":
+        counts = _usual(counts)
+    chosen = {
+        members: [equal_mass(each, near[each], count) for each, count in zip(members, own, strict=True)]
+        for members, own in counts.items()
+    }
+    found = {each.key: each for axes in chosen.values() for each in axes}
+    coarsenings = sorted(found.values(), key=lambda each: (each.attribute, each.count, each.key))
+    number = {each.key: position for position, each in enumerate(coarsenings)}
+    noise = {
+        tuple(number[each.key] for each in axes): math.prod(1 - 1 / each.count for each in axes) / shares[members]
+        for members, axes in chosen.items()
+    }
+    return _choice(staged, name, noise, coarsenings, cost)
+
+
+def _cells(measured: MeasuredTables, members: Sequence[int], cost: float) -> float:
+    """How many cells a table may have at a cost: as many as there are records for each unit of its noise."""
+    return min(measured.records * math.sqrt(cost), _MOST_CELLS.get(len(members), math.inf))
+
+
+def _usual(counts: Mapping[tuple[int, ...], Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
+    """The median number of groups of each attribute in all its sets: the fewer kinds of groups, the faster the fit."""
+    of_attribute: dict[int, list[int]] = {}
+    for members, own in counts.items():
+        for attribute, count in zip(members, own, strict=True):
+            of_attribute.setdefault(attribute, []).append(count)
+    median = {attribute: sorted(found)[len(found) // 2] for attribute, found in of_attribute.items()}
+    return {members: [median[attribute] for attribute in members] for members in counts}
+
+
+def _choice(
+    staged: StagedPlan,
+    name: str,
+    noise: Mapping[tuple[int, ...], float],
+    coarsenings: Sequence[Coarsening],
+    cost: Fraction,
+) -> Choice:
+    """A plan for some sets of coarsened attributes, with noise variances in these proportions, that has this cost."""
+    domain, neighbors = coarsened_domain(staged.domain, coarsenings), staged.protected
+    workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in noise])
+    strategy, closure = subtraction_strategy(workload), workload.closure
+    variances = np.full(len(closure), max(noise.values()) * _UNNEEDED)
+    for members, variance in noise.items():
+        variances[closure.position_of(members)] = variance
+    budget = pcost(short_text_down(cost))
+    if neighbors.has_public_total:
+        variances[0] = _PUBLIC
+    variances[int(neighbors.has_public_total) :] *= (
+        cost_upper_bound(strategy, variances, neighbors) / budget.pcost * (1 + _ROUNDING)
+    )
+    loss = SumOfVariances()
+    reached = float(loss.importance(workload) @ Accuracy(workload, strategy, variances).average_variances)
+    plan = Plan(
+        workload=workload,
+        strategy=strategy,
+        noise_variances=variances,
+        loss=loss,
+        budget=budget,
+        loss_value=reached,
+        gap=math.inf,
+        status=f"a stage of synthetic records: {name}",
+        neighbors=neighbors,
+    )
+    return Choice(name, plan, tuple(coarsenings), max(map(len, noise)))
