@@ -6,6 +6,7 @@ The library is imported within the functions, so that help and wrong arguments d
 import inspect
 import itertools
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,14 @@ from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.shell.cli import options as opt
 from residualplanner.shell.cli import paths
-from residualplanner.shell.cli.options import MeasuringOptions, PlanOptions, TableOptions, with_groups
+from residualplanner.shell.cli.options import (
+    MeasuringOptions,
+    PlanOptions,
+    RecordsOptions,
+    StagingOptions,
+    TableOptions,
+    with_groups,
+)
 from residualplanner.shell.cli.output import Output, Quiet, reported_failures, telling_outputs
 from residualplanner.shell.cli.paths import require_files, require_free_file, require_new_folder
 
@@ -244,28 +252,38 @@ def release(
 
 @_command
 def synthesize(
-    files: opt.MeasurementFiles,
+    files: opt.SynthesisFiles,
     path: opt.NewRecords,
     *,
-    records: opt.RecordCount = None,
-    method: opt.RecordsMethod = "controlled",
-    seed: opt.RecordsSeed = 0,
+    wanted: RecordsOptions,
+    staging: StagingOptions,
     spec: opt.OutputSpec = None,
     dry_run: opt.DryRun = False,
     output: Output,
 ) -> None:
-    """Make synthetic records whose tables are near those of a release, as often as you like, at no further cost.
+    """Make synthetic records: from a spec and confidential records, or from what was released before.
+
+    From SPEC and DATA, what records are made of is measured in stages, each by what those before it have shown; it is
+    kept beside the records, in FILE.stages, and a run that was stopped goes on from there. Tables of the spec are not
+    measured. From a release, records are made as often as you like, at no further cost.
 
     No record is that of a person. Beside the records comes a JSON file that says what they are. What is printed tells
     how well their tables fit what was measured.
     """
+    made = asdict(wanted)
+    paths.require_free_records_path(path)
+    if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
+        require_files("synthesize", paths.RECORDS, files[1])
+        from residualplanner.shell.cli.spec.file import read_spec
+        from residualplanner.shell.cli.staging import run_stages
+
+        run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
+        return
     require_files("synthesize", paths.ANSWERS, *files)
     require_files("synthesize", paths.SPEC, spec)
-    paths.require_free_records_path(path)
     from residualplanner.shell.cli.releasing import run_synthesize
     from residualplanner.shell.cli.spec.wanted import output_of
 
-    made = {"records": records, "method": method, "seed": seed}
     run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 
 

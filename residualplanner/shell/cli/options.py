@@ -85,6 +85,8 @@ _MEASUREMENTS = (
     "records, which are averaged."
 )
 MeasurementFiles = Annotated[list[Path], Argument(help=_MEASUREMENTS, metavar="FILE|DIR")]
+_SYNTHESIS = "A spec and the records (.csv, .csv.gz, .parquet, or a folder of Parquet files); or else: " + _MEASUREMENTS
+SynthesisFiles = Annotated[list[Path], Argument(help=_SYNTHESIS, metavar="SPEC DATA|FILE|DIR")]
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
 _REPORTED = "A plan, or the folder of a release, as release writes it."
 Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN")]
@@ -198,6 +200,25 @@ class MeasuringOptions:
     newlines_in_values: NewlinesInValues = False
     memory: Memory = None
     scratch: Scratch = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsOptions:
+    """How many synthetic records are made, and how."""
+
+    records: RecordCount = None
+    method: RecordsMethod = "controlled"
+    seed: RecordsSeed = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StagingOptions:
+    """How confidential records are read for synthetic ones, and what is spent."""
+
+    budget: BudgetText = None
+    ledger: LedgerFile = None
+    charge: Charge = "counted"
+    newlines_in_values: NewlinesInValues = False
 
 
 @dataclass(frozen=True, slots=True)
