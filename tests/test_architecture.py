@@ -59,7 +59,7 @@ CLOSURES = {
 #: The one module that imports others by their names, which stand in a table: those that open a form of records each.
 OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
-SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap")
+SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap", "fits/stages")
 #: What others may take from `gate/sources`: users' words on their records, names of columns, the type of progress.
 HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress", "columns_of"}
 HOMES = {

@@ -42,7 +42,7 @@ COUNTED = dict.fromkeys(AMOUNTS, NO_AMOUNTS) | dict.fromkeys(WEIGHTS, NO_WEIGHTS
 OTHER_BASES = (rp.errors.WorkloadError, "subtraction bases only")
 #: What each feature refuses; it works for all else.
 REFUSED = {
-    "synthesis plan": COUNTED,
+    "stages of records": COUNTED,
     "synthetic records": COUNTED,
     "projection": COUNTED | {"universes": (rp.errors.WorkloadError, "RAP measures marginals and thresholds")},
     "projection of a public number": COUNTED
@@ -92,7 +92,9 @@ def fitted(request):
 
 
 FEATURES = {
-    "synthesis plan": lambda request: [np.ones(len(rp.fits.synthesis_plan(REQUESTS[request][0], rp.zcdp(1)).workload))],
+    "stages of records": lambda request: [
+        np.ones(len(rp.fits.StagedPlan(REQUESTS[request][0], budget=rp.zcdp(1)).pairs))
+    ],
     "synthetic records": lambda request: [
         rp.synthesize(released(request), 50, method="independent", ensemble=rp.fits.Ensemble(1, 4)).codes
     ],

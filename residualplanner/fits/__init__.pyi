@@ -3,9 +3,9 @@ from . import rap as rap
 from .mixtures.fitting import Descent as Descent
 from .mixtures.fitting import Ensemble as Ensemble
 from .nonnegative.published_errors_simulation import published_errors as published_errors
+from .stages.measuring import load_stages as load_stages
+from .stages.measuring import measure_in_stages as measure_in_stages
+from .stages.staged_plan import StagedPlan as StagedPlan
 from .synthesis.fitted_mixture import FitQuality as FitQuality
 from .synthesis.records import SyntheticRecords as SyntheticRecords
 from .synthesis.staged_release import StagedRelease as StagedRelease
-from .synthesis.staged_run import load_stages as load_stages
-from .synthesis.staged_run import measure_in_stages as measure_in_stages
-from .synthesis.stages import StagedPlan as StagedPlan

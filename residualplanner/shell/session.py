@@ -209,8 +209,8 @@ class Session:
                 NoiseError, UnexpectedError: as by `measure_in_stages` and `synthesize`.
         """
         from residualplanner.fits.mixtures.mixture import unreported, within  # a door
-        from residualplanner.fits.synthesis.staged_run import measure_in_stages  # a door
-        from residualplanner.fits.synthesis.stages import StagedPlan  # a door
+        from residualplanner.fits.stages.measuring import measure_in_stages  # a door
+        from residualplanner.fits.stages.staged_plan import StagedPlan  # a door
         from residualplanner.fits.synthesis.synthesize import synthesize  # a door
 
         report, ledger = progress or unreported, self._ledger

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.nonnegative.facts import read_facts
+from residualplanner.fits.stages.measuring import measure_in_stages
+from residualplanner.fits.stages.staged_plan import StagedPlan
 from residualplanner.fits.synthesis.saving import sidecar_path
-from residualplanner.fits.synthesis.staged_run import measure_in_stages
-from residualplanner.fits.synthesis.stages import StagedPlan
 from residualplanner.fits.synthesis.synthesize import synthesize
 from residualplanner.ground.errors import BudgetError, FileFormatError, NoLedgerWarning
 from residualplanner.ground.words import count_text, decimal_text_up

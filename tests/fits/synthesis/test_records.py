@@ -386,35 +386,6 @@ def test_what_cannot_be_made_is_refused_before_the_fit(release, arguments, error
 # What to measure.
 
 
-def test_all_pairs_are_measured_and_single_attributes_and_small_triples_by_budget():
-    domain = rp.Domain({"a": 50, "b": 3, "c": 2, "d": 4, "e": 60, "one": 1})
-    low, middle, high = (rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, 1e-9)) for epsilon in (1, 3, 10))
-    pairs = list(combinations("abcde", 2))
-    assert list(low.workload) == [*((name,) for name in "abcde"), *pairs]
-    assert low.loss.weights == pytest.approx([0.36 / np.sqrt(low.pcost)] * 5 + [1.0] * 10)
-    assert list(middle.workload) == pairs
-    assert list(high.workload)[:10] == pairs
-    assert {len(query) for query in list(high.workload)[10:]} == {3}
-    assert high.loss.weights == "equal"
-
-
-def test_the_smallest_triples_are_measured_and_large_pairs_left_out_but_not_their_attributes():
-    domain = rp.Domain({"a": 9, "b": 3, "c": 2, "d": 4, "e": 5, "f": 30})
-    triples = list(rp.fits.synthesis_plan(domain, rp.zcdp(10), triples=4).workload)[15:]
-    assert triples == [tuple("abc"), tuple("bcd"), tuple("bce"), tuple("cde")]  # of 54, 24, 30 and 40 cells
-    domain = rp.Domain({"a": 500, "b": 400, "c": 2})
-    assert list(rp.fits.synthesis_plan(domain, rp.zcdp(0.1), max_cells=900).workload) == [("a",), ("b", "c")]
-    plan = rp.fits.synthesis_plan(DOMAIN, rp.zcdp("0.25"), neighbors="replace", triples=1)
-    assert plan.pcost == pytest.approx(0.5)
-    assert plan.neighbors.notion == "replace"
-    assert list(plan.workload)[-1] == ("a", "b", "c")
-    with pytest.raises(rp.errors.WorkloadError, match="an attribute with more than one value"):
-        rp.fits.synthesis_plan(rp.Domain({"a": 1, "b": ["only"]}), rp.zcdp(1))
-    for bad in (-1, 1.5, True, "all"):
-        with pytest.raises(rp.errors.ArgumentError, match="triples must be an integer from 0"):
-            rp.fits.synthesis_plan(DOMAIN, rp.zcdp(1), triples=bad)
-
-
 def test_tables_of_three_attributes_are_controlled_where_such_were_measured():
     quick = rp.fits.Ensemble(1, 3, rp.fits.Descent(steps=1))
     for order, controlled in ((1, 2), (2, 2), (3, 3)):

@@ -22,6 +22,7 @@ from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage
 from residualplanner.gate.measurement.combined import as_one
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.ground.checks import require_type
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text, short_text_down
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import SumOfVariances
@@ -71,6 +72,7 @@ class StagedPlan:
         ArgumentError: ``domain`` is not a domain, or ``budget`` is not a budget.
         DomainError: an attribute's values are amounts, or records have weights: no records could be made of these.
         BudgetError: the budget does not hold for discrete noise, or the neighbors are invalid.
+        WorkloadError: no attribute has more than one value.
 
     Example:
         >>> from residualplanner import Domain, zcdp
@@ -90,6 +92,8 @@ class StagedPlan:
         self.domain.require_equal_weights("synthesize")
         require_discrete(self.budget)
         require_public_total(self.domain, self.protected)
+        if not self.several:
+            raise WorkloadError("synthetic records need an attribute with more than one value, and the domain has none")
 
     def __repr__(self) -> str:
         pairs = count_text(len(self.pairs), "pair")
@@ -118,12 +122,12 @@ class StagedPlan:
     @cached_property
     def everything(self) -> Plan:
         """A plan of all tables that stages coarsen, to count them."""
-        sets = self.pairs or [(position,) for position in self.several] or [()]
+        sets = self.pairs or [(position,) for position in self.several]
         return _choice(self, "all pairs", dict.fromkeys(sets, 1.0), _fine(self), self.cost).plan
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Choice:
+class StageChoice:
     """What a stage measures: sets of coarsened attributes, with noise of its own cost."""
 
     name: str
@@ -136,7 +140,7 @@ class Choice:
         return Stage(measurement, self.coarsenings, frozenset({self.order}))
 
 
-def choose(staged: StagedPlan, stages: Sequence[Stage]) -> Choice | None:
+def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     """What the next stage measures, after these; None where nothing is left to spend.
 
     Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the staged.
@@ -205,7 +209,7 @@ def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:
 
 def _coarsened(
     staged: StagedPlan, name: str, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
-) -> Choice:
+) -> StageChoice:
     """Sets of attributes in groups, each for its share of the cost: as many as have a record for each unit of noise."""
     near, sizes, whole = measured.near, staged.domain.sizes, sum(scores.values())
     shares = {members: score / whole for members, score in scores.items()}
@@ -250,7 +254,7 @@ def _choice(
     noise: Mapping[tuple[int, ...], float],
     coarsenings: Sequence[Coarsening],
     cost: Fraction,
-) -> Choice:
+) -> StageChoice:
     """A plan for some sets of coarsened attributes, with noise variances in these proportions, that has this cost."""
     domain, neighbors = coarsened_domain(staged.domain, coarsenings), staged.protected
     workload = Workload(domain, [tuple(domain.names[position] for position in members) for members in noise])
@@ -277,4 +281,4 @@ def _choice(
         status=f"a stage of synthetic records: {name}",
         neighbors=neighbors,
     )
-    return Choice(name, plan, tuple(coarsenings), max(map(len, noise)))
+    return StageChoice(name, plan, tuple(coarsenings), max(map(len, noise)))

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import unreported, within
+from residualplanner.fits.stages.staged_plan import StageChoice, StagedPlan, choose
 from residualplanner.fits.synthesis.coarsening import Coarsening
 from residualplanner.fits.synthesis.measured_tables import Stage
 from residualplanner.fits.synthesis.staged_release import StagedRelease
-from residualplanner.fits.synthesis.stages import Choice, StagedPlan, choose
 from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
 from residualplanner.gate.ledger import Ledger, LedgerEntry
@@ -194,7 +194,7 @@ class _Run:
     def _report(self, first: int, last: int, done: int, total: int) -> None:
         within(self.report, first, last)(done, total)
 
-    def _measured(self, choice: Choice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
+    def _measured(self, choice: StageChoice, data: object, tables: dict[tuple[str, ...], IntArray]) -> Measurement:
         plan = choice.plan
         noise = exact_noise(plan, self.bits)
         counts = count_tables(source_of_counts(tables, plan.domain), plan.closure, noise.groups, noise.family)
@@ -211,7 +211,7 @@ def _by_set(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
     }
 
 
-def _coarsened(choice: Choice, counted: _Counted, sizes: Sequence[int]) -> dict[tuple[str, ...], IntArray]:
+def _coarsened(choice: StageChoice, counted: _Counted, sizes: Sequence[int]) -> dict[tuple[str, ...], IntArray]:
     """The counts of the sets of a stage by the names of their attributes, which must not leave."""
     source, counts = counted
     names = choice.plan.domain.names
