@@ -50,6 +50,7 @@ PEERS = {
     "mst-mbi": "MST of mbi 2.0.0",
     "mst": "MST of dpmm 0.1.9",
 }
+OTHERS = (*PEERS, "singles")
 MEASURES = ("pairs", "triples", "coefficients", "accuracy")
 #: Within that of the nearest is as near.
 AS_NEAR = 1.03
@@ -233,10 +234,18 @@ class Compared:
                 ratios.append(theirs / max(mine, 1e-9) if is_share else mine / max(theirs, 1e-9))
         return max(ratios, default=None)
 
+    def shown(self, mechanism: str, measure: str) -> str:
+        """The mean; of CPU seconds, at least how many where runs were stopped."""
+        mean = self.mean(mechanism, measure)
+        if mean is None:
+            return "-"
+        is_stopped = any("stopped_after" in row for row in self.runs[mechanism].values())
+        return f"{'> ' * is_stopped}{mean:.2g}" if measure == "cpu" else f"{mean:.3f}"
+
     @property
     def worst(self) -> float:
         """Of pairs and triples, beside all others; 0 where nothing is compared."""
-        return max(self.ratio(measure, (*PEERS, "singles")) or 0.0 for measure in ("pairs", "triples"))
+        return max(self.ratio(measure, OTHERS) or 0.0 for measure in ("pairs", "triples"))
 
 
 def cells_of(rows: Iterable[Row], own: str) -> list[Compared]:
@@ -262,38 +271,34 @@ def shown(cells: Sequence[Compared]) -> Iterator[str]:
     for each in cells:
         columns = []
         for measure in (*MEASURES, "cpu"):
-            digits = ".2g" if measure == "cpu" else ".3f"
-            means = [each.mean(each.own if name == "ours" else name, measure) for name in names]
-            columns.append(", ".join("-" if mean is None else f"{mean:{digits}}" for mean in means))
+            columns.append(", ".join(each.shown(each.own if name == "ours" else name, measure) for name in names))
         name, records, epsilon = each.cell
         yield f"| {name} | {records:,} | {epsilon:g} | {' | '.join(columns)} | {each.worst:.3f} |"
 
 
 def summary(cells: Sequence[Compared]) -> Iterator[str]:
     """How many cells are won, or as near as the nearest, of the data sets of either kind; and the time."""
-    yield "| data | cells | " + " | ".join(f"{measure}: nearest, within 3%" for measure in MEASURES)[:-1] + "% | "
+    yield "| data | beside | measure | cells | nearest | within 3% | worst ratio |"
+    yield "|---|---|---|---|---|---|---|"
     for title, is_once in (("used while developing", False), ("opened once", True)):
         own = [each for each in cells if DATA_SETS[each.cell[0]].opened_once == is_once]
         with_peers = [each for each in own if each.ratio("pairs", tuple(PEERS)) is not None]
-        yield f"{title}: {len(own)} cells of ours, {len(with_peers)} with peers"
         for measure in MEASURES:
-            ratios = [ratio for each in with_peers if (ratio := each.ratio(measure, (*PEERS, "singles"))) is not None]
-            yield f"  {measure}: {_counts(ratios)}"
+            yield from _counts(title, "all others", measure, [each.ratio(measure, OTHERS) for each in with_peers])
         for measure in ("pairs", "triples"):
-            ratios = [ratio for each in own if (ratio := each.ratio(measure, ("singles",))) is not None]
-            yield f"  {measure} beside singles: {_counts(ratios)}"
+            yield from _counts(title, "singles only", measure, [each.ratio(measure, ("singles",)) for each in own])
         times = [ratio for each in own if (ratio := each.ratio("cpu", ("aim",))) is not None]
         if times:
-            yield f"  CPU of ours by that of AIM of dpmm: median {statistics.median(times):.4f}, most {max(times):.4f}"
+            words = f"median 1/{1 / statistics.median(times):.0f}, most 1/{1 / max(times):.0f}"
+            yield f"| {title} | AIM of dpmm | CPU seconds: {words} | {len(times)} | | | |"
 
 
-def _counts(ratios: Sequence[float]) -> str:
-    if not ratios:
-        return "nothing to compare"
-    near, won = sum(ratio <= AS_NEAR for ratio in ratios), sum(ratio <= 1 for ratio in ratios)
-    return (
-        f"nearest in {won} of {len(ratios)}, within 3% in {near} ({near / len(ratios):.0%}), at most {max(ratios):.3f}"
-    )
+def _counts(title: str, beside: str, measure: str, found: Iterable[float | None]) -> Iterator[str]:
+    ratios = [ratio for ratio in found if ratio is not None]
+    if ratios:
+        near, won = sum(ratio <= AS_NEAR for ratio in ratios), sum(ratio <= 1 for ratio in ratios)
+        share = f"{near} ({near / len(ratios):.0%})"
+        yield f"| {title} | {beside} | {measure} | {len(ratios)} | {won} | {share} | {max(ratios):.3f} |"
 
 
 def main() -> None:
