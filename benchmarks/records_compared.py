@@ -217,28 +217,28 @@ class Compared:
     runs: dict[str, dict[int, Row]]
     own: str
 
-    def mean(self, mechanism: str, measure: str, seeds: Iterable[int] | None = None) -> float | None:
-        """Over the seeds of the mechanism, or over some of them; nothing where none has been judged so."""
-        rows = self.runs.get(mechanism, {})
-        values = [row[measure] for seed, row in rows.items() if measure in row and (seeds is None or seed in seeds)]
-        return statistics.fmean(values) if values else None
+    def values(self, mechanism: str, measure: str) -> dict[int, float]:
+        """By seed, where it was judged so."""
+        return {seed: row[measure] for seed, row in self.runs.get(mechanism, {}).items() if measure in row}
 
     def ratio(self, measure: str, others: Sequence[str]) -> float | None:
         """How much farther ours is than the nearest of others, each over the seeds that both have; 1 is as near."""
         ratios = []
         for other in others:
-            both = self.runs.get(other, {}).keys() & self.runs.get(self.own, {}).keys()
-            mine, theirs = self.mean(self.own, measure, both), self.mean(other, measure, both)
-            if mine is not None and theirs is not None:
+            by_seed = [self.values(each, measure) for each in (self.own, other)]
+            both = by_seed[0].keys() & by_seed[1].keys()
+            if both:
+                mine, theirs = (statistics.fmean(values[seed] for seed in both) for values in by_seed)
                 is_share = measure == "accuracy"
                 ratios.append(theirs / max(mine, 1e-9) if is_share else mine / max(theirs, 1e-9))
         return max(ratios, default=None)
 
     def shown(self, mechanism: str, measure: str) -> str:
-        """The mean; of CPU seconds, at least how many where runs were stopped."""
-        mean = self.mean(mechanism, measure)
-        if mean is None:
+        """The mean over the seeds that were run; of CPU seconds, at least how many where runs were stopped."""
+        values = self.values(mechanism, measure)
+        if not values:
             return "-"
+        mean = statistics.fmean(values.values())
         is_stopped = any("stopped_after" in row for row in self.runs[mechanism].values())
         return f"{'> ' * is_stopped}{mean:.2g}" if measure == "cpu" else f"{mean:.3f}"
 
@@ -265,7 +265,8 @@ def cells_of(rows: Iterable[Row], own: str) -> list[Compared]:
 def shown(cells: Sequence[Compared]) -> Iterator[str]:
     """A row for each cell: every measure and the CPU seconds of ours, of singles and of each peer."""
     names = ("ours", "singles", *PEERS)
-    yield f"In each column: {', '.join(names)}.  A cell is lost where the last column is above {AS_NEAR}.\n"
+    yield f'In each column: {", ".join(names)}; each over the seeds that were run, and "-" where none was.'
+    yield f"A cell is lost where the last column, over the seeds that both have, is above {AS_NEAR}.\n"
     yield "| data | records | epsilon | pairs | triples | coefficients | accuracy | CPU s | farther than the nearest |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for each in cells:
