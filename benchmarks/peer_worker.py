@@ -94,6 +94,14 @@ def made_by_mbi(job: dict[str, Any], codes: Any, progress: Progress) -> Any:
 
     mbi.estimation.MirrorDescent.estimate = said
     mbi.Domain.attrs = property(lambda self: self.attributes)  # likewise
+    project = mbi.MarkovRandomField.project
+
+    def uncompiled(self: Any, attributes: Any) -> Any:
+        """AIM asks each model once for each table: to compile every such question takes most of its time."""
+        with jax.disable_jit():
+            return project(self, attributes)
+
+    mbi.MarkovRandomField.project = uncompiled
     sys.path.insert(0, job["programs"])
     columns = tuple(job["columns"])
     data = mbi.Dataset(dict(zip(columns, codes.T, strict=True)), mbi.Domain(columns, tuple(job["sizes"])))

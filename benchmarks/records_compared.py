@@ -7,7 +7,7 @@
 runs what is missing of the grid and adds it to ``benchmarks/results/records_ours.jsonl`` and ``records_peers.jsonl``,
 one line a run, so that a program that was stopped goes on with what is left.  FOLDER holds the repository's test data.
 The peers run where they are installed: PYTHON is an interpreter with ``pip install dpmm==0.1.9``, or with ``pip install
-mbi==2.0.0 pandas matplotlib``, and the folder of programs is ``mechanisms/`` of mbi's repository.  Of the data sets
+mbi==2.0.0 "pandas<3" matplotlib``, and the folder of programs is ``mechanisms/`` of mbi's repository.  Of the data sets
 that are opened once, ours is run only with --open: when nothing of it will change any more.
 
     python -m benchmarks.records_compared --table [--judged stages]
@@ -235,11 +235,11 @@ class Compared:
 
     def shown(self, mechanism: str, measure: str) -> str:
         """The mean over the seeds that were run; of CPU seconds, at least how many where runs were stopped."""
-        values = self.values(mechanism, measure)
+        values, runs = self.values(mechanism, measure), self.runs.get(mechanism, {}).values()
+        is_stopped = any("stopped_after" in row for row in runs)
         if not values:
-            return "-"
+            return "failed" if any("failed" in row for row in runs) else "stopped" if is_stopped else "-"
         mean = statistics.fmean(values.values())
-        is_stopped = any("stopped_after" in row for row in self.runs[mechanism].values())
         return f"{'> ' * is_stopped}{mean:.2g}" if measure == "cpu" else f"{mean:.3f}"
 
     @property
