@@ -201,9 +201,7 @@ def grid(arguments: argparse.Namespace) -> Iterator[Run]:
             if not is_of_data or (is_listed and not is_listed & {word, str(records)}):
                 continue
             for mechanism in arguments.mechanism:
-                is_refused = DATA_SETS[name].opened_once and not arguments.open
-                if mechanism in PEERS or mechanism in NOT_TUNED or not is_refused:
-                    yield Run(name, records, epsilon, mechanism, seed)
+                yield Run(name, records, epsilon, mechanism, seed)
 
 
 # The table.
@@ -323,6 +321,9 @@ def main() -> None:
         cells = cells_of(rows, arguments.judged)
         print("\n".join((*summary(cells), "", *shown(cells))))
         return
+    closed = [name for name in arguments.data if DATA_SETS[name].opened_once and not arguments.open]
+    if closed and not set(arguments.mechanism) <= {*PEERS, *NOT_TUNED}:
+        parser.error(f"{', '.join(closed)} are opened once, when nothing of ours will change any more: by --open")
     for each in grid(arguments):
         if not is_done(each, arguments.most_seconds):
             line = json.dumps(row_of(each, arguments))
