@@ -19,7 +19,7 @@ import json
 import resource
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from benchmarks.record_errors import Codes, errors_by_order
 
 WORKER = Path(__file__).with_name("peer_worker.py")
 EPSILONS = (0.1, 1.0, 10.0)
-#: What is run unless told otherwise; "aim-published", AIM with a model of its published size, takes a day.
 MECHANISMS = ("mst", "aim")
 DELTA = 1e-9
 
@@ -45,8 +44,15 @@ def data_sets(folder: Path | None) -> Iterator[tuple[str, rp.Domain, Codes]]:
         yield name, *salary_codes(folder / name / f"{name}.csv")
 
 
-def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dict[str, Any]:
-    """One run of a mechanism on codes (n, d), judged."""
+def run(
+    python: str,
+    content: dict[str, Any],
+    codes: Codes,
+    limit: float,
+    *,
+    judged: Callable[[Codes], dict[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """One run of a mechanism on codes (n, d), judged, by default by its errors of all tables."""
     with tempfile.TemporaryDirectory() as folder:
         records, job, made = (Path(folder) / name for name in ("records.npy", "job.json", "synthetic.npy"))
         np.save(records, codes)
@@ -63,7 +69,10 @@ def run(python: str, content: dict[str, Any], codes: Codes, limit: float) -> dic
             lines = [f"ended with {error.returncode}", *error.stderr.strip().splitlines()]
             return {"failed": lines[-1][:200]}
         measured = json.loads(done.stdout.strip().splitlines()[-1])
-        return measured | {"errors": errors_by_order(codes, np.load(made), content["sizes"])}
+        synthetic = np.load(made)
+        if judged is not None:
+            return measured | judged(synthetic)
+        return measured | {"errors": errors_by_order(codes, synthetic, content["sizes"])}
 
 
 def _last_line(output: bytes | None) -> dict[str, Any] | None:
