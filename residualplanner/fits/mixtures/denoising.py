@@ -3,6 +3,8 @@
 Source: docs/mathematics.md section 13; of empirical Bayes Robbins (1956), and Kiefer and Wolfowitz (1956).
 """
 
+import math
+
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
@@ -15,8 +17,24 @@ _HALVINGS = 100
 _MANY = 8
 #: How many counts such a distribution has besides 0, and the steps in which it is estimated.
 _ATOMS, _STEPS = 40, 100
+#: So many standard errors above 0 a number is known to be positive anyway.
+_FAR = 8.0
 #: The least part of an even share that a value gets.
 _LEAST = 1e-6
+
+
+def positive_mean(estimate: float, noise_scale: float) -> float:
+    """The mean of a number that is known to be positive, from an unbiased estimate and its standard error; at least 1.
+
+    It is the estimate where that is far above its error.  Source: the mean of a normal distribution truncated at 0.
+    """
+    if estimate > _FAR * noise_scale:
+        return max(estimate, 1.0)
+    from scipy.special import log_ndtr
+
+    at = estimate / noise_scale
+    ratio = math.exp(-0.5 * at**2 - 0.5 * math.log(2 * math.pi) - float(log_ndtr(at)))
+    return max(estimate + noise_scale * ratio, 1.0)
 
 
 def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
@@ -32,8 +50,8 @@ def _by_empirical_bayes(table: FloatArray, noise_scale: float) -> FloatArray:
     What the counts have too much or too little in all is divided in proportion to how uncertain each is.
     """
     size, total = len(table), max(float(table.sum()), 1.0)
-    largest = max(float(table.max()), 2 * noise_scale, total / size, 1.0)
-    centers = np.concatenate([[0.0], np.geomspace(max(noise_scale / 20, 0.5), largest, _ATOMS)])
+    largest = max(min(max(float(table.max()), 2 * noise_scale), total), total / size, 1.0)  # none is above the total
+    centers = np.concatenate([[0.0], np.geomspace(min(max(noise_scale / 20, 0.5), largest / 2), largest, _ATOMS)])
     widths = np.concatenate([[0.0, centers[1] / 2], np.diff(centers)[1:] / 2])
     variances = widths**2 + noise_scale**2
     away = (table[:, None] - centers) ** 2 / variances

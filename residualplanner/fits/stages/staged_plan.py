@@ -16,6 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
+from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain, counts_within, equal_mass, fine
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
@@ -33,10 +34,14 @@ from residualplanner.method.strategy.costs import cost_upper_bound, require_publ
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload
 
-#: The fraction of the budget that the number of records gets, where it is not public.
-_TOTAL = Fraction(1, 100)
+#: The least and the largest fraction of the budget that the number of records gets, where it is not public; and the
+#: pcost below which it is more than the least.
+_TOTAL_LIMITS, _SMALL = (0.01, 0.1), 1e-3
 #: Of the rest single attributes get this over the root of the signal, within limits; all where the signal is weak.
 _ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
+#: Single attributes get shares of it in proportion to their numbers of values to this power; the other where the signal
+#: is weak.
+_POWERS_ALONE = 2 / 3, 1 / 3
 #: From this signal on triples are measured, too; what pairs get of what is left at first, and again, and triples.
 _STRONG = 200.0
 _FRACTIONS = Fraction(35, 100), Fraction(65, 100)
@@ -146,15 +151,16 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the staged.
     """
     if not stages:
-        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
-    rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _TOTAL)
-    total = max(float(stages[0].measurement.residuals.values[0]), 1.0)
+        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _fraction_of_total(staged))
+    rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _fraction_of_total(staged))
+    first = stages[0].measurement
+    total = positive_mean(float(first.residuals.values[0]), math.sqrt(first.plan.noise_variances[0]))
     alone = rest * _fraction_alone(staged, total)
     if len(stages) == 1:
         sizes = staged.domain.sizes
-        # Budget in proportion to the number of values.
+        power = _POWERS_ALONE[alone == rest]
         noise: dict[tuple[int, ...], float] = {
-            (position,): (1 - 1 / sizes[position]) / sizes[position] for position in staged.several
+            (position,): (1 - 1 / sizes[position]) / sizes[position] ** power for position in staged.several
         }
         return _choice(staged, "single attributes", noise, _fine(staged), alone)
     left, number = rest - alone, len(stages) - 2
@@ -196,6 +202,12 @@ def _fine(staged: StagedPlan) -> list[Coarsening]:
 def _signal(staged: StagedPlan, total: float) -> float:
     """The number of records in units of the noise of a pair, if all have equal shares of the budget."""
     return total * math.sqrt(float(staged.cost) / max(len(staged.pairs), 1))
+
+
+def _fraction_of_total(staged: StagedPlan) -> Fraction:
+    """What part of the budget the number of records gets: more of a small one, whose noise could hide it."""
+    low, high = _TOTAL_LIMITS
+    return Fraction(min(low * math.sqrt(max(_SMALL / float(staged.cost), 1.0)), high))
 
 
 def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:

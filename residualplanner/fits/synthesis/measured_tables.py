@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from residualplanner.fits.mixtures.denoising import denoised
+from residualplanner.fits.mixtures.denoising import denoised, positive_mean
 from residualplanner.fits.mixtures.loss import Features, Measured, MixtureLoss, View, loss_of
 from residualplanner.fits.mixtures.mixture import Mixture, OneHot, product_sums
 from residualplanner.fits.nonnegative.components import ComponentLayout, measured_components
@@ -161,7 +161,7 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
     for stage, layout, plan in zip(stages, layouts, plans, strict=True):
         components = measured_components(layout, stage.measurement)
         if stage is stages[0]:
-            total = float(components[0])
+            total = positive_mean(float(components[0]), math.sqrt(plan.noise_variances[0]))
         for number, members, bases in stage.sets(layout):
             axes = [(stage.coarsenings[position], basis) for position, basis in zip(members, bases, strict=True)]
             values, variance = layout.of_set(components, number), float(plan.noise_variances[number])

@@ -109,7 +109,7 @@ def test_the_noise_grows_with_the_records_of_a_person(records_per_person):
     plan = rp.fits.StagedPlan(DOMAIN, budget=rp.zcdp(1), records_per_person=records_per_person)
     first = choose(plan, [])
     variance = float(first.plan.noise_variances[0])
-    assert variance == pytest.approx(records_per_person**2 / (2 * 0.01), rel=1e-6)
+    assert variance == pytest.approx(records_per_person**2 / (2 * 0.01), rel=1e-6)  # a hundredth
 
 
 # What is measured is right.
