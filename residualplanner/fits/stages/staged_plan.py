@@ -18,7 +18,14 @@ import numpy as np
 
 from residualplanner.fits.mixtures.denoising import positive_mean
 from residualplanner.fits.nonnegative.facts import Facts
-from residualplanner.fits.synthesis.coarsening import Coarsening, coarsened_domain, counts_within, equal_mass, fine
+from residualplanner.fits.synthesis.coarsening import (
+    Coarsening,
+    coarsened_domain,
+    counts_within,
+    equal_mass,
+    fine,
+    has_order,
+)
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.combined import as_one
 from residualplanner.gate.measurement.measurement import Measurement
@@ -34,9 +41,9 @@ from residualplanner.method.strategy.costs import cost_upper_bound, require_publ
 from residualplanner.method.strategy.strategy import subtraction_strategy
 from residualplanner.method.workload.workload import Workload
 
-#: The least and the largest fraction of the budget that the number of records gets, where it is not public; and the
-#: pcost below which it is more than the least.
-_TOTAL_LIMITS, _SMALL = (0.01, 0.1), 1e-3
+#: The fraction of the budget that the number of records gets, where it is not public; and what it gets again, beside
+#: single attributes, where its noise is more than this part of it.
+_TOTAL, _TOTAL_AGAIN, _UNCERTAIN = Fraction(1, 100), 0.1, 0.1
 #: Of the rest single attributes get this over the root of the signal, within limits; all where the signal is weak.
 _ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
 #: Single attributes get shares of it in proportion to their numbers of values to this power; the other where the signal
@@ -151,10 +158,11 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the staged.
     """
     if not stages:
-        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _fraction_of_total(staged))
-    rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _fraction_of_total(staged))
+        return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
+    rest = staged.cost if staged.protected.has_public_total else staged.cost * (1 - _TOTAL)
     first = stages[0].measurement
-    total = positive_mean(float(first.residuals.values[0]), math.sqrt(first.plan.noise_variances[0]))
+    error = math.sqrt(first.plan.noise_variances[0])
+    total = positive_mean(float(first.residuals.values[0]), error)
     alone = rest * _fraction_alone(staged, total)
     if len(stages) == 1:
         sizes = staged.domain.sizes
@@ -162,6 +170,9 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
         noise: dict[tuple[int, ...], float] = {
             (position,): (1 - 1 / sizes[position]) / sizes[position] ** power for position in staged.several
         }
+        if error > _UNCERTAIN * total:
+            shares = sum(sizes[position] ** power for position in staged.several)
+            noise[()] = 1 / (_TOTAL_AGAIN * shares)
         return _choice(staged, "single attributes", noise, _fine(staged), alone)
     left, number = rest - alone, len(stages) - 2
     is_strong = _signal(staged, total) > _STRONG
@@ -204,12 +215,6 @@ def _signal(staged: StagedPlan, total: float) -> float:
     return total * math.sqrt(float(staged.cost) / max(len(staged.pairs), 1))
 
 
-def _fraction_of_total(staged: StagedPlan) -> Fraction:
-    """What part of the budget the number of records gets: more of a small one, whose noise could hide it."""
-    low, high = _TOTAL_LIMITS
-    return Fraction(min(low * math.sqrt(max(_SMALL / float(staged.cost), 1.0)), high))
-
-
 def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:
     """What part of the budget single attributes get: less the stronger the signal is."""
     signal = _signal(staged, total)
@@ -224,6 +229,7 @@ def _coarsened(
 ) -> StageChoice:
     """Sets of attributes in groups, each for its share of the cost: as many as have a record for each unit of noise."""
     near, sizes, whole = measured.near, staged.domain.sizes, sum(scores.values())
+    ordered = [has_order(attribute) for attribute in staged.domain.attributes]
     shares = {members: score / whole for members, score in scores.items()}
     counts = {
         members: counts_within([sizes[each] for each in members], _cells(measured, members, share * float(cost)))
@@ -232,7 +238,10 @@ def _coarsened(
     if name == "triples":
         counts = _usual(counts)
     chosen = {
-        members: [equal_mass(each, near[each], count) for each, count in zip(members, own, strict=True)]
+        members: [
+            equal_mass(each, near[each], count, is_ordered=ordered[each])
+            for each, count in zip(members, own, strict=True)
+        ]
         for members, own in counts.items()
     }
     found = {each.key: each for axes in chosen.values() for each in axes}

@@ -71,14 +71,25 @@ def fine(attribute: int, size: int) -> Coarsening:
     return Coarsening(attribute, frozen(np.arange(size)))
 
 
-def equal_mass(attribute: int, probabilities: FloatArray, count: int) -> Coarsening:
-    """About so many runs of values of about equal probability, or every value by itself where these are few."""
+def equal_mass(attribute: int, probabilities: FloatArray, count: int, *, is_ordered: bool = True) -> Coarsening:
+    """About so many groups of values of about equal probability, or every value by itself where these are few.
+
+    They are runs of values; where these have no order, of values by how probable they are, so that rare ones share.
+    """
     size = len(probabilities)
     if count >= _MOST * size:
         return fine(attribute, size)
-    middles = (np.cumsum(probabilities) - probabilities / 2) / probabilities.sum()
-    groups = np.minimum((middles * count).astype(np.int64), count - 1)
+    order = np.arange(size) if is_ordered else np.argsort(-probabilities, kind="stable")
+    sorted_ = probabilities[order]
+    middles = (np.cumsum(sorted_) - sorted_ / 2) / sorted_.sum()
+    groups = np.empty(size, dtype=np.int64)
+    groups[order] = np.minimum((middles * count).astype(np.int64), count - 1)
     return Coarsening(attribute, frozen(np.unique(groups, return_inverse=True)[1].astype(np.int64)))
+
+
+def has_order(attribute: Attribute) -> bool:
+    """Whether the values of an attribute have an order: texts and truth values have none."""
+    return attribute.matching not in ("text", "truth")
 
 
 def counts_within(sizes: Sequence[int], cells: float) -> list[int]:
