@@ -3,10 +3,7 @@
 Source: docs/mathematics.md section 13; controlled selection, Goodman and Kish (1950).
 """
 
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +13,8 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray
 
 Floats = NDArray[np.float32]
-#: The most cells of a table, and of all together: 24 MB in single precision, three times.
-_CELLS, _ALL_CELLS = 100_000, 6_000_000
-#: The most records times tables of an attribute; where there are more records, rounding hardly matters.
-_LOOKED_UP = 1 << 24
-#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between,
-#: for tables of two attributes and of three.
-_FEWEST, _MOST, _RECORDS = 4, 32, {2: 400_000, 3: 500_000}
+#: How often all attributes are gone through: the fewest and the most times, and how many records are seen in between.
+_FEWEST, _MOST, _RECORDS = 4, 32, 400_000
 #: The fraction of the exchanges that would each lower the loss that is made at first; how it grows and shrinks.
 _FRACTION, _MORE, _LESS = 0.3, 1.3, 0.7
 #: How often the fraction is halved where all exchanges together do not lower the loss.
@@ -35,63 +27,11 @@ _MOST_CELLS = 1 << 22
 _BATCH = 1 << 20
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Beside:
-    """Pairs of other attributes, and the tables of an attribute with each, one beside the other."""
-
-    pairs: IntArray  # (k, 2): the others
-    sizes: IntArray  # (k,): of the second of each pair
-    starts: IntArray  # (k,): the first column of each pair, less what the offsets of their rows add to it
-    expected: Floats  # (n, m): counts by the mixture
-
-    def columns(self, rows: IntArray) -> NDArray[np.int32]:
-        """The column of each record's combination of each pair, (r, k), for the rows of all their values, (r, d)."""
-        found = np.empty((len(rows), len(self.pairs)), dtype=np.int32)
-        for place, (one, other) in enumerate(self.pairs.tolist()):  # pair by pair, which takes little memory
-            found[:, place] = rows[:, one] * self.sizes[place] + rows[:, other] + self.starts[place]
-        return found
-
-
-def tables_beside(mixture: mixtures.Mixture, records: int) -> dict[int, Beside]:
-    """The expected tables of three attributes that are not too large, by each of their attributes."""
-    blocks, sizes = mixture.blocks, mixture.blocks.sizes
-    parts: dict[int, list[tuple[tuple[int, int], Floats]]] = {}
-    for members in _small(sizes):
-        table = (mixture.table(members) * records).astype(np.float32)
-        for axis, attribute in enumerate(members):
-            one, other = (each for each in members if each != attribute)
-            own = np.moveaxis(table, axis, 0).reshape(sizes[attribute], -1)
-            parts.setdefault(attribute, []).append(((one, other), own))
-    found = {}
-    for attribute, of_attribute in parts.items():
-        if records * len(of_attribute) <= _LOOKED_UP:
-            pairs = np.array([pair for pair, _ in of_attribute], dtype=np.int64)
-            seconds = np.array(sizes)[pairs[:, 1]]
-            starts = np.cumsum([0, *(table.shape[1] for _, table in of_attribute[:-1])])
-            starts -= blocks.offsets[pairs[:, 0]] * seconds + blocks.offsets[pairs[:, 1]]
-            tables = np.concatenate([table for _, table in of_attribute], axis=1)
-            found[attribute] = Beside(pairs, seconds, starts, tables)
-    return found
-
-
-def _small(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The triples of attributes with more than one value with the fewest cells, as long as all are not too large."""
-    several = [attribute for attribute, size in enumerate(sizes) if size > 1]
-    cells = {members: math.prod(sizes[each] for each in members) for members in combinations(several, 3)}
-    together = 0
-    for members in sorted(cells, key=lambda members: (cells[members], members)):
-        together += cells[members]
-        if cells[members] > _CELLS or together > _ALL_CELLS:
-            return
-        yield members
-
-
 def controlled_records(
     mixture: mixtures.Mixture,
     records: int,
     generator: np.random.Generator,
     *,
-    order: int = 2,
     report: Progress = mixtures.unreported,
 ) -> IntArray:
     """Records spread evenly over the mixture, (n, d), whose tables of pairs are then brought nearer to the mixture's.
@@ -99,13 +39,12 @@ def controlled_records(
     Within a class they are a Latin hypercube sample: after the exchanges, points of a sequence would be no nearer, and
     they take a second to import.  First as few values as it takes are changed, so that every value is there as often as
     expected, to less than one record.  Then two records of one class exchange their values of an attribute where that
-    brings the tables of this attribute with all others nearer (with ``order`` 3 also those of three attributes, as far
-    as they are not too large), which does not change how often a value is in a class.
+    brings the tables of this attribute with all others nearer, which does not change how often a value is in a class.
     """
     # Tables with all others are not too large; with a single attribute there are none.
     most, sizes = _MOST_CELLS // mixture.blocks.count, mixture.blocks.sizes
     attributes = [attribute for attribute, size in enumerate(sizes) if 1 < size <= most and len(sizes) > 1]
-    rounds = min(max(_RECORDS[order] // records, _FEWEST), _MOST) if records > 1 else 0
+    rounds = min(max(_RECORDS // records, _FEWEST), _MOST) if records > 1 else 0
     begun = 2 * len(sizes)  # what is drawn and corrected before, counted by attributes, too
     total = begun + rounds * len(attributes)
     codes, classes = mixtures.even_records_by_class(
@@ -118,16 +57,11 @@ def controlled_records(
     mixtures.correct_margins(mixture, codes, classes, generator, report=lambda done, of: report(of + done, total))
     rows = codes + mixture.blocks.offsets[:-1]
     fractions = np.full(codes.shape[1], _FRACTION)
-    beside = tables_beside(mixture, records) if order > 2 else {}
     for turn in range(rounds):
         pairs = _pairs_within(classes, generator)
         for number, attribute in enumerate(attributes, start=begun + turn * len(attributes)):
             report(number, total)
-            own, seen = beside.get(attribute), rows
-            if own is not None:
-                seen = np.concatenate([rows.astype(np.int32), own.columns(rows) + mixture.blocks.count], axis=1)
-            _exchange(_tables_of(mixture, attribute, records, own), seen, pairs, fractions, generator)
-            rows[:, attribute] = seen[:, attribute]
+            _exchange(_tables_of(mixture, attribute, records), rows, pairs, fractions, generator)
     report(total, total)
     return generator.permutation(rows - mixture.blocks.offsets[:-1])
 
@@ -196,12 +130,10 @@ class _PairTables:
         return found
 
 
-def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int, beside: Beside | None = None) -> _PairTables:
+def _tables_of(mixture: mixtures.Mixture, attribute: int, records: int) -> _PairTables:
     own = mixture.blocks.rows(attribute)
     masses = (mixture.of_attribute(attribute) * (mixture.weights * records)).astype(np.float32)
     expected = masses @ mixture.probabilities.T.astype(np.float32)
-    if beside is not None:
-        expected = np.concatenate([expected, beside.expected], axis=1)
     weights = 1 / np.sqrt(expected + np.float32(_HALF))
     weights[:, own] = 0
     return _PairTables(attribute, own.start, expected, weights)

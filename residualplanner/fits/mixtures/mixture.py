@@ -82,20 +82,8 @@ def product_sums(factors: Sequence[Floats], weights: Floats) -> Floats:
     """``sum_c weights_c prod_i factors_i[r_i, c]`` for all rows of factors (n_i, c), as (n_1, .., n_k)."""
     shape = [len(factor) for factor in factors]
     split = balanced_split(shape)
-    left = _all_products(factors[:split], weights) * weights
-    return (left @ _all_products(factors[split:], weights).T).reshape(shape)
-
-
-def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
-    """The slopes in every factor (n_i, c), at least one, and in the weights (c,), from that in `product_sums`."""
-    split = balanced_split([len(factor) for factor in factors])
-    left, right = _all_products(factors[:split], weights), _all_products(factors[split:], weights)
-    matrix = slope.reshape(len(left), len(right))
-    of_left = matrix @ right  # the weights are put in at the end
-    of_weights = np.einsum("rc,rc->c", left, of_left)
-    of_right = matrix.T @ left
-    found = [*slopes_of_factors(of_left, factors[:split]), *slopes_of_factors(of_right, factors[split:])]
-    return [each * weights for each in found], of_weights
+    left = all_products(factors[:split], weights) * weights
+    return (left @ all_products(factors[split:], weights).T).reshape(shape)
 
 
 def balanced_split(shape: Sequence[int]) -> int:
@@ -103,25 +91,11 @@ def balanced_split(shape: Sequence[int]) -> int:
     return min(range(len(shape) + 1), key=lambda k: max(math.prod(shape[:k]), math.prod(shape[k:])))
 
 
-def _all_products(factors: Sequence[Floats], weights: Floats) -> Floats:
+def all_products(factors: Sequence[Floats], weights: Floats) -> Floats:
+    """The products of all rows of factors (n_i, c), column by column, (n_1 .. n_k, c); of none a row of ones."""
     found: Floats = np.ones((1, len(weights)), dtype=weights.dtype)
     for factor in factors:
         found = khatri_rao(found, factor) if len(found) > 1 else found * factor
-    return found
-
-
-def slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
-    """The slope in each factor of `khatri_rao` of several, from the slope in the product, (n_1 .. n_k, c)."""
-    whole = slope.reshape(*(len(factor) for factor in factors), slope.shape[1])
-    found = []
-    for axis, own in enumerate(factors):
-        rest = whole
-        for other in reversed(range(len(factors))):
-            if other != axis:
-                shape = [1] * rest.ndim
-                shape[other], shape[-1] = rest.shape[other], rest.shape[-1]
-                rest = (rest * factors[other].reshape(shape)).sum(axis=other, keepdims=True)
-        found.append(rest.reshape(own.shape))
     return found
 
 

@@ -14,9 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from residualplanner.fits.mixtures.mixture import OneHot, product_sums, slopes_of_product_sums
+from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.optimizers import Adam, cosine_rate
-from residualplanner.fits.rap.relaxed_records import RELAXATIONS, Relaxation, Relaxed, RelaxedRecords, equal_weights
+from residualplanner.fits.rap.relaxed_records import (
+    RELAXATIONS,
+    Relaxation,
+    Relaxed,
+    RelaxedRecords,
+    equal_weights,
+    slopes_of_product_sums,
+)
 from residualplanner.fits.rap.tiles import ROOM, ThresholdTable, Tile, tiles_of
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, float_of, require_integer, value_text
 from residualplanner.ground.errors import WorkloadError

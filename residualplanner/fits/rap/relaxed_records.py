@@ -4,13 +4,21 @@ And how each attribute's block of numbers is kept in its domain while they are f
 Source: eqs. (58) and (67); docs/adaptive-projection.md eq. (f).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, mixture_of, product_sums
+from residualplanner.fits.mixtures.mixture import (
+    Mixture,
+    OneHot,
+    all_products,
+    balanced_split,
+    mixture_of,
+    product_sums,
+)
+from residualplanner.fits.optimizers import Floats
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.domain.domain import Domain
@@ -143,3 +151,30 @@ class RelaxedRecords:
     def mixture(self) -> Mixture:
         """The distribution of one record, drawn from any relaxed record: what integer records are sampled from."""
         return mixture_of(self.blocks, equal_weights(self.values), self.values)
+
+
+def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
+    """The slopes in every factor (n_i, c), at least one, and in the weights (c,), from that in `product_sums`."""
+    split = balanced_split([len(factor) for factor in factors])
+    left, right = all_products(factors[:split], weights), all_products(factors[split:], weights)
+    matrix = slope.reshape(len(left), len(right))
+    of_left = matrix @ right  # the weights are put in at the end
+    of_weights = np.einsum("rc,rc->c", left, of_left)
+    of_right = matrix.T @ left
+    found = [*_slopes_of_factors(of_left, factors[:split]), *_slopes_of_factors(of_right, factors[split:])]
+    return [each * weights for each in found], of_weights
+
+
+def _slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:
+    """The slope in each factor of `khatri_rao` of several, from the slope in the product, (n_1 .. n_k, c)."""
+    whole = slope.reshape(*(len(factor) for factor in factors), slope.shape[1])
+    found = []
+    for axis, own in enumerate(factors):
+        rest = whole
+        for other in reversed(range(len(factors))):
+            if other != axis:
+                shape = [1] * rest.ndim
+                shape[other], shape[-1] = rest.shape[other], rest.shape[-1]
+                rest = (rest * factors[other].reshape(shape)).sum(axis=other, keepdims=True)
+        found.append(rest.reshape(own.shape))
+    return found

@@ -56,6 +56,8 @@ _FRACTIONS_OF_STRONG = Fraction(25, 100), Fraction(40, 100), Fraction(35, 100)
 #: Triples have at most so many cells before their values are in groups.
 _MOST_FINE = 1 << 24
 QUANT = 0.5
+#: Triples are of so many attributes at most.
+_MOST_ATTRIBUTES = 60
 #: At most so many triples to a pair; the most cells of a table of so many attributes.
 _TRIPLES_TO_A_PAIR, _MOST_CELLS = 4, {3: 1000.0}
 #: Pairs get budget in proportion to their dependence to this power, and this part of its standard error.
@@ -131,6 +133,12 @@ class StagedPlan:
         """All pairs of these."""
         return list(combinations(self.several, 2))
 
+    @property
+    def has_triples(self) -> bool:
+        """Whether some three attributes have a table that is not too large to be counted."""
+        smallest = sorted(self.domain.sizes[position] for position in self.several)[:3]
+        return len(smallest) == 3 and len(self.several) <= _MOST_ATTRIBUTES and math.prod(smallest) <= _MOST_FINE
+
     @cached_property
     def everything(self) -> Plan:
         """A plan of all tables that stages coarsen, to count them."""
@@ -155,7 +163,7 @@ class StageChoice:
 def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     """What the next stage measures, after these; None where nothing is left to spend.
 
-    Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the staged.
+    Guarantees: it depends on noisy answers alone, and the costs of all stages add up to at most that of the plan.
     """
     if not stages:
         return _choice(staged, "number of records", {(): 1.0}, _fine(staged), staged.cost * _TOTAL)
@@ -165,39 +173,53 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     total = positive_mean(float(first.residuals.values[0]), error)
     alone = rest * _fraction_alone(staged, total)
     if len(stages) == 1:
-        sizes = staged.domain.sizes
-        power = _POWERS_ALONE[alone == rest]
-        noise: dict[tuple[int, ...], float] = {
-            (position,): (1 - 1 / sizes[position]) / sizes[position] ** power for position in staged.several
-        }
-        if error > _UNCERTAIN * total:
-            shares = sum(sizes[position] ** power for position in staged.several)
-            noise[()] = 1 / (_TOTAL_AGAIN * shares)
-        return _choice(staged, "single attributes", noise, _fine(staged), alone)
+        power, again = _POWERS_ALONE[alone == rest], _TOTAL_AGAIN * (error > _UNCERTAIN * total)
+        return _choice(staged, "single attributes", _noise_alone(staged, power, again), _fine(staged), alone)
     left, number = rest - alone, len(stages) - 2
-    is_strong = _signal(staged, total) > _STRONG
-    fractions = _FRACTIONS_OF_STRONG if is_strong and len(staged.several) > 2 else _FRACTIONS
+    is_strong = _signal(staged, total) > _STRONG and staged.has_triples
+    fractions = _FRACTIONS_OF_STRONG if is_strong else _FRACTIONS
     if not left or number == len(fractions):
         return None
     measured, cost = tables_of_stages(stages, Facts(), staged.domain), left * fractions[number]
     if number == 0:
         return _coarsened(staged, "pairs", measured, dict.fromkeys(staged.pairs, 1.0), cost)
-    scores: dict[tuple[int, ...], float] = dict.fromkeys(staged.pairs, _LEAST_SCORE)
+    scores = _scores(staged, measured)
+    if number == 1:
+        return _coarsened(staged, "pairs again", measured, scores, cost)
+    return _coarsened(staged, "triples", measured, _scores_of_triples(staged, scores), cost)
+
+
+def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[int, ...], float]:
+    """Noise in proportion for single attributes, and where ``again`` is their share of it for the number of records."""
+    sizes = staged.domain.sizes
+    found: dict[tuple[int, ...], float] = {
+        (position,): (1 - 1 / sizes[position]) / sizes[position] ** power for position in staged.several
+    }
+    if again:
+        found[()] = 1 / (again * sum(sizes[position] ** power for position in staged.several))
+    return found
+
+
+def _scores(staged: StagedPlan, measured: MeasuredTables) -> dict[tuple[int, ...], float]:
+    """What pairs get budget in proportion to: the more, the more they depend on each other, or may."""
+    found: dict[tuple[int, ...], float] = dict.fromkeys(staged.pairs, _LEAST_SCORE)
     for table in measured.tables:
         if len(table.views) == 2:
             distance, error = dependence(measured, table)
-            scores[measured.attributes_of(table)] = (max(distance, 0.0) + _ERROR * error) ** _POWER
-    if number == 1:
-        return _coarsened(staged, "pairs again", measured, scores, cost)
-    of_triples = {
-        members: sorted(scores[pair] for pair in combinations(members, 2))[1]  # of the weaker of two that join them
+            found[measured.attributes_of(table)] = (max(distance, 0.0) + _ERROR * error) ** _POWER
+    return found
+
+
+def _scores_of_triples(staged: StagedPlan, scores: Mapping[tuple[int, ...], float]) -> dict[tuple[int, ...], float]:
+    """The triples of the strongest pairs, with the score of the weaker of the two that join them."""
+    sizes = staged.domain.sizes
+    found = {
+        members: sorted(scores[pair] for pair in combinations(members, 2))[1]
         for members in combinations(staged.several, 3)
-        if math.prod(staged.domain.sizes[position] for position in members) <= _MOST_FINE
+        if math.prod(sizes[position] for position in members) <= _MOST_FINE
     }
-    if not of_triples:
-        return None
-    best = sorted(of_triples, key=lambda members: (-of_triples[members], members))[: _TRIPLES_TO_A_PAIR * len(scores)]
-    return _coarsened(staged, "triples", measured, {members: of_triples[members] for members in sorted(best)}, cost)
+    best = sorted(found, key=lambda members: (-found[members], members))[: _TRIPLES_TO_A_PAIR * len(scores)]
+    return {members: found[members] for members in sorted(best)}
 
 
 def tables_of_stages(stages: Sequence[Stage], facts: Facts, domain: Domain) -> MeasuredTables:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures import fitting
-from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, unreported, within
+from residualplanner.fits.mixtures.mixture import Mixture, OneHot, raked, unreported
 from residualplanner.fits.nonnegative.facts import Fact, Facts
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
 from residualplanner.gate.sources.source import Progress
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 #: If noise alone kept tables from fitting, one or more would be called worse than that this often.
 _LEVEL = 0.05
-#: How often tables are looked at, and what is done in between.
-_POLISHINGS, _DESCENT = 2, fitting.Descent(steps=40, rate=0.07)
-#: The most that a table's weight becomes.
-_MOST_WEIGHT = 100.0
 #: By how strong the signal is at most: how many mixtures there are, of how many latent classes, how each is fitted, and
 #: how their mean is.
 _ENSEMBLES = {
@@ -119,29 +115,6 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
     return FitQuality(sets, frozen(np.array(distances)), frozen(freedoms))
 
 
-def polished(measured: MeasuredTables, mixture: Mixture, report: Progress = unreported) -> Mixture:
-    """A mixture near another, with fewer tables that fit worse than noise explains; itself where there are none.
-
-    Few cells count little in a sum over all: the table of sex alone, or of two attributes that depend on each other
-    strongly, is given up for the noise of large tables.  Such a table gets more weight.  Source: eq. (78).
-    """
-    weights = np.ones(len(measured.tables))
-    for turn in range(_POLISHINGS):
-        quality = fit_quality(measured, measured.components_of(mixture))
-        if not quality.is_worse.any():
-            break
-        ratios = np.maximum(quality.distances / np.maximum(quality.freedoms, 1), 1.0)
-        weights = np.minimum(np.where(quality.is_worse, weights * ratios, weights), _MOST_WEIGHT)
-        pairs = zip(measured.tables, weights.tolist(), strict=True)
-        tables = [table._replace(precision=table.precision * weight) for table, weight in pairs]
-        loss = measured._replace(tables=tuple(tables)).loss
-        nearer, *_ = fitting.fit(loss, fitting.start_at(mixture), _DESCENT, enough=0.0)
-        mixture = fitting.settled(
-            loss, nearer, within(report, 100 * turn // _POLISHINGS, 100 * (turn + 1) // _POLISHINGS)
-        )
-    return mixture
-
-
 def fit_mixture(
     measured: MeasuredTables,
     facts: Facts,
@@ -173,12 +146,10 @@ def fit_mixture(
             raise WorkloadError(f"no record was found that is possible under all of these: {facts.words}; correct one")
         return np.where(may, near[0], -np.inf), near[1]
 
-    mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=within(progress, 0, 90))
+    mean = fitting.fit_ensemble(loss, start, chosen, seed=seed, report=progress)
     single = {fact.attributes[0]: fact.counts for fact in facts.known if len(fact.attributes) == 1}
     sums = {attribute: counts / counts.sum() for attribute, counts in single.items() if counts.sum() > 0}
-    fitted = polished(measured, mean, within(progress, 90, 100))
-    progress(100, 100)
-    return raked(fitted, sums) if sums else fitted
+    return raked(mean, sums) if sums else mean
 
 
 def ensemble_for(measured: MeasuredTables) -> fitting.Ensemble:

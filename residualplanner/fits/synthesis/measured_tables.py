@@ -90,14 +90,14 @@ class MeasuredTables(NamedTuple):
             for table in self.tables
         ]
 
-    def components_of_records(self, codes: IntArray, weights: FloatArray) -> list[FloatArray]:
-        """What all tables of records with these codes (n, d) and weights (n,) are."""
+    def components_of_records(self, codes: IntArray) -> list[FloatArray]:
+        """What all tables of records with these codes (n, d) are."""
         found = []
         for table in self.tables:
             members = self.attributes_of(table)
             shape = [self.blocks.sizes[attribute] for attribute in members]
             cells = np.ravel_multi_index([codes[:, attribute] for attribute in members], shape)
-            counts = np.bincount(cells, weights, math.prod(shape)).astype(np.float64).reshape(shape)
+            counts = np.bincount(cells, minlength=math.prod(shape)).astype(np.float64).reshape(shape)
             for axis, view in enumerate(table.views):
                 counts = self.views[view].applied(counts, axis)
             found.append(counts)

@@ -3,7 +3,7 @@
 Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,10 +12,10 @@ import numpy as np
 
 from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
-from residualplanner.fits.nonnegative.facts import Fact, Facts
+from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_quality
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables
-from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame, weight_column
+from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame
 from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
@@ -34,7 +34,7 @@ from residualplanner.release.release import Release
 #: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.
 _ROUNDS, _EXACT = 200, 1e-12
 #: The names of methods.
-RoundingName = Literal["controlled", "sobol", "weighted", "independent"]
+RoundingName = Literal["controlled", "sobol", "independent"]
 #: The version of the JSON file beside records, and what it says of their fit.
 _VERSION = 2
 _FIT = (
@@ -45,38 +45,17 @@ _FIT = (
 MOST_RECORDS = 10**9
 
 
-def raked_weights(codes: IntArray, weights: FloatArray, known: Sequence[Fact]) -> FloatArray:
-    """The weights (n,) nearest in relative entropy with which records (n, d) have known tables, where records are."""
-    cells, found = [], weights.copy()  # which cell of each known table each record is in
-    for fact in known:
-        own = np.zeros(len(codes), dtype=np.int64)
-        for attribute, size in zip(fact.attributes, fact.counts.shape, strict=True):
-            own = own * size + codes[:, attribute]
-        cells.append(own)
-    for _ in range(_ROUNDS):
-        away = 0.0
-        for fact, own in zip(known, cells, strict=True):
-            wanted = fact.counts.ravel()
-            now = np.bincount(own, found, len(wanted))
-            away = max(away, float(np.abs(now - wanted)[now > 0].max(initial=0.0)))
-            found *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)[own]
-        if away <= _EXACT * max(float(weights.sum()), 1.0):
-            break
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Rounding:
     """A way to make records of a mixture: their expected tables are the mixture's, unless they are controlled."""
 
     codes: Callable[..., IntArray]  # gives so many records (n, d) of a mixture, and reports how much is done
     entry_bytes: int  # about how many bytes each entry takes while so many records are made, or a little less
-    copies: int = 1  # how many records are made for each that is wanted, each of a fraction of weight 1
 
     def require_room(self, records: int, attributes: int) -> None:
         """Raise ResourceError where there is too little memory to make so many records of so many attributes."""
         require_room(
-            float(records) * (attributes + 1) * self.copies * self.entry_bytes,
+            float(records) * (attributes + 1) * self.entry_bytes,
             f"{records:,} synthetic records take {{needed}} while they are made",
             "ask for fewer, or use a machine with more memory",
         )
@@ -85,7 +64,6 @@ class Rounding:
 ROUNDINGS: dict[str, Rounding] = {
     "controlled": Rounding(controlled_records, 30),
     "sobol": Rounding(even_records, 18),
-    "weighted": Rounding(even_records, 18, copies=4),
     "independent": Rounding(independent_records, 15),
 }
 
@@ -109,7 +87,6 @@ class SyntheticRecords:
     Attributes:
         release: what they were made from: a release, or what was measured in stages.
         codes (n, d): of the values of each record, in the order of the domain, read-only.
-        weights (n,): how many records each stands for; 1 but for the method "weighted".
         method: how records were made of the mixture.
         seed: of the records; it is no secret, as the noise of the release does not depend on it.
         mixture: the distribution of a record, by the positions of attributes in the domain.
@@ -117,7 +94,6 @@ class SyntheticRecords:
 
     release: Release | StagedRelease
     codes: IntArray
-    weights: FloatArray
     method: RoundingName
     seed: int
     mixture: Mixture
@@ -128,12 +104,11 @@ class SyntheticRecords:
         return len(self.codes)
 
     def __repr__(self) -> str:
-        weighted = f", together of weight {self.weights.sum():,.0f}" if self.weight_column else ""
-        about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}{weighted}"
+        about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}"
         return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
 
     def _repr_html_(self) -> str:
-        first = replace(self, codes=self.codes[:ROWS], weights=self.weights[:ROWS]).to_frame()
+        first = replace(self, codes=self.codes[:ROWS]).to_frame()
         return html_table(
             caption_of(self),
             list(map(str, first.columns)),
@@ -155,11 +130,6 @@ class SyntheticRecords:
         return tuple(self.domain.names[number] for number in several if number not in measured)
 
     @property
-    def weight_column(self) -> str | None:
-        """The name of the column of weights by the method "weighted"; None by others, whose records all count as 1."""
-        return weight_column(self.domain) if rounding_named(self.method).copies > 1 else None
-
-    @property
     def domain(self) -> Domain:
         """Their attributes."""
         return self.release.plan.domain
@@ -172,7 +142,7 @@ class SyntheticRecords:
     @cached_property
     def quality_of_records(self) -> FitQuality:
         """The same of the tables of the records."""
-        return fit_quality(self._measured, self._measured.components_of_records(self.codes, self.weights))
+        return fit_quality(self._measured, self._measured.components_of_records(self.codes))
 
     def expected(self, query: QueryLike) -> FloatArray:
         """The expected answers to a query, by the mixture, (q_1, .., q_k), with its axes as it is written.
@@ -213,16 +183,11 @@ class SyntheticRecords:
         return drawn(self.release, model, self._facts, records, method=method, seed=seed, report=report)
 
     def to_frame(self) -> "pd.DataFrame":
-        """The records with the labels of the domain, a column for each attribute; by "weighted" with their weights."""
+        """The records with the labels of the domain, a column for each attribute."""
         import pandas as pd
 
-        columns = {
-            attribute.name: column_of(attribute, self.codes[:, place])
-            for place, attribute in enumerate(self.domain.attributes)
-        }
-        if self.weight_column is not None:
-            columns[self.weight_column] = self.weights
-        return pd.DataFrame(columns)
+        columns = (column_of(each, self.codes[:, place]) for place, each in enumerate(self.domain.attributes))
+        return pd.DataFrame(dict(zip(self.domain.names, columns, strict=True)))
 
     def save(self, file: PathLike) -> None:
         """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
@@ -252,11 +217,9 @@ class SyntheticRecords:
             "noise": noise.published(plan),
             "plan_sha256": plan_hash(plan),
             "rows": len(self),
-            "records": float(self.weights.sum()),
             "method": self.method,
             "seed": self.seed,
             "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
-            "weight_column": self.weight_column,
             "unmeasured": list(self.unmeasured),
             "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
             "fit": {
@@ -282,18 +245,12 @@ def drawn(
     """Records from a mixture that was fitted to what was measured, and keeps to facts."""
     require_seed(seed)
     mixture, measured = model
-    rounding, order = rounding_named(method), max((len(table.views) for table in measured.tables), default=0)
+    rounding = rounding_named(method)
     rounding.require_room(records, len(release.plan.domain))
     if records and not measured.records:
         raise WorkloadError(f"there are no records by {facts.words}, so none can be made; ask for none, or correct it")
-    generator = np.random.default_rng([int(seed), 1])
-    controlled = {"order": min(max(order, 2), 3)} if method == "controlled" else {}
-    codes = rounding.codes(mixture, rounding.copies * int(records), generator, report=report, **controlled)
-    weights = np.full(len(codes), 1 / rounding.copies)
-    if rounding.copies > 1 and records:
-        scale = records / measured.records
-        weights = raked_weights(codes, weights / scale, facts.known) * scale
-    return SyntheticRecords(release, frozen(codes), frozen(weights), method, int(seed), mixture, facts, measured)
+    codes = rounding.codes(mixture, int(records), np.random.default_rng([int(seed), 1]), report=report)
+    return SyntheticRecords(release, frozen(codes), method, int(seed), mixture, facts, measured)
 
 
 def require_count(records: object, example: str) -> None:

@@ -15,7 +15,6 @@ from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import IntArray, require_path
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import Domain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,14 +30,6 @@ STATEMENT = (
 _KIND = "synthetic records"
 #: The most bytes of it that are parsed; a longer file is taken for one of another kind.
 _LONGEST = 1 << 24
-
-
-def weight_column(domain: Domain) -> str:
-    """The name of the column of weights: one that no attribute has."""
-    name = "weight"
-    while name in domain.names:
-        name = f"record_{name}"
-    return name
 
 
 def column_of(attribute: Attribute, codes: IntArray) -> NDArray[Any]:

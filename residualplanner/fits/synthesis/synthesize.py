@@ -39,9 +39,8 @@ def synthesize(
         records: how many; their known or estimated number unless given.
         known: counts that are public anyway, as of `nonnegative`; of a total of 0 no records are made.
         impossible: cells that cannot occur, as of `nonnegative`.
-        method: "controlled", records whose tables of pairs are brought near those of the mixture, and those of three
-            attributes where such were measured; "sobol", records spread evenly over it; "weighted", four times as
-            many of weight 1/4; "independent", records drawn independently of one another.
+        method: "controlled", records whose tables of pairs are brought near those of the mixture; "sobol", records
+            spread evenly over it; "independent", records drawn independently of one another.
         ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
             attributes are from independence, in units of the noise, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
@@ -60,9 +59,8 @@ def synthesize(
 
     Guarantees: post-processing; it costs no budget.  Neither mixture nor records have a combination of values that
         cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in as many
-        records; with "weighted" known tables hold exactly wherever records are, and others about.
-    Cost: of Adult, 91 tables of pairs, 3 to 5 CPU seconds for epsilon up to 1; with 121 tables of three attributes
-        besides, at epsilon 10, about 15 for the fit and 20 for the records.
+        records, and others about.
+    Cost: of Adult 3 to 6 CPU seconds for epsilon up to 1, and some 12 at epsilon 10.
     Source: eqs. (66) to (76).
 
     Example:

@@ -171,10 +171,7 @@ OutputSpec = Annotated[Path | None, _of("SPEC", _OUTPUT)]
 # synthesize, report
 _COUNT = "How many; their known or estimated number if not given."
 RecordCount = Annotated[int | None, _of("NUMBER", _COUNT, min=0, max=10**9)]
-_METHOD = (
-    "How they are made of the model: near its tables of pairs; spread evenly; four times as many of weight 1/4; "
-    "independent of one another."
-)
+_METHOD = "How they are made of the model: near its tables of pairs; spread evenly; independent of one another."
 RecordsMethod = Annotated[RoundingName, Option(help=_METHOD)]
 RecordsSeed = Annotated[int, Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
 PageCells = Annotated[int, _of("NUMBER", "The most cells of tables in the page, all together; 0 for none.", min=0)]

@@ -215,6 +215,5 @@ def run_synthesize(
         with output.progress("writing the records"):
             people.save(file)
         say_records(people, output)
-        weights = f", together of weight {people.weights.sum():,.0f} (column {people.weight_column})"
-        text = f"{count_text(len(people), 'synthetic record')}{weights if people.weight_column else ''}"
+        text = count_text(len(people), "synthetic record")
         output.wrote(file, f": {text}; {beside} says what they are.", also=[beside])

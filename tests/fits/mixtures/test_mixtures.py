@@ -290,26 +290,3 @@ def test_values_are_corrected_only_within_what_their_class_has_and_as_few_as_it_
     codes = np.array([0, 0, 1, 1, 2, 2, 2, 2, 2])[:, None]  # one record too many of class 1
     correct_margins(mixture, codes, np.repeat([0, 1], [4, 5]), np.random.default_rng(0))
     assert codes[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 2, 2, 2]
-
-
-def test_tables_of_three_attributes_are_nearer_where_they_are_controlled(mixture):
-    away = [0.0, 0.0]
-    for seed in range(5):
-        for place, order in enumerate((2, 3)):
-            made = controlling.controlled_records(mixture, 400, np.random.default_rng(seed), order=order)
-            cells = np.ravel_multi_index(made.T, SMALL)
-            counts = np.bincount(cells, minlength=24).reshape(SMALL)
-            away[place] += np.abs(counts - 400 * mixture.table((0, 1, 2))).sum()
-            for attribute, size in enumerate(SMALL):
-                alone = np.bincount(made[:, attribute], minlength=size)
-                assert np.abs(alone - 400 * mixture.table((attribute,))).max() < 1
-    assert away[1] < 0.8 * away[0]
-
-
-def test_tables_of_three_attributes_that_are_too_large_are_left_alone(monkeypatch, mixture):
-    monkeypatch.setattr(controlling, "_ALL_CELLS", 23)
-    assert controlling.tables_beside(mixture, 60) == {}
-    monkeypatch.setattr(controlling, "_ALL_CELLS", 24)
-    assert sorted(controlling.tables_beside(mixture, 60)) == [0, 1, 2]
-    monkeypatch.setattr(controlling, "_LOOKED_UP", 59)
-    assert controlling.tables_beside(mixture, 60) == {}

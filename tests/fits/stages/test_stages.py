@@ -20,7 +20,6 @@ from residualplanner.ground.errors import (
     BudgetError,
     DomainError,
     FileFormatError,
-    NoLedgerWarning,
     UnexpectedError,
     WorkloadError,
 )
@@ -288,10 +287,10 @@ def test_folders_of_other_runs_and_altered_files_are_refused(tmp_path, ledger):
         rp.fits.load_stages(tmp_path / "none")
 
 
-def test_stages_that_are_not_complete_are_said_to_be(tmp_path):
+def test_stages_that_are_not_complete_are_said_to_be(tmp_path, ledger):
     where = tmp_path / "stages"
-    with pytest.raises(UnexpectedError), pytest.warns(NoLedgerWarning):
-        rp.fits.measure_in_stages(PLAN, people(), folder=StoppingStore(where, 4))
+    with pytest.raises(UnexpectedError):
+        rp.fits.measure_in_stages(PLAN, people(), ledger=ledger, folder=StoppingStore(where, 4))
     with pytest.raises(FileFormatError, match="not complete"):
         rp.fits.load_stages(where)
 

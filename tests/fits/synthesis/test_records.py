@@ -19,7 +19,7 @@ from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures.controlling import controlled_records
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
-METHODS = ["controlled", "sobol", "weighted", "independent"]
+METHODS = ["controlled", "sobol", "independent"]
 DOMAIN = rp.Domain({"a": 4, "b": 3, "c": 2})
 
 
@@ -140,10 +140,6 @@ def test_expected_tables_agree_and_records_are_redrawn_by_their_seed_and_method(
     assert len(more) == len(more.to_frame()) == 900
     assert more.mixture is made.mixture
     assert more.method == "independent"
-    weighted = made.redrawn(300, method="weighted")
-    assert len(weighted) == 1200
-    assert weighted.weights.sum() == pytest.approx(300) == weighted.to_frame()["weight"].sum()
-    assert "together of weight 300" in repr(weighted)
 
 
 @pytest.mark.slow
@@ -204,8 +200,8 @@ def test_known_numbers_of_records_and_tables_hold():
     np.testing.assert_allclose(made.expected(["b"]), known["b"], rtol=1e-9)
     assert (np.bincount(made.codes[:, 1], minlength=3) == known["b"]).all()
     assert made.facts == ("the number of records", "the table of b")
-    made = rp.synthesize(release_of(rho=0.5), known={("a", "b"): truth + 1}, method="weighted", ensemble=SMALL)
-    np.testing.assert_allclose(table_of(made.codes[:, :2], (4, 3), made.weights), truth + 1, rtol=1e-6)
+    made = rp.synthesize(release_of(rho=0.5), known={("a", "b"): truth + 1}, ensemble=SMALL)
+    assert np.abs(made.expected(["a", "b"]) - truth - 1).max() < 6  # unknown ones are off by up to 12
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -248,11 +244,11 @@ def test_known_tables_in_integer_bases_count_as_much_as_in_others():
 
 
 @pytest.mark.parametrize("known", [{(): 0}, {"b": [0, 0, 0]}])
-@pytest.mark.parametrize("method", ["controlled", "weighted"])
+@pytest.mark.parametrize("method", ["controlled", "sobol"])
 def test_where_no_record_is_none_is_made(release, known, method):
     made = rp.synthesize(release, known=known, impossible=[{"a": [0, 1, 2, 3]}], method=method)
     assert (len(made), made.expected(["a", "c"]).tolist()) == (0, np.zeros((4, 2)).tolist())
-    assert made.to_frame().columns.tolist() == ["a", "b", "c"] + ["weight"] * (method == "weighted")
+    assert made.to_frame().columns.tolist() == ["a", "b", "c"]
     with pytest.raises(rp.errors.WorkloadError, match="there are no records by known"):
         made.redrawn(3)
 
@@ -294,12 +290,12 @@ def labeled():
     frame = pd.DataFrame({"sex": ["F", "x"] * 50, "income": [5.0, None] * 50, "day": ["2020-01-05"] * 100, "weight": 1})
     plan = rp.select(rp.marginals(LABELED, order=2), budget=rp.zcdp(5))
     release = rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=0))
-    return rp.synthesize(release, 200, method="weighted", ensemble=SMALL)
+    return rp.synthesize(release, 200, method="sobol", ensemble=SMALL)
 
 
 def test_frames_have_the_labels_of_the_domain(labeled):
     frame = labeled.to_frame()
-    assert frame.columns.tolist() == ["sex", "income", "day", "weight", "record_weight"]
+    assert frame.columns.tolist() == ["sex", "income", "day", "weight"]
     for place, attribute in enumerate(LABELED.attributes):
         wanted = [attribute.value_labels[code] for code in labeled.codes[:, place].tolist()]
         assert frame[attribute.name].tolist() == wanted
@@ -311,12 +307,10 @@ def test_files_hold_the_records_and_say_what_they_are(tmp_path, labeled, name, r
     frame = read(tmp_path / name)
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted([name, f"{name}.json"])
     assert frame["sex"].tolist() == labeled.to_frame()["sex"].tolist()
-    assert frame["record_weight"].sum() == pytest.approx(200)
     about = json.loads((tmp_path / f"{name}.json").read_text())
     assert about["sha256"] == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
     assert about["guarantee"].startswith("none: ")  # the noise had a seed
-    assert about["weight_column"] == "record_weight"
-    assert (about["rows"], about["method"], about["seed"]) == (800, "weighted", 0)
+    assert (about["rows"], about["method"], about["seed"]) == (200, "sobol", 0)
     assert "none is that of a person" in about["statement"]
 
 
@@ -381,17 +375,3 @@ def test_what_cannot_be_made_is_refused_before_the_fit(release, arguments, error
     with pytest.raises(getattr(rp.errors, f"{error}Error"), match=match):
         rp.synthesize(given.pop("release")(release), **given, progress=lambda *done: fitted.append(done))
     assert not fitted
-
-
-# What to measure.
-
-
-def test_tables_of_three_attributes_are_controlled_where_such_were_measured():
-    quick = rp.fits.Ensemble(1, 3, rp.fits.Descent(steps=1))
-    for order, controlled in ((1, 2), (2, 2), (3, 3)):
-        made = rp.synthesize(release_of(workload=rp.marginals(DOMAIN, order=order)), 200, ensemble=quick)
-        codes = {
-            each: controlled_records(made.mixture, 200, np.random.default_rng([0, 1]), order=each) for each in (2, 3)
-        }
-        assert (made.codes == codes.pop(controlled)).all()
-        assert (made.codes != next(iter(codes.values()))).any()
