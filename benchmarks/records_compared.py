@@ -238,7 +238,7 @@ class Compared:
         if not values:
             return "failed" if any("failed" in row for row in runs) else "stopped" if is_stopped else "-"
         mean = statistics.fmean(values.values())
-        return f"{'> ' * is_stopped}{mean:.2g}" if measure == "cpu" else f"{mean:.3f}"
+        return f"{'> ' * is_stopped}{mean:.3g}" if measure == "cpu" else f"{mean:.3f}"
 
     @property
     def worst(self) -> float:
@@ -264,6 +264,7 @@ def shown(cells: Sequence[Compared]) -> Iterator[str]:
     """A row for each cell: every measure and the CPU seconds of ours, of singles and of each peer."""
     names = ("ours", "singles", *PEERS)
     yield f'In each column: {", ".join(names)}; each over the seeds that were run, and "-" where none was.'
+    yield f"{'; '.join(f'{name}, {words}' for name, words in PEERS.items())}."
     yield f"A cell is lost where the last column, over the seeds that both have, is above {AS_NEAR}.\n"
     yield "| data | records | epsilon | pairs | triples | coefficients | accuracy | CPU s | farther than the nearest |"
     yield "|---|---|---|---|---|---|---|---|---|"
