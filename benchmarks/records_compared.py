@@ -10,7 +10,7 @@ The peers run where they are installed: PYTHON is an interpreter with ``pip inst
 mbi==2.0.0 "pandas<3" matplotlib``, and the folder of programs is ``mechanisms/`` of mbi's repository.  Of the data sets
 that are opened once, ours is run only with --open: when nothing of it will change any more.
 
-    python -m benchmarks.records_compared --table [--judged stages]
+    python -m benchmarks.records_compared --table
 
 prints the table of the manual: every cell, the lost ones first, and how many are won.
 
@@ -38,6 +38,8 @@ import residualplanner as rp
 from benchmarks.peer_records import run
 from benchmarks.record_errors import Codes, Question, accuracy, distance_of_coefficients, errors_by_order
 from benchmarks.records_data import DATA_SETS, DEVELOPING, DataSet, is_ordered, sample_of, sizes_of_samples
+from residualplanner.fits.stages.measuring import measure_with_bits
+from residualplanner.gate.discrete_gaussian import InsecureTestBits
 
 DELTA = 1e-9
 #: The first ones are the most telling: runs go by this order.
@@ -59,18 +61,10 @@ Cell = tuple[str, int, float]
 
 
 def ours(codes: Codes, domain: rp.Domain, epsilon: float, seed: int) -> Codes:
-    """Records from a release of all pairs."""
-    plan = rp.fits.synthesis_plan(domain, rp.approx_dp(epsilon, DELTA))
-    release = rp.reconstruct(rp.measure(plan, codes, noise="gaussian", seed=seed))
-    return rp.synthesize(release, len(codes)).codes
-
-
-def ours_in_stages(codes: Codes, domain: rp.Domain, epsilon: float, seed: int) -> Codes:
-    """Records from answers in stages."""
-    budget = rp.approx_dp(epsilon, DELTA)
-    made: Any = rp.fits.synthesize_in_stages(codes, domain, budget=budget, seed=seed)  # type: ignore[attr-defined]
-    found: Codes = made.redrawn(len(codes)).codes
-    return found
+    """Records from what is measured in stages, with noise that can be foreseen."""
+    plan = rp.fits.StagedPlan(domain, budget=rp.approx_dp(epsilon, DELTA))
+    release = measure_with_bits(plan, codes, InsecureTestBits(seed))
+    return rp.synthesize(release, len(codes), seed=seed).codes
 
 
 def singles(codes: Codes, domain: rp.Domain, epsilon: float, seed: int) -> Codes:
@@ -96,7 +90,6 @@ def truth(codes: Codes, *_: object) -> Codes:
 
 
 OWN: dict[str, Callable[[Codes, rp.Domain, float, int], Codes]] = {
-    "stages": ours_in_stages,
     "ours": ours,
     "singles": singles,
     "truth": truth,
@@ -209,11 +202,10 @@ def grid(arguments: argparse.Namespace) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class Compared:
-    """The runs of a cell, by mechanism and seed, and which of ours is judged."""
+    """The runs of a cell, by mechanism and seed."""
 
     cell: Cell
     runs: dict[str, dict[int, Row]]
-    own: str
 
     def values(self, mechanism: str, measure: str) -> dict[int, float]:
         """By seed, where it was judged so."""
@@ -223,7 +215,7 @@ class Compared:
         """How much farther ours is than the nearest of others, each over the seeds that both have; 1 is as near."""
         ratios = []
         for other in others:
-            by_seed = [self.values(each, measure) for each in (self.own, other)]
+            by_seed = [self.values(each, measure) for each in ("ours", other)]
             both = by_seed[0].keys() & by_seed[1].keys()
             if both:
                 mine, theirs = (statistics.fmean(values[seed] for seed in both) for values in by_seed)
@@ -246,13 +238,13 @@ class Compared:
         return max(self.ratio(measure, OTHERS) or 0.0 for measure in ("pairs", "triples"))
 
 
-def cells_of(rows: Iterable[Row], own: str) -> list[Compared]:
+def cells_of(rows: Iterable[Row]) -> list[Compared]:
     """The cells in which ours was run, the lost ones first, by how much."""
     found: dict[Cell, dict[str, dict[int, Row]]] = {}
     for row in rows:
         cell = (row["data"], row["records"], row["epsilon"])
         found.setdefault(cell, {}).setdefault(row["mechanism"], {})[row["seed"]] = row
-    cells = [Compared(cell, runs, own) for cell, runs in found.items() if own in runs]
+    cells = [Compared(cell, runs) for cell, runs in found.items() if "ours" in runs]
     places = {name: place for place, name in enumerate(DATA_SETS)}
     return sorted(
         cells,
@@ -271,7 +263,7 @@ def shown(cells: Sequence[Compared]) -> Iterator[str]:
     for each in cells:
         columns = []
         for measure in (*MEASURES, "cpu"):
-            columns.append(", ".join(each.shown(each.own if name == "ours" else name, measure) for name in names))
+            columns.append(", ".join(each.shown(name, measure) for name in names))
         name, records, epsilon = each.cell
         yield f"| {name} | {records:,} | {epsilon:g} | {' | '.join(columns)} | {each.worst:.3f} |"
 
@@ -315,11 +307,10 @@ def main() -> None:
     parser.add_argument("--mbi", help="an interpreter that has mbi")
     parser.add_argument("--programs", type=Path, help="the folder of mbi's mechanisms")
     parser.add_argument("--table", action="store_true", help="print the table, and run nothing")
-    parser.add_argument("--judged", choices=("stages", "ours"), default="stages", help="which of ours the table has")
     arguments = parser.parse_args()
     if arguments.table:
         rows = [row for name in ("records_ours", "records_peers") for row in rows_in(RESULTS / f"{name}.jsonl")]
-        cells = cells_of(rows, arguments.judged)
+        cells = cells_of(rows)
         print("\n".join((*summary(cells), "", *shown(cells))))
         return
     closed = [name for name in arguments.data if DATA_SETS[name].opened_once and not arguments.open]
