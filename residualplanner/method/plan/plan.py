@@ -88,8 +88,6 @@ class Plan:
         object.__setattr__(self, "neighbors", neighbors)
         require_public_total(self.domain, self.neighbors)
         require_fitting(self.workload, self.strategy)
-        if self.strategy.varying.any() and self.neighbors.has_public_total:
-            raise WorkloadError('bases that vary by set are for neighbors="add-remove"; use bases="optimal"')
         denominators = [attribute.denominator for attribute in self.domain.attributes]
         object.__setattr__(self, "strategy", self.strategy.with_denominators(denominators))
         object.__setattr__(self, "loss", self.loss.of(self.workload))

@@ -175,7 +175,12 @@ def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: 
     def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
         if not neighbors.has_public_total:
             return choose_by_set(*what, plain, neighbors, **how)
+        import os
+        if os.environ.get("MODE") == "direct":
+            return choose_by_set(*what, plain, neighbors, **how)
         better = goal.unit_noise(replace(problem, bases=bases_for_replaced(*what, plain, **how), search=None))
+        if os.environ.get("MODE") == "both":
+            return choose_by_set(*what, better, neighbors, **how)
         return replace(better, status=f"{better.status}, bases from a local search")
 
     return search

@@ -96,6 +96,11 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ, rounding is bounded by that
     of the sum of absolute values; sets with varying attributes are exact.  Source: eqs. (8), (28), (37) and (41).
     """
+    if neighbors.has_public_total and strategy.varying.any():
+        from residualplanner.more.by_set.replaced_pairs import largest_of_pairs  # a door
+
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return largest_of_pairs(strategy, noise_variance) * neighbors.cost_factor_up * (1 + 3 * _ULP)
     closure, bases = strategy.closure, strategy.of_attributes
     costs = unit_costs(closure, bases, neighbors)
     is_constant = np.diff(strategy.varying_starts) == 0

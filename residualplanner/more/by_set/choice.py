@@ -48,7 +48,7 @@ def choose_by_set(
         SolverError: the solver gave no usable noise, or no integers come close to the bases.
         WorkloadError: the search would be too large.
     """
-    problem = by_set_problem(workload, importance, **how)
+    problem = by_set_problem(workload, importance, replaced=neighbors.has_public_total, **how)
     if problem is None:
         return plain
     family = Family.of(problem)
@@ -61,7 +61,7 @@ def bases_for_replaced(
     workload: Workload, importance: FloatArray, plain: ChosenNoise, *, enough: float, **how: Any
 ) -> tuple[Basis, ...]:
     """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
-    problem, bases = by_set_problem(workload, importance, replaced=True, **how), list(plain.strategy.of_attributes)
+    problem, bases = by_set_problem(workload, importance, replaced=True, is_one=True, **how), list(plain.strategy.of_attributes)
     if problem is None:
         return tuple(bases)
     family = Family.of(problem)
@@ -154,6 +154,8 @@ def _messages(
 
     Attributes of one group get the mean of theirs.  As (41) is convex and they can be exchanged, it costs no more.
     """
+    if not phis:
+        return {group: np.zeros(len(lengths[group])) for group in groups}
     if len(groups) == 1:
         return {groups[0]: cost * lengths[groups[0]]}
     return {

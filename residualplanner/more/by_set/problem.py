@@ -212,6 +212,7 @@ def by_set_problem(
     *,
     of_maximum: bool = False,
     replaced: bool = False,
+    is_one: bool = False,
     seconds: float = SECONDS_LIMIT,
 ) -> BySetProblem | None:
     """What there is to choose where each query's variances count by its ``importance`` (q,), at least 0.
@@ -229,8 +230,8 @@ def by_set_problem(
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in every.items()}
     orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     same = _exchangeable(workload, orbits)
-    group, attribute_of_group = _factor_groups(workload, axes, same, is_one=replaced)
-    if not axes or (not replaced and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
+    group, attribute_of_group = _factor_groups(workload, axes, same, is_one=is_one)
+    if not axes or (not is_one and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
         return None
     classes = _classes(workload, group)
     problem = BySetProblem(
