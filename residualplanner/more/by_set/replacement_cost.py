@@ -111,13 +111,12 @@ class ReplacementCost:
 
         Rows and pairs are added as they are violated.
         """
-        by_set = self._of_sets(self._factors(self._tables(member.bases), self.pairs))
-        noise = self.problem.noise_of_set
-        unit = 1 / (np.bincount(noise)[noise] * self.problem.factor)
-        costs = by_set @ (unit[:, None] * (noise[:, None] == np.arange(len(member.precision))))
+        cost, costs = self, self._by_noise(member)
         precision, known, sums = member.precision, costs.mean(axis=0)[None], np.empty((0, len(member.precision)))
         best, bound = TableChoice(precision, {}, math.inf, 0.0), 0.0
         for _ in range(_ROUNDS):
+            cost = cost.with_worst(replace(member, precision=precision))
+            costs = np.concatenate([costs, replace(cost, pairs=cost.pairs[len(costs):])._by_noise(member)])
             paid, (value, more) = costs @ precision, rows(precision)
             if value * paid.max() < best.loss:
                 best = TableChoice(precision / paid.max(), {}, value * float(paid.max()), 0.0)
@@ -129,9 +128,15 @@ class ReplacementCost:
             precision, bound = 1 / choice.noise_variance, max(bound, choice.bound)
         return replace(best, bound=min(bound, best.loss))
 
+    def _by_noise(self, member: Member) -> FloatArray:
+        """What the pairs cost for each noise of precision 1, (c, n)."""
+        noise, by_set = self.problem.noise_of_set, self._of_sets(self._factors(self._tables(member.bases), self.pairs))
+        unit = 1 / (np.bincount(noise)[noise] * self.problem.factor)
+        return np.asarray(by_set @ (unit[:, None] * (noise[:, None] == np.arange(len(member.precision)))))
+
     def _climbed(self, tables: list[FloatArray], precision: FloatArray) -> IntArray:
         """Pairs (k, 2, d) that cost much, from some others by changing one attribute after another."""
-        chance, order = np.random.default_rng(0), np.argsort(-self._costs(tables, self.pairs, precision))
+        chance, order = np.random.default_rng(len(self.pairs)), np.argsort(-self._costs(tables, self.pairs, precision))
         found = np.repeat(self.pairs[order[:1]], _CLIMBS, axis=0)
         own = {i: [at for at, (j, _) in enumerate(self._columns) if j == i] for i, _ in self._columns}
         for i, (first, *_) in own.items():
