@@ -108,7 +108,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
         _require_by_set(problem, goal)
-        problem = replace(problem, search=_search(problem, goal))
+        problem = replace(problem, search=_search(problem, goal, is_asked=True))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
         """The noise, and what it costs."""
@@ -161,11 +161,14 @@ def _compared(
     return found, cost, distance
 
 
-def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: float) -> StrategySearch:
+def _search(
+    problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, is_asked: bool = False, **limit: float
+) -> StrategySearch:
     """The search for better bases, which raises WorkloadError where it would be too large.
 
-    Bases vary by set where records are added or removed.  It ends at a loss that is small ``enough``; the ``limit`` is
-    of its seconds, two minutes without one.
+    Bases vary by set; where records are replaced and it is not for these that somebody ``is_asked``, one basis for each
+    attribute is searched for if they cannot.  The search ends at a loss that is small ``enough``; the ``limit`` is of
+    its seconds, two minutes without one.
     """
     from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set  # a door
 
@@ -173,14 +176,15 @@ def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: 
     how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, **limit}
 
     def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
-        if not neighbors.has_public_total:
-            return choose_by_set(*what, plain, neighbors, **how)
-        import os
-        if os.environ.get("MODE") == "direct":
-            return choose_by_set(*what, plain, neighbors, **how)
+        found = plain
+        try:
+            found = choose_by_set(*what, plain, neighbors, **how)
+        except WorkloadError:
+            if is_asked or not neighbors.has_public_total:
+                raise
+        if found is not plain or not neighbors.has_public_total:
+            return found
         better = goal.unit_noise(replace(problem, bases=bases_for_replaced(*what, plain, **how), search=None))
-        if os.environ.get("MODE") == "both":
-            return choose_by_set(*what, better, neighbors, **how)
         return replace(better, status=f"{better.status}, bases from a local search")
 
     return search
@@ -188,10 +192,9 @@ def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: 
 
 def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:
     """Raise WorkloadError unless bases may vary by set."""
-    if problem.neighbors.has_public_total or not _has_search(problem, goal):
+    if not _has_search(problem, goal):
         raise WorkloadError(
-            'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
-            'neighbors="add-remove"; use bases="optimal"'
+            'bases="optimal_by_set" is for sums, largest variances and targets of all tables; use bases="optimal"'
         )
 
 
