@@ -55,9 +55,10 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         bases: what is measured of attributes with other kinds than identity.  By default one basis for each, or, where
             these are not proved to be within 0.5% of the best of all mechanisms, others in other sets of attributes, if
-            a search finds better ones; but one for each where records are replaced, and no search for convex losses,
-            targets of some tables only, and sums with one kind for each attribute.  "optimal" is one for each
-            (docs/mathematics.md section 5), "optimal_by_set" searches in any case, for up to two minutes, "orthogonal"
+            a search finds better ones; but one for each where records are replaced and have too many pairs, and no
+            search for convex losses, targets of some tables only, and, where records are added or removed, sums with
+            one kind for each attribute.  "optimal" is one for each (docs/mathematics.md section 5),
+            "optimal_by_set" searches for others in any case, for up to two minutes, "orthogonal"
             is as in the paper's section 7; or a mapping from attribute name to a matrix S of shape (n-1, n) whose rows
             are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes that
             are not named get the optimal one.  Matrices of real numbers are rounded to integer multiples of a power of
@@ -81,7 +82,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
             is less than 0.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
             another word, or a matrix does not fit its attribute or span its queries; the search for bases
-            by set is too large, or is for a loss without one or where records are replaced.
+            by set is too large, or is for a loss without one, or records are replaced and have too many pairs.
         DomainError: ``bases`` names an attribute that is not in the domain.
         SolverError: the convex solver gave no usable answer.
 
