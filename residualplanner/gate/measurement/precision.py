@@ -76,9 +76,8 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 
 def precision_rule(plan: Plan) -> str:
     """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
-    rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
-    if plan.neighbors.has_public_total:
-        rule = PRECISION_RULE_REPLACED
+    added = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    rule = PRECISION_RULE_REPLACED if plan.neighbors.has_public_total else added
     attributes = [each for each in plan.domain.attributes if each.numeric is not None]
     if attributes:
         denominators = ", ".join(f"{each.name!r} has D = {each.denominator}" for each in attributes)

@@ -92,9 +92,10 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     """The privacy cost of measuring every set with this noise (m,), rounded up: never less than the exact cost.
 
     Or a bound of it: where attributes vary and records are added or removed, the right side of (41); where records are
-    replaced, and more than 20 attributes occur of which none can be exchanged, what sets cost one by one.  Each term is a product and quotient of
-    at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ, rounding is bounded by that
-    of the sum of absolute values; sets with varying attributes are exact.  Source: eqs. (8), (28), (37), (41) and (129).
+    replaced, and more than 20 attributes occur of which none can be exchanged, what sets cost one by one.  Each term is
+    a product and quotient of at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ,
+    rounding is bounded by that of the sum of absolute values; in (41), sets with varying attributes are exact.
+    Source: eqs. (8), (28), (37), (41) and (129).
 
     Raises WorkloadError: attributes vary, and there are too many pairs of records that one may replace.
     """
@@ -151,14 +152,12 @@ def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     return exact_varying_cost(strategy, precision)
 
 
-def cost_parts(
-    strategy: Strategy, noise_variance: FloatArray, weight: FloatArray, neighbors: Neighbors
-) -> FloatArray:
+def cost_parts(strategy: Strategy, noise_variance: FloatArray, weight: FloatArray, neighbors: Neighbors) -> FloatArray:
     """The cost of each set, (m,); with varying attributes its part of the bound.
 
     Of such parts several may add up to it; they are as near as can be to those that the sets have in the loss, if the
-    noise of each has a ``weight`` (m,) in it, see `varying_cost_parts`.  Where records are replaced it is what adding one costs, but
-    nothing for the total, which is public.  Source: eqs. (8), (28), (37) and (41).
+    noise of each has a ``weight`` (m,) in it, see `varying_cost_parts`.  Where records are replaced, parts are what it
+    costs to add one to each set apart; the public total costs nothing.  Source: eqs. (8), (28), (37) and (41).
     """
     every = np.array([float(basis.pcost) for basis in strategy.bases])
     if neighbors.has_public_total:

@@ -61,7 +61,10 @@ def bases_for_replaced(
     workload: Workload, importance: FloatArray, plain: ChosenNoise, *, enough: float, **how: Any
 ) -> tuple[Basis, ...]:
     """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
-    problem, bases = by_set_problem(workload, importance, replaced=True, is_one=True, **how), list(plain.strategy.of_attributes)
+    problem, bases = (
+        by_set_problem(workload, importance, replaced=True, is_one=True, **how),
+        list(plain.strategy.of_attributes),
+    )
     if problem is None:
         return tuple(bases)
     family = Family.of(problem)

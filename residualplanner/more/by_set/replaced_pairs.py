@@ -60,7 +60,7 @@ def largest_of_pairs(strategy: Strategy, noise_variance: FloatArray) -> float:
 
 
 def _pairs(strategy: Strategy, attribute: int) -> dict[int, FloatArray]:
-    """By basis of an attribute, for pairs of its values: the squared lengths of both columns, and their product, (s, 3)."""
+    """For pairs of values, in each basis of an attribute: squared lengths of both columns and their product, (s, 3)."""
     numbers = strategy.numbers_of(attribute)
     if not strategy.varying[attribute]:
         basis = strategy.bases[numbers[0]]

@@ -4,8 +4,8 @@ Source: eq. (37).
 
 The cost is a maximum over pairs of records, of which some are known at a time: all where they are few, or those that
 were found to cost most.  For a pair the cost of a set is ``P(a) + P(b) - 2 P(k)``, with P the product over the
-attributes of the set, a and b the squared lengths of the columns of each record, and k their product.  There is a column
-of factors for each basis of each attribute.
+attributes of the set, a and b the squared lengths of the columns of each record, and k their product.  Such factors
+have a column for each basis of each attribute.
 """
 
 import itertools
@@ -36,8 +36,8 @@ _ROUNDS, _ADDED, _ENOUGH = 30, 16, 2e-7
 _SIGNS = np.array([1.0, 1.0, -2.0])
 
 
-def minimax(costs: FloatArray, sums: FloatArray) -> NoiseChoice:
-    """The noise with the least maximum of some sums (k, n) for the largest of some costs (c, n) at unit noise."""
+def _least_maximum(costs: FloatArray, sums: FloatArray) -> NoiseChoice:
+    """The noise of the least largest sum, where sums are (k, n) and costs (c, n) times noise and precision."""
     tokens = with_token_cost(costs)
     choice = minimize_maximum_variance(tokens, sparse.csr_array(sums), pcost=1.0, gap=_ENOUGH / 4)
     free = costs.max(axis=0) <= 0
@@ -107,16 +107,16 @@ class ReplacementCost:
         return replace(self, pairs=np.concatenate([self.pairs, np.unique(new, axis=0)]))
 
     def best_noise(self, member: Member, rows: Rows) -> TableChoice:
-        """The best precisions for a member's bases, for the rows of a loss and the pairs that are known.
+        """The best precisions for a member's bases and the rows of a loss, which are added as they are exceeded.
 
-        Rows and pairs are added as they are violated.
+        So are pairs of records; where not all are known, some are climbed to for each of the precisions on the way.
         """
-        cost, costs = self, self._by_noise(member)
+        cost, costs = self, self._by_noise(member, self.pairs)
         precision, known, sums = member.precision, costs.mean(axis=0)[None], np.empty((0, len(member.precision)))
         best, bound = TableChoice(precision, {}, math.inf, 0.0), 0.0
         for _ in range(_ROUNDS):
             cost = cost.with_worst(replace(member, precision=precision))
-            costs = np.concatenate([costs, replace(cost, pairs=cost.pairs[len(costs):])._by_noise(member)])
+            costs = np.concatenate([costs, self._by_noise(member, cost.pairs[len(costs) :])])
             paid, (value, more) = costs @ precision, rows(precision)
             if value * paid.max() < best.loss:
                 best = TableChoice(precision / paid.max(), {}, value * float(paid.max()), 0.0)
@@ -124,14 +124,14 @@ class ReplacementCost:
                 break
             known = np.unique(np.concatenate([known, costs[np.argsort(-paid)[:_ADDED]]]), axis=0)
             sums = np.unique(np.concatenate([sums, more]), axis=0)
-            choice = minimax(known, sums)
+            choice = _least_maximum(known, sums)
             precision, bound = 1 / choice.noise_variance, max(bound, choice.bound)
         return replace(best, bound=min(bound, best.loss))
 
-    def _by_noise(self, member: Member) -> FloatArray:
-        """What the pairs cost for each noise of precision 1, (c, n)."""
-        noise, by_set = self.problem.noise_of_set, self._of_sets(self._factors(self._tables(member.bases), self.pairs))
-        unit = 1 / (np.bincount(noise)[noise] * self.problem.factor)
+    def _by_noise(self, member: Member, pairs: IntArray) -> FloatArray:
+        """What some pairs (c, 2, d) cost for each noise of precision 1, (c, n)."""
+        by_set, noise = self._of_sets(self._factors(self._tables(member.bases), pairs)), self.problem.noise_of_set
+        unit = self._precision(replace(member, precision=np.ones(len(member.precision))))
         return np.asarray(by_set @ (unit[:, None] * (noise[:, None] == np.arange(len(member.precision)))))
 
     def _climbed(self, tables: list[FloatArray], precision: FloatArray) -> IntArray:
@@ -142,7 +142,7 @@ class ReplacementCost:
         for i, (first, *_) in own.items():
             found[1:, :, i] = chance.integers(0, len(tables[first]), (_CLIMBS - 1, 2))
         for i in [*own] * _SWEEPS:
-            slopes, gains = self._slopes(self._factors(tables, found), precision), 0.0
+            slopes, gains = self._slopes(self._factors(tables, found), precision), np.zeros(())
             for column in own[i]:
                 table, lengths = tables[column], np.diagonal(tables[column])
                 by_first, by_second, by_both = slopes[:, :, column].T[:, :, None, None]
@@ -156,7 +156,7 @@ class ReplacementCost:
         return np.asarray(self._of_sets(self._factors(tables, pairs)) @ precision)
 
     def _of_sets(self, factors: FloatArray) -> FloatArray:
-        """What each set costs at unit precision, for the factors (c, 3, d+1) of some pairs, (c, m)."""
+        """What each set costs at unit precision, for the factors (c, 3, columns+1) of some pairs, (c, m)."""
         return np.asarray(_SIGNS @ factors[:, :, self._columns_of_sets].prod(axis=3))
 
     def _precision(self, member: Member) -> FloatArray:
