@@ -1,6 +1,6 @@
 """The privacy cost in a search for bases where records are replaced, and its slopes.
 
-Source: eq. (37).
+Source: eq. (129).
 
 The cost is a maximum over pairs of records, of which some are known at a time: all where they are few, or those that
 were found to cost most.  For a pair the cost of a set is ``P(a) + P(b) - 2 P(k)``, with P the product over the
