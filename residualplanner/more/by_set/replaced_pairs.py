@@ -53,9 +53,9 @@ def largest_of_pairs(strategy: Strategy, noise_variance: FloatArray) -> float:
             size += precision * float(first.max())
     if not math.isfinite(size):
         return math.inf
-    # No cost is a sum of more than four times `size`; each part is rounded as often as its columns have entries and it
-    # is multiplied or added.
-    roundings = len(closure) + 8 + sum(basis.answers + 6 for basis in strategy.bases)
+    # Each product is rounded as often as its columns have entries and it has factors, each cost as often as there are
+    # sets; all that is added for two records is at most four times `size`.
+    roundings = len(closure) + 8 + len(closure.blocks) * (max(basis.answers for basis in strategy.bases) + 6)
     return float(costs.max()) + 4 * roundings * _ULP * size + len(closure) * math.ulp(0.0)
 
 
