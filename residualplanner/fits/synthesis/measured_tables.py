@@ -231,7 +231,7 @@ def dependence(measured: MeasuredTables, table: Measured) -> tuple[float, float]
     """About the chi-square of a pair of attributes to a record, from noisy counts, and its standard error.
 
     It is the squared distance of the table from independence, less what noise adds to it, in units of the product of
-    the mean probabilities of the groups of each attribute.
+    the mean probabilities of the groups of each attribute.  Source: eq. (132).
     """
     near = [measured.near[attribute] for attribute in measured.attributes_of(table)]
     alone = [measured.views[view].applied(own, 0) for view, own in zip(table.views, near, strict=True)]
