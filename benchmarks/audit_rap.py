@@ -1,12 +1,11 @@
-"""The privacy audit of RAP and of `synthesis_plan` at the size that is run before a release.
+"""The privacy audit of RAP and of stages for records at the size that is run before a release.
 
-    python -m benchmarks.audit_rap [rap] [synthesis_plan] [--runs N] [--workers N] [--json FILE]
+    python -m benchmarks.audit_rap [rap] [stages] [--runs N] [--workers N] [--json FILE]
 
 The random bytes are the operating system's.  Of RAP adversaries see what a round chose, what it chose and answered, and
-the answers of two rounds; of a plan of `synthesis_plan`, all answers, and those of two tables of the same shape.  The
-file keeps the audits that are not run again.  Exits with 1 if an adversary achieves more than the mechanism's cost
-allows, by five standard errors, or the likelihood adversary much less than that, which would show that the audit is
-blind.
+the answers of two rounds; of stages, the answers of all of them.  The file keeps the audits that are not run again.
+Exits with 1 if an adversary achieves more than the mechanism's cost allows, by five standard errors, or the likelihood
+adversary much less than that, which would show that the audit is blind.
 """
 
 import argparse
@@ -25,13 +24,13 @@ import numpy as np
 import residualplanner as rp
 from benchmarks.auditing import DELTA, STANDARD_ERRORS, Audit, Scores, audit
 from benchmarks.auditing_rap import RapExperiment, contradicts, difference_scores, round_scores
-from benchmarks.auditing_synthesis import SynthesisExperiment
+from benchmarks.auditing_stages import StagesExperiment
 from residualplanner.gate.discrete_gaussian import OperatingSystemBits
 
 COST = Fraction(1)
 ONE_ROUND = RapExperiment.of(COST)
 TWO_ROUNDS = RapExperiment.of(COST, rounds=2, unit="table", moves_apart=True)
-SINGLES, TRIPLES = SynthesisExperiment.of("0.1"), SynthesisExperiment.of("1")
+WITH_TRIPLES, ALONE = StagesExperiment.of("0.5", 300), StagesExperiment.of("0.05", 20)
 
 
 class Seen(NamedTuple):
@@ -58,19 +57,14 @@ def scores_of_two_rounds(is_after: bool, runs: int) -> tuple[Scores, ...]:
     return (difference_scores(TWO_ROUNDS, is_after, runs, OperatingSystemBits()),)
 
 
-def scores_with_single_attributes(is_after: bool, runs: int) -> tuple[Scores, ...]:
-    """By all answers of a small budget's plan; called in another process."""
-    return (SINGLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
-
-
 def scores_with_triples(is_after: bool, runs: int) -> tuple[Scores, ...]:
-    """By all answers of a large budget's plan; called in another process."""
-    return (TRIPLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
+    """By the answers of all stages, the last one of triples; called in another process."""
+    return (WITH_TRIPLES.likelihood_scores(is_after, runs, OperatingSystemBits()),)
 
 
-def scores_of_one_shape(is_after: bool, runs: int) -> tuple[Scores, ...]:
-    """By the answers of two tables of the same shape; called in another process."""
-    return (TRIPLES.difference_scores(is_after, runs, OperatingSystemBits()),)
+def scores_alone(is_after: bool, runs: int) -> tuple[Scores, ...]:
+    """By the answers of both stages of a weak signal; called in another process."""
+    return (ALONE.likelihood_scores(is_after, runs, OperatingSystemBits()),)
 
 
 class Audited(NamedTuple):
@@ -102,12 +96,11 @@ AUDITS = {
         ),
         Audited((Seen("answers of two rounds", COST, is_sharp=False),), scores_of_two_rounds, 200_000, 5_000),
     ),
-    "synthesis_plan": tuple(
-        Audited((seen,), scores_of, 1_000_000, 100_000)
+    "stages": tuple(
+        Audited((seen,), scores_of, 4_000, 100)
         for seen, scores_of in (
-            (Seen("pairs and single attributes", SINGLES.cost, is_sharp=True), scores_with_single_attributes),
-            (Seen("pairs and triples", TRIPLES.cost, is_sharp=True), scores_with_triples),
-            (Seen("two tables of one shape", TRIPLES.difference_cost, is_sharp=True), scores_of_one_shape),
+            (Seen("stages with triples", WITH_TRIPLES.cost, is_sharp=True), scores_with_triples),
+            (Seen("single attributes alone", ALONE.cost, is_sharp=True), scores_alone),
         )
     ),
 }
@@ -151,7 +144,7 @@ def audit_row(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="The privacy audit of RAP and of synthesis_plan.")
+    parser = argparse.ArgumentParser(description="The privacy audit of RAP and of stages for records.")
     parser.add_argument("mechanisms", nargs="*", choices=[[], *AUDITS], help="some of them; all by default")
     parser.add_argument("--runs", type=int, help="on each side; by default as many as before a release")
     parser.add_argument("--workers", type=int, default=2, help="processes")

@@ -45,7 +45,11 @@ DOORS: dict[str, set[str]] = {
     "method.queries.kind": {"more.amounts.statistics", "more.queries.thresholds"},
     "method.strategy.accuracy": {"more.bounds.max_abs_error"},
     "method.strategy.cells": {"more.by_set.varying_tables"},
-    "method.strategy.costs": {"more.by_set.varying_cost", "more.replacement.replacement_costs"},
+    "method.strategy.costs": {
+        "more.by_set.replaced_pairs",
+        "more.by_set.varying_cost",
+        "more.replacement.replacement_costs",
+    },
     "method.workload.families": {"more.queries.among"},
     "method.workload.query": {"more.queries.among"},
     "release.release": {"fits.for_mbi", "publish.saving"},

@@ -74,12 +74,6 @@ RULES = [
         "integer codes",
     ),
     Rule(
-        '`bases="optimal_by_set"` | `neighbors="replace"` | no sharp bound of the cost of such bases is known; by '
-        "default one basis for each attribute is searched for",
-        {"bases": ["by set"], "neighbors": ["replace"]},
-        'bases="optimal"',
-    ),
-    Rule(
         '`bases="optimal_by_set"` | convex losses, and targets of some tables only | they are found for sums, largest '
         "variances and targets of all tables",
         {"bases": ["by set"], "loss": ["targets", "convex"]},

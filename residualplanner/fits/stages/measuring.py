@@ -4,19 +4,15 @@ Nothing is chosen by a count, but by noisy answers, which are in a folder before
 was killed goes on with what is left; the ledger knows every attempt, so that of all copies of a folder one goes on.
 """
 
-import hashlib
-import io
 import math
-import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from residualplanner.fits.mixtures.mixture import unreported, within
+from residualplanner.fits.stages.folder import KeptStages, opened_folder, stated_run
 from residualplanner.fits.stages.staged_plan import StageChoice, StagedPlan, choose
 from residualplanner.fits.synthesis.coarsening import Coarsening
 from residualplanner.fits.synthesis.measured_tables import Stage
@@ -27,25 +23,19 @@ from residualplanner.gate.ledger import Ledger, LedgerEntry
 from residualplanner.gate.measurement.blocks import blocks_held, require_memory
 from residualplanner.gate.measurement.counting import count_tables, parents, rows_to_count
 from residualplanner.gate.measurement.discrete import exact_noise
-from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan, load_measurement
+from residualplanner.gate.measurement.measurement import Measurement, groups_of_plan
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import engines, open_source, require_several_readings
 from residualplanner.gate.sources.ready_counts import source_of_counts
 from residualplanner.gate.sources.source import Progress, Source
 from residualplanner.ground.checks import IntArray, require_type
-from residualplanner.ground.errors import DomainError, FileFormatError, StoreError
-from residualplanner.ground.json import json_text, parse_json
+from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.stores import ObjectStore, open_store, path_at
+from residualplanner.ground.stores import open_store
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Budget
 from residualplanner.release.reconstruct import reconstruct
 
-#: The names in a folder: of the run, of the answers of a stage, and of an attempt to draw one.
-_RUN, _ANSWERS, _ATTEMPTS = "run.json", "stage-{}.measurement", "attempts/"
-_VERSION = 1
-#: The most bytes of the file of a run.
-_LONGEST = 1 << 26
 #: The exact counts of all tables, which never leave, by the positions of their attributes.
 _Counts = dict[tuple[int, ...], IntArray]
 #: The records, and these.
@@ -107,9 +97,11 @@ def measure_in_stages(
     require_type("measure_in_stages", "plan", plan, StagedPlan, "write StagedPlan(domain, budget=zcdp(0.1))")
     require_guarded_main("measure_in_stages")
     spending.require_charge_time(charge)
-    watched, kept = spending.WatchedProgress(progress), _opened(folder, plan)
-    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan))
-    if run.is_complete:
+    watched, kept = spending.WatchedProgress(progress), opened_folder(folder, plan)
+    run = _Run(
+        plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan.domain)
+    )
+    if kept.is_complete:
         return run.release
     bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
     is_paid = ledger is not None and any(entry.plan_sha256 == kept.sha256 for entry in ledger.entries)
@@ -126,7 +118,7 @@ def measure_in_stages(
 @spending.entrance
 def measure_with_bits(plan: StagedPlan, data: object, source: discrete.ByteSource) -> StagedRelease:
     """`measure_in_stages` from any source of bytes, whose mark the result keeps; for tests and comparisons."""
-    run = _Run(plan, _opened(None, plan), None, source, unreported, [])
+    run = _Run(plan, opened_folder(None, plan), None, source, unreported, [])
     return spending.spend(run.steps(data, lambda: None), ledger=None, charge="counted", progress=_UNWATCHED)
 
 
@@ -138,16 +130,11 @@ class _Run:
     """One run: what has been measured so far."""
 
     staged: StagedPlan
-    kept: "_Kept"
+    kept: KeptStages
     ledger: Ledger | None
     bits: discrete.ByteSource
     report: Progress
     stages: list[Stage]
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to measure."""
-        return choose(self.staged, self.stages) is None
 
     def steps(
         self, data: object, charge: Callable[[], LedgerEntry | None]
@@ -184,10 +171,11 @@ class _Run:
             tables = _coarsened(choice, counted, self.staged.domain.sizes)
             self.kept.claim(self.ledger)
             measurement = self._measured(choice, data, tables)
-            self.kept.keep(len(self.stages), measurement)  # before anything is chosen by it
+            self.kept.keep(len(self.stages), choice, measurement)  # before anything is chosen by it
             self.stages.append(choice.measured(measurement))
             self._report(40, 100, len(self.stages), _MOST_STAGES)
             choice = choose(self.staged, self.stages)
+        self.kept.complete()
         self._report(100, 100, 1, 1)
         return self.release
 
@@ -254,63 +242,6 @@ def _batches(sets: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> Iterator[
         yield [np.array(own) for own in by_shape.values()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What is kept of a run, in a folder if there is one, and what tells it from its copies."""
-
-    identifier: str  # random; the ledger's entries name it
-    sha256: str  # of what is measured, and the identifier
-    store: ObjectStore | None
-
-    def drawn(self, staged: StagedPlan) -> list[Stage]:
-        """The stages that were measured before; FileFormatError where one is not what those before it lead to."""
-        stages = list[Stage]()
-        while self.store is not None:
-            name, choice = _ANSWERS.format(len(stages)), choose(staged, stages)
-            if choice is None or not self.store.names(name):
-                break
-            measurement = load_measurement(path_at(str(self.store)) / name)
-            plan = measurement.plan
-            is_same = plan.domain == choice.plan.domain and plan.closure.has_sets_of(choice.plan.closure)
-            if not is_same or plan.budget != choice.plan.budget or plan.neighbors != choice.plan.neighbors:
-                raise FileFormatError(f"{name} in {self.store} does not follow from the stages before it")
-            stages.append(choice.measured(measurement))
-        return stages
-
-    def claim(self, ledger: Ledger | None) -> None:
-        """Make an attempt to draw a stage known, so that no copy of the folder draws the same one."""
-        if self.store is None:
-            return
-        known = {_stage(name): hashlib.sha256(self.store.read(name)).hexdigest() for name in self._attempts()}
-        name = f"{_ATTEMPTS}{len(known):06d}"
-        token = secrets.token_hex(32).encode("ascii")
-        if not self.store.create_if_absent(name, token):
-            raise self._other_run()
-        own = hashlib.sha256(token).hexdigest()
-        if ledger is not None:
-            ledger.record_stage(self.identifier, _stage(name), own, known={**known, _stage(name): own})
-
-    def keep(self, number: int, measurement: Measurement) -> None:
-        """Write the answers of a stage; StoreError where another run has written some."""
-        if self.store is None:
-            return
-        file = io.BytesIO()
-        measurement.write(file)
-        if not self.store.create_if_absent(_ANSWERS.format(number), file.getvalue()):
-            raise self._other_run()
-
-    def _attempts(self) -> list[str]:
-        return [] if self.store is None else self.store.names(_ATTEMPTS)
-
-    def _other_run(self) -> StoreError:
-        return StoreError(f"another run is at work in {self.store}; let it end, or end it, and try again")
-
-
-def _stage(name: str) -> str:
-    """What the ledger calls an attempt."""
-    return f"generation {int(name.removeprefix(_ATTEMPTS))}"
-
-
 def load_stages(folder: object) -> StagedRelease:
     """What `measure_in_stages` measured and kept in a folder.
 
@@ -321,42 +252,13 @@ def load_stages(folder: object) -> StagedRelease:
     """
     store = open_store(folder)
     try:
-        about = _stated(store)
+        about = stated_run(store)
         terms = {name: about[name] for name in ("neighbors", "records_per_person")}
         plan = StagedPlan(Domain.from_json(about["domain"]), budget=Budget.from_json(about["budget"]), **terms)
     except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
         raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
-    kept = _opened(folder, plan)
-    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan))
-    if not run.is_complete:
+    kept = opened_folder(folder, plan)
+    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan.domain))
+    if not kept.is_complete:
         raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
     return run.release
-
-
-def _stated(store: ObjectStore) -> dict[str, Any]:
-    stated = parse_json(store.read(_RUN)[:_LONGEST].decode("utf-8", "replace"))
-    if not isinstance(stated, dict) or not re.fullmatch("[0-9a-f]{32}", str(stated.get("identifier"))):
-        raise FileFormatError(f"{_RUN} in {store} is damaged, or not of this version")
-    return stated
-
-
-def _opened(folder: object | None, staged: StagedPlan) -> _Kept:
-    """What is kept of a run, which is begun where there is none; FileFormatError where the folder is of another one."""
-    about = {
-        "format": "residualplanner stages",
-        "version": _VERSION,
-        "domain": staged.domain.to_json(),
-        "budget": staged.budget.to_json(),
-        "neighbors": staged.neighbors,
-        "records_per_person": staged.records_per_person,
-        "identifier": secrets.token_hex(16),
-    }
-    store = None if folder is None else open_store(folder)
-    if store is not None and not store.create_if_absent(_RUN, json_text(about)):
-        stated = _stated(store)
-        about["identifier"] = stated["identifier"]
-        if json_text(stated) != json_text(about):
-            raise FileFormatError(
-                f"{store} holds stages of another schema, budget or neighbors, or is damaged; name another folder"
-            )
-    return _Kept(str(about["identifier"]), hashlib.sha256(json_text(about)).hexdigest(), store)

@@ -312,7 +312,7 @@ def _choice(
         cost_upper_bound(strategy, variances, neighbors) / budget.pcost * (1 + _ROUNDING)
     )
     loss = SumOfVariances()
-    reached = float(loss.importance(workload) @ Accuracy(workload, strategy, variances).average_variances)
+    reached = float(loss.importance(workload) @ Accuracy(workload, strategy, variances, neighbors).average_variances)
     plan = Plan(
         workload=workload,
         strategy=strategy,

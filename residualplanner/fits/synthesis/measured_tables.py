@@ -233,10 +233,30 @@ def dependence(measured: MeasuredTables, table: Measured) -> tuple[float, float]
     It is the squared distance of the table from independence, less what noise adds to it, in units of the product of
     the mean probabilities of the groups of each attribute.  Source: eq. (132).
     """
+    freedom = max(table.freedom, 1)
+    noise = freedom / table.precision
+    distance, scale = _from_independence(measured, table, table.values)
+    return (distance - noise) / scale, math.sqrt(2 / freedom) * noise / scale
+
+
+def _from_independence(measured: MeasuredTables, table: Measured, values: FloatArray) -> tuple[float, float]:
+    """The squared distance of a pair's table from independence, in counts, and what makes it one to a record."""
     near = [measured.near[attribute] for attribute in measured.attributes_of(table)]
     alone = [measured.views[view].applied(own, 0) for view, own in zip(table.views, near, strict=True)]
-    squares = [float(own @ own) + 1 / size for own, size in zip(alone, table.values.shape, strict=True)]
-    away = table.values - measured.records * np.multiply.outer(*alone)
-    scale, freedom = math.prod(squares) * measured.records**2 * table.precision, max(table.freedom, 1)
-    distance = float(np.vdot(away, away)) * table.precision - freedom
-    return distance / scale, math.sqrt(2 * freedom) / scale
+    squares = [float(own @ own) + 1 / size for own, size in zip(alone, values.shape, strict=True)]
+    away = values - measured.records * np.multiply.outer(*alone)
+    return float(np.vdot(away, away)), math.prod(squares) * measured.records**2
+
+
+def dependences(measured: MeasuredTables, mixture: Mixture) -> list[tuple[str, str, float, float, float, bool]]:
+    """Of each pair the attributes, dependence as last measured, its error, that of a mixture, and whether it shows."""
+    names, found = measured.domain.names, {}
+    for table, values in zip(measured.tables, measured.components_of(mixture), strict=True):
+        members = measured.attributes_of(table)
+        if len(members) == 2 and all(measured.views[view].has_groups for view in table.views):
+            square, error = dependence(measured, table)
+            own, scale = _from_independence(measured, table, values)
+            one, other = (names[attribute] for attribute in members)
+            row = (math.sqrt(max(square, 0.0)), error, math.sqrt(own / scale), square > 2 * error)
+            found[members] = (one, other, *row)
+    return [found[members] for members in sorted(found)]

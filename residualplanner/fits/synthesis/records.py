@@ -3,7 +3,7 @@
 Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,8 +14,8 @@ from residualplanner.fits.mixtures.controlling import controlled_records
 from residualplanner.fits.mixtures.mixture import Mixture, even_records, independent_records, product_sums, unreported
 from residualplanner.fits.nonnegative.facts import Facts
 from residualplanner.fits.synthesis.fitted_mixture import FitQuality, fit_quality
-from residualplanner.fits.synthesis.measured_tables import MeasuredTables
-from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frame
+from residualplanner.fits.synthesis.measured_tables import MeasuredTables, dependences
+from residualplanner.fits.synthesis.saving import STATEMENT, column_of, save_frames
 from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.measurement.blocks import require_room
 from residualplanner.gate.measurement.noise_record import warning_of
@@ -36,11 +36,15 @@ _ROUNDS, _EXACT = 200, 1e-12
 #: The names of methods.
 RoundingName = Literal["controlled", "sobol", "independent"]
 #: The version of the JSON file beside records, and what it says of their fit.
-_VERSION = 2
+_VERSION = 3
 _FIT = (
     "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
     "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
 )
+#: How many records are written at a time.
+_BLOCK = 10**6
+#: Below this signal noise hides most of what attributes have to do with one another.
+_WEAK = 30.0
 #: The most records that are made.
 MOST_RECORDS = 10**9
 
@@ -76,6 +80,8 @@ def rounding_named(name: object) -> Rounding:
 if TYPE_CHECKING:
     import pandas as pd
 
+    from residualplanner.publish.pictures.drawing import Picture
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticRecords:
@@ -105,7 +111,8 @@ class SyntheticRecords:
 
     def __repr__(self) -> str:
         about = f"{len(self):,} of {count_text(len(self.domain.names), 'attribute')}"
-        return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}>"
+        caution = f"; {self.caution}" if self.caution else ""
+        return f"<SyntheticRecords: {about}{warning_of(self.release.noise)}{caution}>"
 
     def _repr_html_(self) -> str:
         first = replace(self, codes=self.codes[:ROWS]).to_frame()
@@ -128,6 +135,42 @@ class SyntheticRecords:
         measured |= {position for fact in self._facts.zeros for position in fact.attributes}
         several = (number for number, size in enumerate(self.domain.sizes) if size > 1)
         return tuple(self.domain.names[number] for number in several if number not in measured)
+
+    @property
+    def signal(self) -> float:
+        """Their number in units of the noise of an average pair of attributes."""
+        return self._measured.signal
+
+    @property
+    def caution(self) -> str:
+        """What to know where the signal is so weak that pairs of attributes hardly show; empty elsewhere."""
+        if self.signal >= _WEAK or len(self.domain.sizes) < 2:
+            return ""
+        return (
+            f"the signal is {self.signal:.0f}, and below {_WEAK:.0f} noise hides most of how attributes depend on one "
+            "another: records are about as good as those from single attributes alone"
+        )
+
+    @property
+    def dependence(self) -> "pd.DataFrame":
+        """How much each pair of attributes was seen to depend on each other, and how much it does in the model.
+
+        Returns:
+            A row for each pair that was measured: ``attribute``, ``other``; ``measured``, the root of about its
+            chi-square to a record, less what noise adds; ``std_err`` of the square; ``of_model``, the same of the
+            mixture; and ``is_shown``, whether the square is more than two standard errors.
+        """
+        import pandas as pd
+
+        columns = ["attribute", "other", "measured", "std_err", "of_model", "is_shown"]
+        return pd.DataFrame(dependences(self._measured, self.mixture), columns=columns)
+
+    def plot(self) -> "Picture":
+        """How much pairs of attributes depend on each other in the model; what noise would hide is hatched."""
+        from residualplanner.publish.pictures.drawing import Picture  # a door
+        from residualplanner.publish.pictures.pairs import dependence_figure  # a door
+
+        return Picture("dependence of pairs", lambda: dependence_figure(self.domain.names, self.dependence))
 
     @property
     def domain(self) -> Domain:
@@ -184,25 +227,37 @@ class SyntheticRecords:
 
     def to_frame(self) -> "pd.DataFrame":
         """The records with the labels of the domain, a column for each attribute."""
+        return self._frame(0, len(self))
+
+    def _frame(self, first: int, last: int) -> "pd.DataFrame":
         import pandas as pd
 
-        columns = (column_of(each, self.codes[:, place]) for place, each in enumerate(self.domain.attributes))
+        own = self.codes[first:last]
+        columns = (column_of(each, own[:, place]) for place, each in enumerate(self.domain.attributes))
         return pd.DataFrame(dict(zip(self.domain.names, columns, strict=True)))
 
-    def save(self, file: PathLike) -> None:
+    def save(self, file: PathLike, *, progress: Progress | None = None) -> None:
         """Write the records to a CSV or Parquet file, and what they are to a JSON file beside it.
 
         The latter has the name of the former with ``.json`` added, and is written first: a run that is killed leaves no
-        records without it.
+        records without it.  Of millions of records a million at a time is in memory with their labels.
 
         Args:
             file: its name ends with ``.csv`` or ``.parquet``; one that exists is replaced.
+            progress: called with how many records are written, and how many there are.
 
         Raises:
             ArgumentError: the name ends otherwise.
             OSError: the files cannot be written.
         """
-        save_frame(file, self._described, self.release.noise.guarantee, self.to_frame)
+        report, count = progress or unreported, len(self)
+
+        def frames() -> Iterator["pd.DataFrame"]:
+            for first in range(0, max(count, 1), _BLOCK):
+                report(first, count)
+                yield self._frame(first, first + _BLOCK)
+
+        save_frames(file, self._described, self.release.noise.guarantee, frames())
 
     def _described(self, file: str, sha256: str) -> dict[str, Any]:
         plan, noise, quality = self.release.plan, self.release.noise, self.quality_of_records
@@ -220,6 +275,8 @@ class SyntheticRecords:
             "method": self.method,
             "seed": self.seed,
             "seed_statement": "of the model's start and of the drawing of records; the noise does not depend on it",
+            "signal": float(self.signal),
+            "caution": self.caution,
             "unmeasured": list(self.unmeasured),
             "unmeasured_statement": "nothing was measured of these attributes; their values are drawn evenly",
             "fit": {

@@ -4,9 +4,9 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,18 +42,33 @@ def column_of(attribute: Attribute, codes: IntArray) -> NDArray[Any]:
     return np.asarray(found[codes])
 
 
-def save_frame(
-    file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, make: Callable[[], "pd.DataFrame"]
+class _Hashed(io.RawIOBase):
+    """A file that is being written, and the SHA-256 of all that was."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.sha256 = file, hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        return self.file.write(content)
+
+
+def save_frames(
+    file: PathLike, describe: Callable[[str, str], dict[str, Any]], guarantee: str, frames: Iterable["pd.DataFrame"]
 ) -> None:
-    """Write a frame to a ``.csv`` or ``.parquet`` file, and before it, as JSON, what it is by name and hash."""
+    """Write frames, one after another, to a ``.csv`` or ``.parquet`` file, and what it is by name and hash as JSON."""
     path = require_records_file(file)
-    content = _bytes(make(), path.suffix, guarantee)
-    described = {"kind": _KIND} | describe(path.name, hashlib.sha256(content).hexdigest())
-    # First, so that a run that is killed between the two leaves no records without what is said of them.
-    with write_atomically(sidecar_path(path)) as sidecar:
-        sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    write = _write_csv if path.suffix == ".csv" else _write_parquet
     with write_atomically(path) as target:
-        target.write(content)
+        hashed = _Hashed(target)
+        write(hashed, frames, guarantee)
+        described = {"kind": _KIND} | describe(path.name, hashed.sha256.hexdigest())
+        # First, so that a run that is killed between the two leaves no records without what is said of them.
+        with write_atomically(sidecar_path(path)) as sidecar:
+            sidecar.write(json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
 def require_records_file(file: PathLike) -> Path:
@@ -71,7 +86,7 @@ def sidecar_path(file: Path) -> Path:
 
 
 def is_sidecar(path: Path) -> bool:
-    """Whether a file is what `save_frame` writes beside records."""
+    """Whether a file is what `save_frames` writes beside records."""
     try:
         with path.open("rb") as file:
             content = json.loads(file.read(_LONGEST))
@@ -80,14 +95,25 @@ def is_sidecar(path: Path) -> bool:
     return isinstance(content, dict) and content.get("kind") == _KIND
 
 
-def _bytes(frame: "pd.DataFrame", suffix: str, guarantee: str) -> bytes:
-    if suffix == ".csv":  # all text in quotes: some readers take "" without them for missing, others lose a "\r"
-        return frame.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
+def _write_csv(file: _Hashed, frames: Iterable["pd.DataFrame"], guarantee: str) -> None:
+    del guarantee  # of which CSV has no place
+    for number, frame in enumerate(frames):
+        # All text in quotes: some readers take "" without them for missing, others lose a "\r".
+        how: dict[str, Any] = {"lineterminator": "\n", "quoting": csv.QUOTE_NONNUMERIC}
+        file.write(frame.to_csv(index=False, header=number == 0, **how).encode())
+
+
+def _write_parquet(file: _Hashed, frames: Iterable["pd.DataFrame"], guarantee: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    about = {"statement": STATEMENT, "guarantee": guarantee}
-    target = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **about}), target)
-    return target.getvalue()
+    writer = None
+    for frame in frames:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if writer is None:
+            about = {"statement": STATEMENT, "guarantee": guarantee}
+            schema = table.schema.with_metadata({**(table.schema.metadata or {}), **about})
+            writer = pq.ParquetWriter(file, schema)
+        writer.write_table(table.cast(schema))
+    if writer is not None:
+        writer.close()

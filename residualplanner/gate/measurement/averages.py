@@ -61,7 +61,7 @@ def combined_plan(plans: Sequence[Plan]) -> Plan:
     loss = SumOfVariances()
     with np.errstate(over="ignore", invalid="ignore"):
         noise = 1 / combined_precision(workload.closure, plans)
-        accuracy = Accuracy(workload, strategy, noise)
+        accuracy = Accuracy(workload, strategy, noise, first.neighbors)
         loss_value = float(loss.importance(workload) @ accuracy.average_variances)
     if not math.isfinite(loss_value):
         raise BudgetError("the noise of these measurements is too large: the sum of its variances is no finite number")

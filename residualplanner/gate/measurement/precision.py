@@ -33,6 +33,14 @@ PRECISION_RULE_VARYING = _NOISE_RULE + (
     "messages are the plan's own, float64 read as exact fractions, one for each value of each attribute with a matrix "
     "in each set of two attributes or more; any messages give a bound, as they cancel for every record"
 )
+#: The same where records are replaced.
+PRECISION_RULE_REPLACED = _NOISE_RULE + (
+    "pcost = records_per_person**2 times the largest cost of two records, or a bound of it, rounded up to a float64; "
+    "their cost = sum of v * (product of a + product of b - 2 * product of k) over all sets but that of no attributes; "
+    "v = 1 / noise_variance; for the values of an attribute in the two records a and b are the squared lengths of "
+    "their columns of the basis matrix that the attribute has in the set, and k is the product of these; for the "
+    "subtraction basis a = b = (n - 1) / n, and k = a for one value twice, else -1 / n"
+)
 #: What is added for records that do not all count once.
 _WEIGHT_RULE = (
     "; records count up to {weight}, so that pcost is that times the square of this number; they are counted in "
@@ -68,7 +76,8 @@ def gamma2_ratio(divisor: int, precision: float) -> tuple[int, int]:
 
 def precision_rule(plan: Plan) -> str:
     """The rule by which `precision_of` and `measured_cost` compute the exact noise of a plan and its cost, in words."""
-    rule = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    added = PRECISION_RULE_VARYING if plan.strategy.varying.any() else PRECISION_RULE
+    rule = PRECISION_RULE_REPLACED if plan.neighbors.has_public_total else added
     attributes = [each for each in plan.domain.attributes if each.numeric is not None]
     if attributes:
         denominators = ", ".join(f"{each.name!r} has D = {each.denominator}" for each in attributes)
@@ -84,7 +93,7 @@ def measured_cost(plan: Plan, precision: FloatArray) -> Fraction:
 
     It is that of its bound where attributes vary.  Where records are replaced, it is the plan's own cost, rounded up:
     that of ``1 / noise_variance``, which no precision exceeds, and costs grow with every precision.
-    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37) and (41); paper Theorem 5.1.
+    Source: eqs. (8) and (28) with ``1 / sigma_A**2`` = precision, eqs. (37), (41) and (129); paper Theorem 5.1.
     """
     if plan.neighbors.has_public_total:
         return Fraction(plan.pcost)

@@ -54,7 +54,8 @@ class Plan:
         budget: what may be spent.
         loss_value: the loss that this plan reaches.
         gap: the loss (for a given loss, the cost) is proved to be within this fraction of the least that noise of this
-            exact cost can have with these bases; where bases vary by set, of this bound of the cost.
+            exact cost can have with these bases; where these vary by set and records are added or removed, of this
+            bound of the cost.
         suboptimality: its errors are proved to be within this fraction of those of the best of all unbiased linear
             mechanisms with Gaussian noise of this cost: the root mean square error over all cells, weighted as in the
             loss, for sums; the largest standard error for maxima; the largest margin of error relative to its target
@@ -66,7 +67,8 @@ class Plan:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
             and the domain drops some.
         WorkloadError: the strategy is not for the workload's closure, has bases of other sizes, or does not answer the
-            workload's queries; weights or targets do not fit the workload; bases vary by set, and records are replaced.
+            workload's queries; weights or targets do not fit the workload; bases vary by set, and there are too many
+            pairs of records that one may replace.
 
     Guarantees: ``pcost``, recomputed from the noise and rounded up, is at most the budget.
     Source: eqs. (8), (11), (12); paper Theorems 4.3 and 4.4.
@@ -88,8 +90,6 @@ class Plan:
         object.__setattr__(self, "neighbors", neighbors)
         require_public_total(self.domain, self.neighbors)
         require_fitting(self.workload, self.strategy)
-        if self.strategy.varying.any() and self.neighbors.has_public_total:
-            raise WorkloadError('bases that vary by set are for neighbors="add-remove"; use bases="optimal"')
         denominators = [attribute.denominator for attribute in self.domain.attributes]
         object.__setattr__(self, "strategy", self.strategy.with_denominators(denominators))
         object.__setattr__(self, "loss", self.loss.of(self.workload))
@@ -153,7 +153,8 @@ class Plan:
     def pcost(self) -> float:
         """The privacy cost of this noise for these neighbors, rounded up; rho-zCDP holds with rho = pcost / 2.
 
-        Where bases vary by set it is a bound of the cost.  Source: eqs. (8), (37) and (41).
+        Where bases vary by set and records are added or removed it is a bound of the cost.  Source: eqs. (8), (37),
+        (41) and (129).
         """
         return cost_upper_bound(self.strategy, self.noise_variances, self.neighbors)
 
@@ -294,7 +295,7 @@ class Plan:
 
     @cached_property
     def _accuracy(self) -> Accuracy:
-        return Accuracy(self.workload, self.strategy, self.noise_variances)
+        return Accuracy(self.workload, self.strategy, self.noise_variances, self.neighbors)
 
     def plot(self) -> "Picture":
         """The standard error of a cell of every table against the size of the table, by order, on log axes."""

@@ -55,9 +55,10 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
             from a CVXPY vector of the queries' average cell variances to a convex CVXPY expression.
         bases: what is measured of attributes with other kinds than identity.  By default one basis for each, or, where
             these are not proved to be within 0.5% of the best of all mechanisms, others in other sets of attributes, if
-            a search finds better ones; but one for each where records are replaced, and no search for convex losses,
-            targets of some tables only, and sums with one kind for each attribute.  "optimal" is one for each
-            (docs/mathematics.md section 5), "optimal_by_set" searches in any case, for up to two minutes, "orthogonal"
+            a search finds better ones; but one for each where records are replaced and have too many pairs, and no
+            search for convex losses, targets of some tables only, and, where records are added or removed, sums with
+            one kind for each attribute.  "optimal" is one for each (docs/mathematics.md section 5),
+            "optimal_by_set" searches for others in any case, for up to two minutes, "orthogonal"
             is as in the paper's section 7; or a mapping from attribute name to a matrix S of shape (n-1, n) whose rows
             are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes that
             are not named get the optimal one.  Matrices of real numbers are rounded to integer multiples of a power of
@@ -81,7 +82,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
             is less than 0.
         WorkloadError: weights do not fit, or leave noise that no query limits; the closure is too large; ``bases`` is
             another word, or a matrix does not fit its attribute or span its queries; the search for bases
-            by set is too large, or is for a loss without one or where records are replaced.
+            by set is too large, or is for a loss without one, or records are replaced and have too many pairs.
         DomainError: ``bases`` names an attribute that is not in the domain.
         SolverError: the convex solver gave no usable answer.
 
@@ -108,7 +109,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
         _require_by_set(problem, goal)
-        problem = replace(problem, search=_search(problem, goal))
+        problem = replace(problem, search=_search(problem, goal, is_asked=True))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
         """The noise, and what it costs."""
@@ -161,11 +162,14 @@ def _compared(
     return found, cost, distance
 
 
-def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: float) -> StrategySearch:
+def _search(
+    problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, is_asked: bool = False, **limit: float
+) -> StrategySearch:
     """The search for better bases, which raises WorkloadError where it would be too large.
 
-    Bases vary by set where records are added or removed.  It ends at a loss that is small ``enough``; the ``limit`` is
-    of its seconds, two minutes without one.
+    Bases vary by set; where records are replaced and it is not for these that somebody ``is_asked``, one basis for each
+    attribute is searched for if they cannot.  The search ends at a loss that is small ``enough``; the ``limit`` is of
+    its seconds, two minutes without one.
     """
     from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set  # a door
 
@@ -173,8 +177,14 @@ def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: 
     how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, **limit}
 
     def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
-        if not neighbors.has_public_total:
-            return choose_by_set(*what, plain, neighbors, **how)
+        found = plain
+        try:
+            found = choose_by_set(*what, plain, neighbors, **how)
+        except WorkloadError:
+            if is_asked or not neighbors.has_public_total:
+                raise
+        if found is not plain or not neighbors.has_public_total:
+            return found
         better = goal.unit_noise(replace(problem, bases=bases_for_replaced(*what, plain, **how), search=None))
         return replace(better, status=f"{better.status}, bases from a local search")
 
@@ -183,10 +193,9 @@ def _search(problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, **limit: 
 
 def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:
     """Raise WorkloadError unless bases may vary by set."""
-    if problem.neighbors.has_public_total or not _has_search(problem, goal):
+    if not _has_search(problem, goal):
         raise WorkloadError(
-            'bases="optimal_by_set" is for sums, largest variances and targets of all tables, with '
-            'neighbors="add-remove"; use bases="optimal"'
+            'bases="optimal_by_set" is for sums, largest variances and targets of all tables; use bases="optimal"'
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.method.privacy import Neighbors
 from residualplanner.method.queries.kind import Kind, joint_factors
 from residualplanner.method.strategy import cells
 from residualplanner.method.strategy.costs import cost_parts
@@ -45,6 +46,7 @@ class Accuracy:
     workload: Workload
     strategy: Strategy  # on the workload's closure
     noise: FloatArray  # (m,), sigma squared of every set of the closure
+    neighbors: Neighbors  # what the noise protects
 
     @cached_property
     def average_variances(self) -> FloatArray:
@@ -97,7 +99,7 @@ class Accuracy:
         use = noise_weights(
             self.pieces(), importance, len(self.noise)
         )  # 0 for noise that bases by set may leave unused
-        cost = cost_parts(self.strategy, self.noise, use)
+        cost = cost_parts(self.strategy, self.noise, use, self.neighbors)
         per_use = np.divide(cost, use, out=np.zeros(len(cost)), where=use > 0)
         fractions = np.empty(len(self.workload))
         for queries, sets, coefficients in self.pieces():

@@ -91,11 +91,19 @@ _HALF = 27
 def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: Neighbors) -> float:
     """The privacy cost of measuring every set with this noise (m,), rounded up: never less than the exact cost.
 
-    Or a bound of it: where attributes vary, the right side of (41); where records are replaced, and more than 20
-    attributes occur of which none can be exchanged, what sets cost one by one.  Each term is a product and quotient of
-    at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ, rounding is bounded by that
-    of the sum of absolute values; sets with varying attributes are exact.  Source: eqs. (8), (28), (37) and (41).
+    Or a bound of it: where attributes vary and records are added or removed, the right side of (41); where records are
+    replaced, and more than 20 attributes occur of which none can be exchanged, what sets cost one by one.  Each term is
+    a product and quotient of at most 2k + 4 rounded numbers, and their sum is rounded once; over all ways to differ,
+    rounding is bounded by that of the sum of absolute values; in (41), sets with varying attributes are exact.
+    Source: eqs. (8), (28), (37), (41) and (129).
+
+    Raises WorkloadError: attributes vary, and there are too many pairs of records that one may replace.
     """
+    if neighbors.has_public_total and strategy.varying.any():
+        from residualplanner.more.by_set.replaced_pairs import largest_of_pairs  # a door
+
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return largest_of_pairs(strategy, noise_variance) * neighbors.cost_factor_up * (1 + 3 * _ULP)
     closure, bases = strategy.closure, strategy.of_attributes
     costs = unit_costs(closure, bases, neighbors)
     is_constant = np.diff(strategy.varying_starts) == 0
@@ -144,14 +152,20 @@ def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     return exact_varying_cost(strategy, precision)
 
 
-def cost_parts(strategy: Strategy, noise_variance: FloatArray, weight: FloatArray) -> FloatArray:
+def cost_parts(strategy: Strategy, noise_variance: FloatArray, weight: FloatArray, neighbors: Neighbors) -> FloatArray:
     """The cost of each set, (m,); with varying attributes its part of the bound.
 
     Of such parts several may add up to it; they are as near as can be to those that the sets have in the loss, if the
-    noise of each has a ``weight`` (m,) in it, see `varying_cost_parts`.  Source: eqs. (8), (28) and (41).
+    noise of each has a ``weight`` (m,) in it, see `varying_cost_parts`.  Where records are replaced, parts are what it
+    costs to add one to each set apart; the public total costs nothing.  Source: eqs. (8), (28), (37) and (41).
     """
-    pcost = np.array([float(basis.pcost) for basis in strategy.bases])[strategy.of_attribute]
-    parts: FloatArray = strategy.closure.products(np.where(strategy.varying, 1.0, pcost)) / noise_variance
+    every = np.array([float(basis.pcost) for basis in strategy.bases])
+    if neighbors.has_public_total:
+        largest = np.concatenate([every[numbers].prod(axis=1) for numbers in strategy.numbers()]) / noise_variance
+        largest[: int(strategy.closure.offsets[1])] = 0.0
+        return frozen(largest)
+    pcost = np.where(strategy.varying, 1.0, every[strategy.of_attribute])
+    parts: FloatArray = strategy.closure.products(pcost) / noise_variance
     if strategy.varying.any():
         from residualplanner.more.by_set.varying_cost import varying_cost_parts  # a door
 

@@ -41,14 +41,14 @@ def choose_by_set(
     """The best bases by set that are found for a loss, and the best noise of cost 1 for them.
 
     The search starts from a choice with one basis for each attribute, which is returned where no search can find a
-    better one; neighbors are of the notion "add-remove".  It makes the part of its steps that there is time for, and
+    better one.  It makes the part of its steps that there is time for, and
     ends where the loss is small ``enough``.  The other arguments are those of `by_set_problem`.
 
     Raises:
         SolverError: the solver gave no usable noise, or no integers come close to the bases.
-        WorkloadError: the search would be too large.
+        WorkloadError: the search would be too large; or records are replaced, and there are too many pairs of them.
     """
-    problem = by_set_problem(workload, importance, **how)
+    problem = by_set_problem(workload, importance, replaced=neighbors.has_public_total, **how)
     if problem is None:
         return plain
     family = Family.of(problem)
@@ -61,7 +61,10 @@ def bases_for_replaced(
     workload: Workload, importance: FloatArray, plain: ChosenNoise, *, enough: float, **how: Any
 ) -> tuple[Basis, ...]:
     """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
-    problem, bases = by_set_problem(workload, importance, replaced=True, **how), list(plain.strategy.of_attributes)
+    problem, bases = (
+        by_set_problem(workload, importance, replaced=True, is_one=True, **how),
+        list(plain.strategy.of_attributes),
+    )
     if problem is None:
         return tuple(bases)
     family = Family.of(problem)
@@ -134,8 +137,11 @@ def _strategy(
     of_factor, messages, factor = problem.group.copy(), [np.empty(0)], 0
     for number, members in enumerate(closure):
         code = int(problem.cost_class[number])
-        phis, part = found.messages.get(code, []), float(cost[number] / of_classes[code])
-        of_group = _messages(phis, part, problem.classes[code], lengths, float(cost[number]))
+        if problem.replaced:  # the cost of all pairs of records is known, and needs no proof
+            of_group = {group: np.zeros(len(lengths[group])) for group in problem.classes[code]}
+        else:
+            phis, part = found.messages.get(code, []), float(cost[number] / of_classes[code])
+            of_group = _messages(phis, part, problem.classes[code], lengths, float(cost[number]))
         for i in members:
             if i not in problem.axes:
                 of_factor[factor] = others[i]

@@ -22,6 +22,7 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.symmetry import Orbits, workload_orbits
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.by_set.replaced_pairs import require_few_pairs
 from residualplanner.more.by_set.terms import CollectedTerms, LossTerms
 from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes, plain_grams
 
@@ -135,7 +136,7 @@ class BySetProblem:
     workload: Workload
     importance: FloatArray  # (q,)
     of_maximum: bool  # whether the largest variance of a cell counts, or the sum of average ones
-    replaced: bool  # whether records are replaced; then there is one basis for each attribute, and it is searched for
+    replaced: bool  # whether records are replaced
     orbits: Orbits  # of queries and sets that attributes exchange
     axes: dict[int, OwnAxis]  # the own attributes
     group: IntArray  # (factors,): of each factor, -1 where the attribute is not an own one
@@ -212,14 +213,16 @@ def by_set_problem(
     *,
     of_maximum: bool = False,
     replaced: bool = False,
+    is_one: bool = False,
     seconds: float = SECONDS_LIMIT,
 ) -> BySetProblem | None:
     """What there is to choose where each query's variances count by its ``importance`` (q,), at least 0.
 
-    The sum of average variances is to be small, or the largest variance of a cell.  Where records are replaced, one
-    basis for each attribute is chosen.  None if bases are known to be the best without a search.
+    The sum of average variances is to be small, or the largest variance of a cell.  Each attribute may be one of one
+    basis in all sets.  None if bases by set are those, and are known to be the best, or searched for as such.
 
-    Raises WorkloadError: it would be too large a search, or take more than so many seconds with a quarter of its steps.
+    Raises WorkloadError: it would be too large a search, or take more than so many seconds with a quarter of its steps;
+    or records are replaced, and there are too many pairs of them for bases by set.
     """
     pairs, every = _pair_count(workload), attribute_grams(workload, plain_grams)
     if every:  # what is far too large is refused before the eigenvalues of its matrices, which take long
@@ -229,8 +232,11 @@ def by_set_problem(
     axes = {attribute: OwnAxis.of(forms) for attribute, forms in every.items()}
     orbits = workload_orbits(workload, kind_classes(workload), importance, gain=1.0)
     same = _exchangeable(workload, orbits)
-    group, attribute_of_group = _factor_groups(workload, axes, same, is_one=replaced)
-    if not axes or (not replaced and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
+    if replaced and not is_one:
+        occurring = np.unique(workload.closure.attribute_of_factor).tolist()
+        require_few_pairs((axes[i].values ** 2 if i in axes else 2 for i in occurring), len(workload.closure))
+    group, attribute_of_group = _factor_groups(workload, axes, same, is_one=is_one)
+    if not axes or (not is_one and len(attribute_of_group) == len(np.unique(same[list(axes)]))):
         return None
     classes = _classes(workload, group)
     problem = BySetProblem(

@@ -1,10 +1,11 @@
-"""The privacy cost in a search for bases where records are replaced, one basis for each attribute, and its slopes.
+"""The privacy cost in a search for bases where records are replaced, and its slopes.
 
-Source: eq. (37).
+Source: eq. (129).
 
 The cost is a maximum over pairs of records, of which some are known at a time: all where they are few, or those that
 were found to cost most.  For a pair the cost of a set is ``P(a) + P(b) - 2 P(k)``, with P the product over the
-attributes of the set, a and b the squared lengths of the columns of each record, and k their product.
+attributes of the set, a and b the squared lengths of the columns of each record, and k their product.  Such factors
+have a column for each basis of each attribute.
 """
 
 import itertools
@@ -15,9 +16,12 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.method.workload.closure import Closure
+from residualplanner.method.noise.choice import NoiseChoice
+from residualplanner.method.noise.minimax import minimize_maximum_variance
+from residualplanner.method.strategy.costs import with_token_cost
 from residualplanner.more.by_set.cost import CostSlopes, Maxima, largest
 from residualplanner.more.by_set.group_basis import GroupBasis, Member
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
@@ -27,7 +31,18 @@ from residualplanner.more.by_set.table_costs import Rows, TableChoice
 _CLIMBS, _SWEEPS = 24, 4
 #: A pair is new if it costs more than those that are known by this part.
 _ABOVE = 1e-7
+#: How many rounds there are for the best noise, how many pairs are added in each, and how near to its bound it ends.
+_ROUNDS, _ADDED, _ENOUGH = 30, 16, 2e-7
 _SIGNS = np.array([1.0, 1.0, -2.0])
+
+
+def _least_maximum(costs: FloatArray, sums: FloatArray) -> NoiseChoice:
+    """The noise of the least largest sum, where sums are (k, n) and costs (c, n) times noise and precision."""
+    tokens = with_token_cost(costs)
+    choice = minimize_maximum_variance(tokens, sparse.csr_array(sums), pcost=1.0, gap=_ENOUGH / 4)
+    free = costs.max(axis=0) <= 0
+    token = np.sqrt(tokens[:, free].max(axis=0) * sums[:, free].max(axis=0)).sum()
+    return replace(choice, bound=max(math.sqrt(choice.bound) - float(token), 0.0) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +84,11 @@ class ReplacementCost:
         by_precision = np.bincount(noise, (weights @ by_set) * precision).astype(np.float64)
         by_products = [np.zeros((basis.axis.values,) * 2) for basis in member.bases]
         by_factors = self._slopes(factors, precision) * (weights[:, None] * _SIGNS)[:, :, None]
-        for i, group in self._groups.items():
+        for column, (i, group) in enumerate(self._columns):
+            if group < 0:
+                continue
             first, second = self.pairs[:, 0, i], self.pairs[:, 1, i]
-            by_first, by_second, by_both = by_factors[:, :, i].T
+            by_first, by_second, by_both = by_factors[:, :, column].T
             np.add.at(by_products[group], (first, first), by_first)
             np.add.at(by_products[group], (second, second), by_second)
             np.add.at(by_products[group], (first, second), by_both / 2)
@@ -90,33 +107,57 @@ class ReplacementCost:
         return replace(self, pairs=np.concatenate([self.pairs, np.unique(new, axis=0)]))
 
     def best_noise(self, member: Member, rows: Rows) -> TableChoice:
-        """The member's own noise."""
-        cost = float(self._costs(self._tables(member.bases), self.pairs, self._precision(member)).max())
-        return TableChoice(member.precision / cost, {}, rows(member.precision)[0] * cost, 0.0)
+        """The best precisions for a member's bases and the rows of a loss, which are added as they are exceeded.
 
-    def _climbed(self, tables: dict[int, FloatArray], precision: FloatArray) -> IntArray:
+        So are pairs of records; where not all are known, some are climbed to for each of the precisions on the way.
+        """
+        cost, costs = self, self._by_noise(member, self.pairs)
+        precision, known, sums = member.precision, costs.mean(axis=0)[None], np.empty((0, len(member.precision)))
+        best, bound = TableChoice(precision, {}, math.inf, 0.0), 0.0
+        for _ in range(_ROUNDS):
+            cost = cost.with_worst(replace(member, precision=precision))
+            costs = np.concatenate([costs, self._by_noise(member, cost.pairs[len(costs) :])])
+            paid, (value, more) = costs @ precision, rows(precision)
+            if value * paid.max() < best.loss:
+                best = TableChoice(precision / paid.max(), {}, value * float(paid.max()), 0.0)
+            if best.loss <= bound * (1 + _ENOUGH):
+                break
+            known = np.unique(np.concatenate([known, costs[np.argsort(-paid)[:_ADDED]]]), axis=0)
+            sums = np.unique(np.concatenate([sums, more]), axis=0)
+            choice = _least_maximum(known, sums)
+            precision, bound = 1 / choice.noise_variance, max(bound, choice.bound)
+        return replace(best, bound=min(bound, best.loss))
+
+    def _by_noise(self, member: Member, pairs: IntArray) -> FloatArray:
+        """What some pairs (c, 2, d) cost for each noise of precision 1, (c, n)."""
+        by_set, noise = self._of_sets(self._factors(self._tables(member.bases), pairs)), self.problem.noise_of_set
+        unit = self._precision(replace(member, precision=np.ones(len(member.precision))))
+        return np.asarray(by_set @ (unit[:, None] * (noise[:, None] == np.arange(len(member.precision)))))
+
+    def _climbed(self, tables: list[FloatArray], precision: FloatArray) -> IntArray:
         """Pairs (k, 2, d) that cost much, from some others by changing one attribute after another."""
-        chance, order = np.random.default_rng(0), np.argsort(-self._costs(tables, self.pairs, precision))
+        chance, order = np.random.default_rng(len(self.pairs)), np.argsort(-self._costs(tables, self.pairs, precision))
         found = np.repeat(self.pairs[order[:1]], _CLIMBS, axis=0)
-        for i, table in tables.items():
-            found[1:, :, i] = chance.integers(0, len(table), (_CLIMBS - 1, 2))
-        for i in [*tables] * _SWEEPS:
-            table = tables[i]
-            by_first, by_second, by_both = self._slopes(self._factors(tables, found), precision)[:, :, i].T
-            lengths = np.diagonal(table)
-            gains = by_first[:, None, None] * lengths[:, None] + by_second[:, None, None] * lengths
-            gains -= 2 * by_both[:, None, None] * table
+        own = {i: [at for at, (j, _) in enumerate(self._columns) if j == i] for i, _ in self._columns}
+        for i, (first, *_) in own.items():
+            found[1:, :, i] = chance.integers(0, len(tables[first]), (_CLIMBS - 1, 2))
+        for i in [*own] * _SWEEPS:
+            slopes, gains = self._slopes(self._factors(tables, found), precision), np.zeros(())
+            for column in own[i]:
+                table, lengths = tables[column], np.diagonal(tables[column])
+                by_first, by_second, by_both = slopes[:, :, column].T[:, :, None, None]
+                gains = gains + by_first * lengths[:, None] + by_second * lengths - 2 * by_both * table
             best = gains.reshape(_CLIMBS, -1).argmax(axis=1)
             found[:, 0, i], found[:, 1, i] = np.unravel_index(best, table.shape)
         return found
 
-    def _costs(self, tables: dict[int, FloatArray], pairs: IntArray, precision: FloatArray) -> FloatArray:
+    def _costs(self, tables: list[FloatArray], pairs: IntArray, precision: FloatArray) -> FloatArray:
         """What some pairs (c, 2, d) cost, (c,)."""
         return np.asarray(self._of_sets(self._factors(tables, pairs)) @ precision)
 
     def _of_sets(self, factors: FloatArray) -> FloatArray:
-        """What each set costs at unit precision, for the factors (c, 3, d+1) of some pairs, (c, m)."""
-        return np.asarray(_SIGNS @ factors[:, :, self._closure.padded_members].prod(axis=3))
+        """What each set costs at unit precision, for the factors (c, 3, columns+1) of some pairs, (c, m)."""
+        return np.asarray(_SIGNS @ factors[:, :, self._columns_of_sets].prod(axis=3))
 
     def _precision(self, member: Member) -> FloatArray:
         """The precision of each set, (m,)."""
@@ -124,39 +165,43 @@ class ReplacementCost:
         of_sets: FloatArray = (member.precision / np.bincount(noise))[noise] / self.problem.factor
         return of_sets
 
-    def _tables(self, bases: Sequence[GroupBasis]) -> dict[int, FloatArray]:
-        """The products of the columns of each attribute that occurs in a set; of two values without an own basis."""
+    def _tables(self, bases: Sequence[GroupBasis]) -> list[FloatArray]:
+        """The products of the columns of each basis of each attribute; of two values without an own basis."""
         sizes, own = self.problem.workload.domain.sizes, [basis.S.T @ basis.S for basis in bases]
-        return {i: own[self._groups[i]] if i in self._groups else np.eye(2) - 1 / sizes[i] for i in self._occurring}
+        return [np.eye(2) - 1 / sizes[i] if group < 0 else own[group] for i, group in self._columns]
 
-    def _factors(self, tables: dict[int, FloatArray], pairs: IntArray) -> FloatArray:
-        """For some pairs (c, 2, d): a, b and k of each attribute, and behind them 1, (c, 3, d+1)."""
-        factors = np.ones((len(pairs), 3, pairs.shape[2] + 1))
-        for i, table in tables.items():
+    def _factors(self, tables: list[FloatArray], pairs: IntArray) -> FloatArray:
+        """For some pairs (c, 2, d): a, b and k of each column, and behind them 1, (c, 3, columns+1)."""
+        factors = np.ones((len(pairs), 3, len(tables) + 1))
+        for column, (table, (i, _)) in enumerate(zip(tables, self._columns, strict=True)):
             first, second = pairs[:, 0, i], pairs[:, 1, i]
-            factors[:, :, i] = np.stack([table[first, first], table[second, second], table[first, second]], axis=1)
+            factors[:, :, column] = np.stack([table[first, first], table[second, second], table[first, second]], axis=1)
         return factors
 
     def _slopes(self, factors: FloatArray, precision: FloatArray) -> FloatArray:
-        """The slopes of the sums of products by the factors of each attribute, (c, 3, d+1)."""
-        slopes, members = np.zeros_like(factors), self._closure.padded_members
+        """The slopes of the sums of products by the factors, (c, 3, columns+1)."""
+        slopes, members = np.zeros_like(factors), self._columns_of_sets
         for column in range(members.shape[1]):
             others = factors[:, :, np.delete(members, column, axis=1)].prod(axis=3)
             slopes += (others * precision) @ (members[:, column, None] == np.arange(factors.shape[2]))
         return slopes
 
+    @cached_property
+    def _columns(self) -> list[tuple[int, int]]:
+        """The attribute and the group of each basis, ascending; the group is -1 where the attribute has no own one."""
+        return sorted(set(self._factor_columns))
+
+    @cached_property
+    def _columns_of_sets(self) -> IntArray:
+        """The columns of the factors of each set, and behind them that of ones, (m, k)."""
+        of_sets = self.problem.workload.closure.padded_members.astype(np.int64)
+        numbers = {column: number for number, column in enumerate(self._columns)}
+        is_factor = np.arange(of_sets.shape[1]) < self.problem.workload.closure.orders[:, None]
+        of_sets[is_factor] = [numbers[column] for column in self._factor_columns]
+        of_sets[~is_factor] = len(numbers)
+        return of_sets
+
     @property
-    def _closure(self) -> Closure:
-        return self.problem.workload.closure
-
-    @cached_property
-    def _occurring(self) -> list[int]:
-        """The attributes that occur in a set."""
-        occurring: list[int] = np.unique(self._closure.attribute_of_factor).tolist()
-        return occurring
-
-    @cached_property
-    def _groups(self) -> dict[int, int]:
-        """The group of each attribute that has an own basis."""
-        attributes, groups = self._closure.attribute_of_factor.tolist(), self.problem.group.tolist()
-        return {i: group for i, group in zip(attributes, groups, strict=True) if group >= 0}
+    def _factor_columns(self) -> list[tuple[int, int]]:
+        attributes = self.problem.workload.closure.attribute_of_factor.tolist()
+        return list(zip(attributes, self.problem.group.tolist(), strict=True))

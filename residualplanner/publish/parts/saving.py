@@ -56,7 +56,7 @@ def write_statistics(
         tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
         if len(tables):
             about, name = (described.about_every, _columns(described, codes)), f"{word}.parquet"
-            accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances)
+            accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))
             rows = (
                 described_table(_rows(described, batch, own, writing.batch_variances(accuracy, batch)), *about)

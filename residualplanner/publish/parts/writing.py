@@ -68,7 +68,7 @@ class PartWriter:
     @cached_property
     def _accuracy(self) -> Accuracy:
         plan = self.measurement.plan
-        return Accuracy(plan.workload, plan.strategy, plan.noise_variances)
+        return Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -205,6 +205,8 @@ def say_records(people: SyntheticRecords, output: Output) -> None:
     if people.facts:
         lines.append(f"public facts from other sources, not protected by this release: {'; '.join(people.facts)}")
     output.fact("Records", *lines, records=len(people), method=people.method, seed=people.seed)
+    if people.caution:
+        output.fact("Caution", people.caution, signal=people.signal)
     if people.unmeasured:
         names = ", ".join(people.unmeasured)
         words = f"{names}: all values are equally frequent, and independent of the others, as nothing was measured"

@@ -1,19 +1,22 @@
 """Stages cost what they are charged in every course of events, are unbiased, and go on where they were stopped."""
 
+import hashlib
+import json
 import shutil
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
 from inner_parts import InsecureTestBits
-from residualplanner.fits.stages import measuring
+from residualplanner.fits.stages import folder, measuring
 from residualplanner.fits.stages.staged_plan import choose
-from residualplanner.fits.synthesis import coarsening
+from residualplanner.fits.synthesis import coarsening, records
 from residualplanner.gate.measurement.precision import precision_of
 from residualplanner.ground.errors import (
     ArgumentError,
@@ -215,7 +218,7 @@ class StoppingStore:
     """A folder whose run is killed when it has written so many objects."""
 
     def __init__(self, path, left):
-        self.folder, self.left = measuring.open_store(path), left
+        self.folder, self.left = folder.open_store(path), left
 
     def __getattr__(self, name):
         return getattr(self.folder, name)
@@ -278,7 +281,7 @@ def test_folders_of_other_runs_and_altered_files_are_refused(tmp_path, ledger):
     with pytest.raises(FileFormatError, match="another schema, budget or neighbors"):
         rp.fits.measure_in_stages(other, people(), ledger=ledger, folder=where)
     shutil.copy(where / "stage-2.measurement", where / "stage-1.measurement")
-    with pytest.raises(FileFormatError, match="does not follow"):
+    with pytest.raises(FileFormatError, match="is not of the groups"):
         rp.fits.load_stages(where)
     (where / "run.json").write_text("{}")
     with pytest.raises(FileFormatError, match="damaged"):
@@ -337,3 +340,30 @@ def test_sessions_spend_once_for_all_stages(tmp_path):
     assert made.release.noise.has_guarantee
     session.synthesize(DOMAIN, ensemble=SMALL, records=0)
     assert session.ledger.remaining == pytest.approx(0, abs=1e-9)
+
+
+def test_what_noise_hides_of_pairs_is_said_and_drawn(tmp_path):
+    """In a, b there is a strong dependence; of c with b there is little."""
+    _, release = measured("0.05")
+    made = rp.synthesize(release, 100, ensemble=SMALL)
+    frame = made.dependence.set_index(["attribute", "other"])
+    assert bool(frame.loc[("a", "b"), "is_shown"])
+    assert frame.loc[("a", "b"), "measured"] > 3 * frame.loc[("b", "c"), "of_model"]
+    assert frame.loc[("a", "b"), "of_model"] == pytest.approx(frame.loc[("a", "b"), "measured"], rel=0.3)
+    made.plot().save(tmp_path / "pairs.svg")
+    text = (tmp_path / "pairs.svg").read_text()
+    assert "Dependence of pairs" in text
+    assert made.caution == "" != rp.synthesize(measured("0.0001")[1], 10, ensemble=SMALL).caution
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_many_records_are_written_in_blocks(tmp_path, monkeypatch, name):
+    made, done = rp.synthesize(measured()[1], 100, ensemble=SMALL), []
+    made.save(tmp_path / f"whole-{name}")
+    monkeypatch.setattr(records, "_BLOCK", 30)
+    made.save(tmp_path / name, progress=lambda *each: done.append(each))
+    read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+    assert read(tmp_path / name).equals(read(tmp_path / f"whole-{name}"))
+    assert done == [(0, 100), (30, 100), (60, 100), (90, 100)]
+    about = json.loads((tmp_path / f"{name}.json").read_text())
+    assert about["sha256"] == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()

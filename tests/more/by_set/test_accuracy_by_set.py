@@ -137,7 +137,8 @@ def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
         less[number] /= 2
         halved = replace(plan, noise_variances=less, budget=pcost("1e300"))
         amount[:] = sums - halved.average_variances * plan.workload.cells * plan.workload.weights
-    parts = cost_parts(plan.strategy, plan.noise_variances, amounts.sum(axis=1) / plan.noise_variances)
+    use = amounts.sum(axis=1) / plan.noise_variances
+    parts = cost_parts(plan.strategy, plan.noise_variances, use, plan.neighbors)
     for members, variance, part in zip(plan.strategy.closure, plan.noise_variances.tolist(), parts, strict=True):
         lengths = [
             [column_cost(plan.strategy.basis(members, i), x) for x in range(plan.domain.sizes[i])] for i in members
@@ -156,7 +157,7 @@ def test_shares_of_the_cost_are_those_of_the_loss_where_noise_is_best(seed):
     loss = plan.average_variances * plan.workload.cells * plan.workload.weights
     np.testing.assert_allclose(plan.errors()["privacy_share"], loss / loss.sum(), atol=2e-3)
     use = loss_weights(plan)
-    parts = cost_parts(plan.strategy, plan.noise_variances, use)
+    parts = cost_parts(plan.strategy, plan.noise_variances, use, plan.neighbors)
     assert parts.sum() == pytest.approx(1, abs=2e-3)
     np.testing.assert_allclose(parts, use * plan.noise_variances / (use @ plan.noise_variances), atol=2e-3)
 

@@ -89,7 +89,6 @@ HEADS = [
     (f"loss = 'mx'\n{BUDGET}", 'loss: expected "sum", "max" or .*, got \'mx\''),
     (f"loss = {{ sum = 'cell' }}\n{BUDGET}", "loss: expected .*, got {'sum': 'cell'}"),
     (f"bases = 'best'\n{BUDGET}", "bases: expected 'optimal', 'optimal_by_set' or 'orthogonal', got 'best'"),
-    (f"bases = 'optimal_by_set'\nneighbors = 'replace'\n{BUDGET}", 'with neighbors="add-remove"'),
     (f"records_per_person = 0\n{BUDGET}", "records_per_person: expected a number that is at least 1, got 0"),
     (f"noise = 'gaussian'\n{BUDGET}", "noise: expected 'discrete', got 'gaussian'"),
     (f"ledger = {{ file = 'l', budget = {{ zcdp = 'much' }} }}\n{BUDGET}", "ledger, budget: rho must be positive and"),

@@ -1,0 +1,191 @@
+"""Bases by set where records are replaced: cost and loss by explicit matrices over all pairs of records."""
+
+import itertools
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dense
+import residualplanner as rp
+from benchmarks.dense_optimum import workload
+from benchmarks.stated_distance import least_loss
+from more.limits import limited
+from random_plans import mechanism, plans_by_set, query_rows
+from residualplanner.method.strategy.costs import cost_upper_bound
+from slowness import slow
+from workloads_by_set import IDENTITY, ODD, PREFIX, THREE, TINY
+
+BY_SET, REPLACE = "optimal_by_set", rp.privacy.Neighbors("replace")
+LIMIT = "for up to 33,554,432 pairs of records times sets of attributes, not for"
+
+
+def columns_of(basis):
+    """What a basis measures of each value; for the subtraction basis columns that have the same products."""
+    if basis.matrix is None:
+        n = basis.size
+        return [[Fraction(int(i == j)) - Fraction(1, n) for i in range(n)] for j in range(n)]
+    return [[Fraction(int(entry)) for entry in column] for column in basis.matrix.T]
+
+
+def exact_cost_of_pairs(strategy, sizes, noise):
+    """The largest squared distance of the answers for two records, by its definition in fractions."""
+    largest = Fraction(0)
+    records = list(itertools.product(*map(range, sizes)))
+    columns = {number: columns_of(basis) for number, basis in enumerate(strategy.bases)}
+    factors = iter(strategy.factor_bases.tolist())
+    sets = [
+        ([(i, columns[next(factors)]) for i in members], w) for members, w in zip(strategy.closure, noise, strict=True)
+    ]
+    for pair in itertools.combinations(records, 2):
+        cost = Fraction(0)
+        for factors_of, variance in sets:
+            first, second, both = (
+                math.prod(
+                    (sum(x * y for x, y in zip(S[one[i]], S[other[i]], strict=True)) for i, S in factors_of),
+                    start=Fraction(1),
+                )
+                for one, other in ((pair[0], pair[0]), (pair[1], pair[1]), pair)
+            )
+            cost += (first + second - 2 * both) / Fraction(variance)
+        largest = max(largest, cost)
+    return largest
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    plan=plans_by_set(most_cells=16),
+    size=st.sampled_from([1e-290, 1e-9, 1.0, 1e9, 1e290]),
+    people=st.integers(1, 10**6),
+)
+def test_the_stated_cost_is_at_least_that_of_every_pair_of_records_and_hardly_more(plan, size, people):
+    noise = plan.noise_variances * size
+    exact = exact_cost_of_pairs(plan.strategy, plan.domain.sizes, noise.tolist()) * people**2
+    stated = cost_upper_bound(plan.strategy, noise, replace(REPLACE, records_per_person=people))
+    longest = sum(
+        math.prod(float(plan.strategy.basis(members, i).pcost) for i in members) / Fraction(variance)
+        for members, variance in zip(plan.closure, noise.tolist(), strict=True)
+        if members
+    )
+    rounded = people**2 * (Fraction(longest) * Fraction(1, 10**12) + Fraction(1, 10**280))
+    assert exact <= Fraction(stated) <= exact * (1 + Fraction(1, 10**12)) + rounded
+
+
+def test_the_cost_of_noise_that_is_next_to_none_is_infinite():
+    plan = rp.select(TINY, budget=rp.pcost(1), neighbors="replace")
+    noise = np.where(plan.closure.orders == 2, 1e-310, plan.noise_variances)
+    assert cost_upper_bound(plan.strategy, noise, REPLACE) == math.inf
+
+
+def largest_cost(plan):
+    """The largest squared distance of the answers for two records, by explicit matrices; the total is public."""
+    rows, covariance = mechanism(plan)
+    products = rows[1:].T @ np.linalg.solve(covariance[1:, 1:], rows[1:])
+    own = np.diag(products)
+    return float((own[:, None] + own - 2 * products).max())
+
+
+TARGETS = rp.losses.Targets([(query, 3.0 + number) for number, query in enumerate(TINY)])
+
+
+@pytest.mark.parametrize(
+    ("case", "loss"),
+    [
+        (TINY, "max"),
+        (TINY, TARGETS),
+        (ODD, "sum"),
+        slow(TINY, "sum"),
+        slow(ODD, "max"),
+        slow(THREE, "sum"),
+        slow(THREE, "max"),
+    ],
+)
+def test_plans_spend_the_cost_of_explicit_matrices_and_are_as_near_the_best_as_they_say(case, loss):
+    one, plan = (
+        rp.select(case, budget=rp.zcdp("0.37"), loss=loss, neighbors="replace", **how)
+        for how in ({"bases": "optimal"}, {})
+    )
+    assert plan.strategy.varying.any()
+    assert plan.loss_value < one.loss_value
+    assert "noise certified for bases by set from a local search, errors " in plan.status
+    assert 0 <= plan.gap < 2e-5
+    assert largest_cost(plan) == pytest.approx(0.74, rel=1e-7)
+    assert 0.74 * (1 - 1e-9) <= plan.pcost <= 0.74
+    rows, covariance = mechanism(plan)
+    importance = plan.loss.importance(case) / (case.cells if loss == "sum" else 1)
+    variances = [
+        weight * dense.least_squares_covariance(rows, covariance, query_rows(plan, query)).diagonal()
+        for query, weight in zip(case, importance.tolist(), strict=True)
+    ]
+    reached = np.concatenate(variances).sum() if loss == "sum" else np.concatenate(variances).max()
+    assert plan.loss_value == pytest.approx(plan.loss.stated(reached), rel=1e-7)
+    wanted = np.vstack(
+        [math.sqrt(weight) * query_rows(plan, query) for query, weight in zip(case, importance.tolist(), strict=True)]
+    )
+    least, most = least_loss(wanted[np.abs(wanted).any(axis=1)], of_maximum=loss != "sum", replaced=True)
+    true = math.sqrt(reached * 0.74 / most) - 1
+    assert true - 1e-6 <= plan.suboptimality < math.sqrt(reached * 0.74 / least) - 1 + 1e-3
+    assert true < 0.015
+
+
+def test_no_noise_for_the_same_bases_does_better():
+    plan, chance = rp.select(TINY, budget=rp.pcost(1), loss="max", neighbors="replace"), np.random.default_rng(3)
+    for scale in (1e-3, 1e-2, 0.1, 1.0):
+        for _ in range(50):
+            noise = plan.noise_variances * np.exp(scale * chance.normal(size=len(plan.noise_variances)))
+            noise[0] = plan.noise_variances[0]
+            noise = noise * cost_upper_bound(plan.strategy, noise, REPLACE)
+            other = replace(plan, noise_variances=noise * (1 + 1e-12), budget=rp.pcost(2))
+            assert float((TINY.weights * other.max_variances).max()) >= plan.loss_value * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("limit", "people"), [({"budget": rp.pcost("1e-9")}, 1), ({"at_most": 10.0}, 3)])
+def test_every_budget_is_spent_and_never_exceeded(limit, people):
+    plan = rp.select(TINY, **limit, bases=BY_SET, neighbors="replace", records_per_person=people)
+    exact = exact_cost_of_pairs(plan.strategy, plan.domain.sizes, plan.noise_variances.tolist()) * people**2
+    assert plan.budget.pcost_exact * (1 - Fraction(1, 10**9)) <= exact <= Fraction(plan.pcost)
+    assert Fraction(plan.pcost) <= plan.budget.pcost_exact
+    assert plan.loss_value <= limit.get("at_most", math.inf)
+
+
+def test_where_there_are_too_many_pairs_of_records_attributes_have_one_basis_by_default():
+    how = {"budget": rp.pcost(1), "loss": "max", "neighbors": "replace"}
+    by_set = rp.select(TINY, **how)
+    with limited("more.by_set.replaced_pairs", _LIMIT=400 * 4 - 1):
+        one, plan = rp.select(TINY, **how, bases="optimal"), rp.select(TINY, **how)
+        assert "bases from a local search, errors " in plan.status
+        assert not plan.strategy.varying.any()
+        assert by_set.loss_value < plan.loss_value < one.loss_value * 0.99
+        with pytest.raises(rp.errors.WorkloadError, match=r"for up to 1,599 pairs .*, not for 400 times 4;"):
+            rp.select(TINY, **how, bases=BY_SET)
+        with pytest.raises(rp.errors.WorkloadError, match='not for 400 times 4; use bases="optimal"'):
+            replace(by_set)
+    with limited("more.by_set.replaced_pairs", _LIMIT=400 * 4):
+        assert replace(by_set).pcost == by_set.pcost
+
+
+def test_too_many_pairs_of_records_are_refused_at_once():
+    large = workload((90, 80), [{0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    with pytest.raises(rp.errors.WorkloadError, match=re.escape(f"{LIMIT} 51,840,000 times 4")):
+        rp.select(large, budget=rp.pcost(1), neighbors="replace", bases=BY_SET)
+
+
+def test_values_that_no_set_tells_apart_count_once():
+    plan = rp.select(ODD, budget=rp.pcost(1), neighbors="replace")
+    with limited("more.by_set.replaced_pairs", _LIMIT=9 * 9 * 2 * len(ODD.closure)):
+        assert replace(plan).pcost == plan.pcost
+
+
+@pytest.mark.parametrize("bases", ["optimal", None])
+def test_the_public_total_has_no_share_of_the_cost_and_the_others_about_that_of_the_loss(bases):
+    tables = workload((5, 4), [{}, {0: PREFIX}, {1: PREFIX}, {0: IDENTITY, 1: IDENTITY}])
+    plan = rp.select(tables, budget=rp.pcost(1), neighbors="replace", bases=bases)
+    shares, loss = plan.errors()["privacy_share"].to_numpy(), plan.average_variances * tables.cells
+    assert shares[0] == 0
+    assert shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(shares, loss / loss.sum(), atol=0.15)
