@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 import residualplanner as rp
-from benchmarks.peer_records import run
+from benchmarks.peer_runs import run
 from benchmarks.record_errors import Codes, Question, accuracy, distance_of_coefficients, errors_by_order
 from benchmarks.records_data import DATA_SETS, DEVELOPING, DataSet, is_ordered, sample_of, sizes_of_samples
 from residualplanner.fits.stages.measuring import measure_with_bits

@@ -11,12 +11,10 @@ import pytest
 
 from benchmarks import fairness, gain_plot, rap_or_plan, scale
 from benchmarks.audit_rap import audit_row
-from benchmarks.peer_records import compared
 from benchmarks.published_general import K_WAY_PREFIX
 from benchmarks.rap_explanations import explanations
 from benchmarks.rap_findings import FILES, FINDINGS, page_row, results_of
 from benchmarks.rap_targets import criteria_of_microdata, criteria_of_rap, page_tables
-from benchmarks.synthesis import table
 from residualplanner.publish.report import fairness_data
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -248,29 +246,6 @@ def test_targets_are_those_that_were_set_all_are_met_and_one_that_is_missed_is_t
     slow = [line | ({"cpu_seconds": 61.0} if line["case"] == "adaptive" else {}) for line in SPEED]
     [row] = [row for row in page_tables(slow, FITS)[0] if "rounds of 4 cells" in row]
     assert row.endswith("| at most 60 | 61.0 | **no** |")
-
-
-# Records from releases.
-
-SYNTHESIS, PEERS = result("synthesis"), result("peer_records")
-BY_KIND = {(name, epsilon): rows for name, every in SYNTHESIS["data"].items() for epsilon, rows in every.items()}
-
-
-@pytest.mark.parametrize("rows", [list(table(SYNTHESIS)), list(compared(SYNTHESIS, PEERS))], ids=["ours", "compared"])
-def test_the_tables_of_synthetic_records_are_those_that_the_benchmarks_print(rows):
-    lines = page("docs/synthetic-records.md").splitlines()
-    start = lines.index(rows[0])
-    assert lines[start : start + len(rows)] == rows
-    assert not lines[start + len(rows)].startswith("|")
-
-
-@pytest.mark.parametrize("mechanism", ["aim", "mst"])
-@pytest.mark.parametrize("order", ["2", "3"])
-def test_ours_is_nearest_in_every_cell(mechanism, order):
-    for (name, epsilon), by_kind in BY_KIND.items():
-        runs = [run for case, run in PEERS.items() if case.startswith(f"{name}:{mechanism}:{epsilon}:")]
-        theirs = [run["errors"][order]["total_variation"] for run in runs if "errors" in run]
-        assert by_kind["synthesis_plan"][f"controlled, {order}-way"] < sum(theirs) / len(theirs)
 
 
 # Very many tables.

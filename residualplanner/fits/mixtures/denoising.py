@@ -48,6 +48,7 @@ def _by_empirical_bayes(table: FloatArray, noise_scale: float) -> FloatArray:
     """The mean probabilities if counts are from a mixture of normal distributions, which is estimated from all.
 
     What the counts have too much or too little in all is divided in proportion to how uncertain each is.
+    Source: eq. (134).
     """
     size, total = len(table), max(float(table.sum()), 1.0)
     largest = max(min(max(float(table.max()), 2 * noise_scale), total), total / size, 1.0)  # none is above the total

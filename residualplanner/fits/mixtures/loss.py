@@ -256,7 +256,7 @@ class IndependencePull:
 
     A pair's is ``sum (q_xy - p_x p_y)**2 / ((p_x + e) (p_y + e))``, where q is the mixture's table and p is fixed.  All
     pairs together take one product of the scaled probabilities of each attribute with themselves.
-    Source: eq. (79).
+    Source: eq. (78).
     """
 
     blocks: OneHot  # the attributes

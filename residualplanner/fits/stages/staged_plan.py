@@ -4,7 +4,7 @@ First the number of records, and the counts of all attributes by themselves; the
 groups of values as the noise lets show; then these again, more exactly the more two attributes depend on each other.
 Nothing is chosen by the records themselves, so that the budget is spent on noisy counts alone, and the costs of the
 stages add up to it in every course of events.
-Source: docs/mathematics.md section 13, on stages.
+Source: docs/mathematics.md section 13, on stages; eqs. (130) and (131).
 """
 
 import math
@@ -233,7 +233,7 @@ def _fine(staged: StagedPlan) -> list[Coarsening]:
 
 
 def _signal(staged: StagedPlan, total: float) -> float:
-    """The number of records in units of the noise of a pair, if all have equal shares of the budget."""
+    """The number of records in units of the noise of a pair, if all have equal shares.  Source: eq. (130)."""
     return total * math.sqrt(float(staged.cost) / max(len(staged.pairs), 1))
 
 

@@ -233,7 +233,7 @@ def dependence(measured: MeasuredTables, table: Measured) -> tuple[float, float]
     """About the chi-square of a pair of attributes to a record, from noisy counts, and its standard error.
 
     It is the squared distance of the table from independence, less what noise adds to it, in units of the product of
-    the mean probabilities of the groups of each attribute.
+    the mean probabilities of the groups of each attribute.  Source: eq. (133).
     """
     freedom = max(table.freedom, 1)
     noise = freedom / table.precision

@@ -1,4 +1,4 @@
-"""Records that were made from a release, and how: controlled, spread evenly, as weighted copies, or independent.
+"""Records that were made from a release, and how: controlled, spread evenly, or independent.
 
 Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting, Deming and Stephan (1940).
 """

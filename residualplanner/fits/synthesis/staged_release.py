@@ -1,6 +1,6 @@
 """What was measured in stages: all of it may be published, and tables with standard errors follow from it.
 
-Source: docs/mathematics.md section 13, on stages.
+Source: docs/mathematics.md section 13, on stages; eq. (132).
 """
 
 from dataclasses import dataclass
@@ -135,7 +135,7 @@ class StagedTable:
 
     @property
     def std_err(self) -> FloatArray:
-        """The standard error of each, (m, m').  Source: docs/mathematics.md section 13, on stages."""
+        """The standard error of each, (m, m').  Source: eq. (132)."""
         plan, counts = self.singles.plan, self.residual.shape
         spread = np.full(counts, self.noise_variance * (1 - 1 / counts[0]) * (1 - 1 / counts[1]))
         of_total = np.full(counts, -1 / self.residual.size)

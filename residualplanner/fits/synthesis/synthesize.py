@@ -41,8 +41,8 @@ def synthesize(
         impossible: cells that cannot occur, as of `nonnegative`.
         method: "controlled", records whose tables of pairs are brought near those of the mixture; "sobol", records
             spread evenly over it; "independent", records drawn independently of one another.
-        ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how far
-            attributes are from independence, in units of the noise, unless given.
+        ensemble: how many mixtures are fitted, of how many latent classes, in how many steps; chosen by how strong
+            the signal is, unless given.
         seed: of the fit and of the records, 0 or more; the same release and seed give the same records.
         progress: called with how much is done, and how much there is to do: half is for the mixture, half for records.
 
@@ -61,7 +61,7 @@ def synthesize(
         cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in as many
         records, and others about.
     Cost: of Adult 3 to 6 CPU seconds for epsilon up to 1, and some 12 at epsilon 10.
-    Source: eqs. (66) to (76).
+    Source: eqs. (66) to (78).
 
     Example:
         >>> import numpy as np
