@@ -8,7 +8,7 @@ Source: docs/mathematics.md section 13, on stages; eqs. (130) and (131).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -55,11 +55,10 @@ _FRACTIONS = Fraction(35, 100), Fraction(65, 100)
 _FRACTIONS_OF_STRONG = Fraction(25, 100), Fraction(40, 100), Fraction(35, 100)
 #: Triples have at most so many cells before their values are in groups.
 _MOST_FINE = 1 << 24
-QUANT = 0.5
 #: Triples are of so many attributes at most.
 _MOST_ATTRIBUTES = 60
-#: At most so many triples to a pair; the most cells of a table of so many attributes.
-_TRIPLES_TO_A_PAIR, _MOST_CELLS = 4, {3: 1000.0}
+#: At most so many triples to a pair.
+_TRIPLES_TO_A_PAIR = 4
 #: Pairs get budget in proportion to their dependence to this power, and this part of its standard error.
 _POWER, _ERROR = 0.3, 0.25
 #: How many times the noise sets have that a stage does not need.
@@ -70,6 +69,8 @@ _PUBLIC = 2.0**-30
 _LEAST_SCORE = 1e-9
 #: What rounding the cost of noise may add to it, relative.
 _ROUNDING = 1e-9
+#: How many groups each attribute of some sets has, by set.
+_Groups = dict[tuple[int, ...], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +187,8 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
     scores = _scores(staged, measured)
     if number == 1:
         return _coarsened(staged, "pairs again", measured, scores, cost)
-    return _coarsened(staged, "triples", measured, _scores_of_triples(staged, scores), cost)
+    of_triples = _scores_of_triples(staged, scores)
+    return _coarsened(staged, "triples", measured, of_triples, cost, counted=_usual_counts)
 
 
 def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[int, ...], float]:
@@ -246,49 +248,58 @@ def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:
     return Fraction(min(max(_ALONE / math.sqrt(signal), low), high))
 
 
+def _counts(
+    staged: StagedPlan, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
+) -> _Groups:
+    """How many groups each attribute has in each set, of the share of the cost that is in proportion to its score."""
+    sizes, whole = staged.domain.sizes, sum(scores.values())
+    found: _Groups = {}
+    for members, score in scores.items():
+        # as many cells as there are records for each unit of the noise
+        cells = measured.records * math.sqrt(score / whole * float(cost))
+        found[members] = counts_within([sizes[each] for each in members], cells)
+    return found
+
+
+def _usual_counts(
+    staged: StagedPlan, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
+) -> _Groups:
+    """The median number of groups of each attribute in all its sets: the fewer kinds of groups, the faster the fit."""
+    of_attribute: dict[int, list[int]] = {}
+    for members, own in _counts(staged, measured, scores, cost).items():
+        for attribute, count in zip(members, own, strict=True):
+            of_attribute.setdefault(attribute, []).append(count)
+    median = {attribute: sorted(found)[len(found) // 2] for attribute, found in of_attribute.items()}
+    return {members: [median[attribute] for attribute in members] for members in scores}
+
+
 def _coarsened(
-    staged: StagedPlan, name: str, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
+    staged: StagedPlan,
+    name: str,
+    measured: MeasuredTables,
+    scores: Mapping[tuple[int, ...], float],
+    cost: Fraction,
+    *,
+    counted: Callable[..., _Groups] = _counts,
 ) -> StageChoice:
-    """Sets of attributes in groups, each for its share of the cost: as many as have a record for each unit of noise."""
-    near, sizes, whole = measured.near, staged.domain.sizes, sum(scores.values())
+    """Sets of attributes in groups, each for a share of the cost in proportion to its score."""
+    near = measured.near
     ordered = [has_order(attribute) for attribute in staged.domain.attributes]
-    shares = {members: score / whole for members, score in scores.items()}
-    counts = {
-        members: counts_within([sizes[each] for each in members], _cells(measured, members, share * float(cost)))
-        for members, share in shares.items()
-    }
-    if name == "triples":
-        counts = _usual(counts)
     chosen = {
         members: [
             equal_mass(each, near[each], count, is_ordered=ordered[each])
             for each, count in zip(members, own, strict=True)
         ]
-        for members, own in counts.items()
+        for members, own in counted(staged, measured, scores, cost).items()
     }
     found = {each.key: each for axes in chosen.values() for each in axes}
     coarsenings = sorted(found.values(), key=lambda each: (each.attribute, each.count, each.key))
     number = {each.key: position for position, each in enumerate(coarsenings)}
     noise = {
-        tuple(number[each.key] for each in axes): math.prod(1 - 1 / each.count for each in axes) / shares[members]
+        tuple(number[each.key] for each in axes): math.prod(1 - 1 / each.count for each in axes) / scores[members]
         for members, axes in chosen.items()
     }
     return _choice(staged, name, noise, coarsenings, cost)
-
-
-def _cells(measured: MeasuredTables, members: Sequence[int], cost: float) -> float:
-    """How many cells a table may have at a cost: as many as there are records for each unit of its noise."""
-    return min(measured.records * math.sqrt(cost), _MOST_CELLS.get(len(members), math.inf))
-
-
-def _usual(counts: Mapping[tuple[int, ...], Sequence[int]]) -> dict[tuple[int, ...], list[int]]:
-    """The median number of groups of each attribute in all its sets: the fewer kinds of groups, the faster the fit."""
-    of_attribute: dict[int, list[int]] = {}
-    for members, own in counts.items():
-        for attribute, count in zip(members, own, strict=True):
-            of_attribute.setdefault(attribute, []).append(count)
-    median = {attribute: sorted(found)[len(found) // 2] for attribute, found in of_attribute.items()}
-    return {members: [median[attribute] for attribute in members] for members in counts}
 
 
 def _choice(
