@@ -31,8 +31,6 @@ from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.release.product import Product
 from residualplanner.release.release import Release
 
-#: Rounds over all tables, at most, and the largest error of a count, relative to all records, at which they end.
-_ROUNDS, _EXACT = 200, 1e-12
 #: The names of methods.
 RoundingName = Literal["controlled", "sobol", "independent"]
 #: The version of the JSON file beside records, and what it says of their fit.
