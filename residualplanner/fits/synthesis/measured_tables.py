@@ -157,11 +157,12 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
     noise = [(plan.noise_variances / layout.squared_units).min() for plan, layout in zip(plans, layouts, strict=True)]
     least = float(min(noise)) * _KNOWN**2
     near = [np.full(size, 1 / size) for size in domain.sizes]
-    tables, total = _Tables(), 1.0
+    tables, total, error = _Tables(), 1.0, 0.0
     for stage, layout, plan in zip(stages, layouts, plans, strict=True):
         components = measured_components(layout, stage.measurement)
         if stage is stages[0]:
-            total = positive_mean(float(components[0]), math.sqrt(plan.noise_variances[0]))
+            error = math.sqrt(plan.noise_variances[0])
+            total = positive_mean(float(components[0]), error)
         for number, members, bases in stage.sets(layout):
             axes = [(stage.coarsenings[position], basis) for position, basis in zip(members, bases, strict=True)]
             values, variance = layout.of_set(components, number), float(plan.noise_variances[number])
@@ -169,7 +170,8 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
                 continue
             tables.add(axes, values, 1 / variance)
             if len(axes) == 1 and axes[0][0].is_fine:
-                near[members[0]] = _near(bases[0], values, total, variance, float(plan.noise_variances[0]))
+                # with too few records counts would seem too different; with too many they are only more equal
+                near[members[0]] = _near(bases[0], values, total + error, variance, float(plan.noise_variances[0]))
     for members, fact in known.items():
         counts = fact.over(members)
         if members:

@@ -35,6 +35,7 @@ def dependence_figure(names: Sequence[str], frame: "pd.DataFrame") -> "Figure":
                 corner = (column - 0.5, line - 0.5)
                 axes.add_patch(Rectangle(corner, 1, 1, fill=False, hatch="////", edgecolor=QUIET, linewidth=0))
     image = axes.imshow(values, cmap="Blues", vmin=0, vmax=max(float(np.nanmax(values, initial=0.0)), 0.1))
+    axes.grid(visible=False)
     axes.set_xticks(range(len(shown)), shown, rotation=90)
     axes.set_yticks(range(len(shown)), shown)
     bar = figure.colorbar(image, shrink=0.6)

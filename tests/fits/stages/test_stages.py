@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -13,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
+from benchmarks.courses_of_stages import largest_change, stages_of
 from inner_parts import InsecureTestBits
 from residualplanner.fits.stages import folder, measuring
 from residualplanner.fits.stages.staged_plan import choose
 from residualplanner.fits.synthesis import coarsening, records
-from residualplanner.gate.measurement.precision import precision_of
 from residualplanner.ground.errors import (
     ArgumentError,
     BudgetError,
@@ -43,33 +42,7 @@ def measured(rho="1", neighbors="add-remove", codes=None, seed=0, domain=DOMAIN)
     return plan, measuring.measure_with_bits(plan, people() if codes is None else codes, InsecureTestBits(seed))
 
 
-def stages_of(plan, release):
-    """The stages as they were measured, one after another, each by the choice that led to it."""
-    found = []
-    for measurement in release.measurements:
-        found.append(choose(plan, found).measured(measurement))
-    return found
-
-
 # Privacy.
-
-
-def largest_change(stage, sizes, neighbors):
-    """The cost of a stage, by its operator on every record of the original domain."""
-    plan = stage.measurement.plan
-    records, precision = np.array(list(product(*map(range, sizes)))), precision_of(plan.noise_variances)
-    rows = [np.zeros((len(records), 1))]
-    for number, members in enumerate(plan.closure):
-        table = np.ones((len(records), 1))
-        for each in (stage.coarsenings[position] for position in members):
-            centered = np.eye(each.count)[each.groups[records[:, each.attribute]]] - 1 / each.count
-            table = (table[:, :, None] * centered[:, None, :]).reshape(len(records), -1)
-        if members or neighbors == "add-remove":  # where records are replaced their number is public
-            rows.append(np.sqrt(float(precision[number])) * table)
-    matrix = np.hstack(rows)
-    if neighbors == "add-remove":
-        return float((matrix**2).sum(axis=1).max())
-    return max(float(((matrix - row) ** 2).sum(axis=1).max()) for row in matrix)
 
 
 @settings(max_examples=30, deadline=None)

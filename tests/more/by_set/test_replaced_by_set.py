@@ -16,7 +16,7 @@ import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from benchmarks.stated_distance import least_loss
 from more.limits import limited
-from random_plans import mechanism, plans_by_set, query_rows
+from random_plans import basis_of, mechanism, plans_by_set, query_rows, random_matrix
 from residualplanner.method.strategy.costs import cost_upper_bound
 from slowness import slow
 from workloads_by_set import IDENTITY, ODD, PREFIX, THREE, TINY
@@ -74,6 +74,43 @@ def test_the_stated_cost_is_at_least_that_of_every_pair_of_records_and_hardly_mo
     )
     rounded = people**2 * (Fraction(longest) * Fraction(1, 10**12) + Fraction(1, 10**280))
     assert exact <= Fraction(stated) <= exact * (1 + Fraction(1, 10**12)) + rounded
+
+
+def with_constant_attributes(strategy):
+    """The same where attributes that have one basis in all sets do not vary."""
+    varying = strategy.varying & [len(strategy.numbers_of(i)) > 1 for i in range(len(strategy.varying))]
+    kept = np.flatnonzero(varying[strategy.closure.attribute_of_factor[strategy.varies]])
+    messages = [np.empty(0), *map(strategy.messages_at, kept.tolist())]
+    return replace(strategy, varying=varying, of_factor=strategy.of_factor[kept], messages=np.concatenate(messages))
+
+
+@pytest.mark.parametrize("seed", [None, *range(20)])
+def test_few_pairs_of_values_are_enough_for_attributes_with_one_basis(seed):
+    """Without a seed, two values of c have the longer column in one record beside a, and in the other beside b."""
+    pairs, chance = (
+        rp.Workload(rp.Domain(dict.fromkeys("abc", 3)), [("a", "c"), ("b", "c")]),
+        np.random.default_rng(seed),
+    )
+    own, forth, back = ([[x, y, 0], [0, 0, 1]] for x, y in ((10, -1), (10, 1), (1, 10)))
+    matrices, noise = [own, own, own, forth, back], np.array([1, 1e9, 1e9, 1e9, 1, 1])
+    if seed is not None:
+        matrices = [random_matrix(3, 2, int(chance.integers(10**6))) for _ in range(5)]
+        noise = chance.lognormal(sigma=2.0, size=6)
+    bases = [basis_of(3, np.array(matrix)) for matrix in matrices]
+    every = rp.strategies.varying_strategy(pairs.closure, [3] * 3, bases, [0, 1, 2, 0, 3, 1, 4], np.zeros(3 * 4))
+    constant = with_constant_attributes(every)
+    assert constant.varying.tolist() == [False, False, True]
+    expected = cost_upper_bound(every, noise, REPLACE)
+    assert cost_upper_bound(constant, noise, REPLACE) == pytest.approx(expected, rel=1e-11)
+
+
+def test_a_search_that_knows_some_pairs_of_records_comes_to_the_costliest():
+    how = {"budget": rp.pcost(1), "loss": "max", "neighbors": "replace"}
+    with limited("more.by_set.replacement_cost", PAIRS=150):
+        plan = rp.select(TINY, **how)
+    assert plan.strategy.varying.any()
+    assert plan.gap < 1e-5
+    assert plan.loss_value < rp.select(TINY, **how).loss_value * 1.005
 
 
 def test_the_cost_of_noise_that_is_next_to_none_is_infinite():
