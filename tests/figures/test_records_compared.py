@@ -74,7 +74,7 @@ def row(mechanism, seed, pairs, epsilon=1.0):
 def test_verdicts_are_of_the_seeds_that_both_have_and_lost_cells_come_first():
     rows = [row("ours", 0, 0.1), row("ours", 1, 0.9), row("aim", 0, 0.2), row("singles", 0, 0.3)]
     rows += [row("ours", 0, 0.2, 10.0), row("mst", 0, 0.1, 10.0)]
-    lost, won = cells_of(rows, "ours")
+    lost, won = cells_of(rows)
     assert (lost.cell[2], lost.worst) == (10.0, pytest.approx(2.0))
     assert won.worst == pytest.approx(0.5)
     assert won.shown("ours", "pairs") == "0.500"
@@ -82,7 +82,7 @@ def test_verdicts_are_of_the_seeds_that_both_have_and_lost_cells_come_first():
 
 def test_runs_that_were_stopped_are_said_to_be():
     stopped = {"data": "adult", "records": 1000, "epsilon": 1.0, "mechanism": "aim", "seed": 0}
-    cells = cells_of([row("ours", 0, 0.1), stopped | {"stopped_after": 60, "cpu": 55.0}], "ours")
+    cells = cells_of([row("ours", 0, 0.1), stopped | {"stopped_after": 60, "cpu": 55.0}])
     assert "> 55" in "\n".join(shown(cells))
     assert all(len(line.split("|")) == 9 for line in summary(cells))
     assert set(PEERS) == {"aim-published", "aim", "mst-mbi", "mst"}
