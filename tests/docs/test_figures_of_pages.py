@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks import fairness, gain_plot, rap_or_plan, scale
+from benchmarks import fairness, gain_plot, rap_or_plan, records_compared, scale
 from benchmarks.audit_rap import audit_row
 from benchmarks.published_general import K_WAY_PREFIX
 from benchmarks.rap_explanations import explanations
@@ -246,6 +246,16 @@ def test_targets_are_those_that_were_set_all_are_met_and_one_that_is_missed_is_t
     slow = [line | ({"cpu_seconds": 61.0} if line["case"] == "adaptive" else {}) for line in SPEED]
     [row] = [row for row in page_tables(slow, FITS)[0] if "rounds of 4 cells" in row]
     assert row.endswith("| at most 60 | 61.0 | **no** |")
+
+
+# Synthetic records.
+
+
+def test_the_page_of_synthetic_records_has_the_comparison_with_other_mechanisms():
+    files = (ROOT / "benchmarks" / "results" / f"records_{whose}.jsonl" for whose in ("ours", "peers"))
+    cells = records_compared.cells_of(row for file in files for row in records_compared.rows_in(file))
+    rows = "\n".join((*records_compared.summary(cells), "", *records_compared.shown(cells)))
+    assert rows in page("docs/synthetic-records.md"), "put the output of records_compared --table into the page"
 
 
 # Very many tables.
