@@ -340,3 +340,68 @@ def test_many_records_are_written_in_blocks(tmp_path, monkeypatch, name):
     assert done == [(0, 100), (30, 100), (60, 100), (90, 100)]
     about = json.loads((tmp_path / f"{name}.json").read_text())
     assert about["sha256"] == hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+
+
+# Records of every form.
+
+
+ODD = rp.Domain(
+    {
+        "sex": rp.Attribute("sex", labels=["F", "M"], unknown="Other", missing="drop"),
+        "grade": rp.Attribute("grade", labels=[1, 2, 3], missing="Not stated"),
+        "age": rp.Attribute("age", bins=rp.Bins([0, 20, 40, 60])),
+    }
+)
+
+
+def odd_frame(count=600):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "id": rng.integers(0, 400, count).astype(str),
+            "sex": rng.choice(["F", "M", "x", None], count, p=[0.5, 0.3, 0.1, 0.1]),
+            "grade": pd.array(rng.choice([1, 2, 3], count), dtype="Int64"),
+            "age": rng.uniform(0, 60, count).round(1),
+        }
+    )
+    frame.loc[rng.random(count) < 0.2, "grade"] = pd.NA
+    return frame
+
+
+def forms_of(frame, folder):
+    """The same records in every form that is here."""
+    yield "pandas", frame
+    frame.to_csv(folder / "r.csv", index=False)
+    yield "csv", folder / "r.csv"
+    frame.to_parquet(folder / "r.parquet")
+    yield "parquet", folder / "r.parquet"
+    yield "polars", pytest.importorskip("polars").from_pandas(frame).lazy()
+    yield "duckdb", pytest.importorskip("duckdb").from_df(frame)
+    yield "limited", rp.LimitedRecords(frame, person="id", keep=1, order="age")
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+def test_records_of_every_form_with_odd_entries_and_a_limit_on_people_are_counted(tmp_path, neighbors):
+    frame = odd_frame()
+    domain = ODD
+    if neighbors == "replace":  # where records are replaced none is left out
+        frame = frame.dropna(subset=["sex"]).reset_index(drop=True)
+        sex = rp.Attribute("sex", labels=["F", "M"], unknown="Other")
+        domain = rp.Domain({"sex": sex, "grade": ODD["grade"], "age": ODD["age"]})
+    plan = rp.fits.StagedPlan(domain, budget=rp.zcdp("1e9"), neighbors=neighbors)
+    for name, form in forms_of(frame, tmp_path):
+        own = frame
+        if name == "limited":
+            if neighbors == "replace":
+                continue
+            own = frame.dropna(subset=["sex"]).sort_values("age", kind="stable").drop_duplicates("id")
+        sex = own["sex"].where(own["sex"].isin(["F", "M"]) | own["sex"].isna(), "Other")
+        truth = [int((sex == label).sum()) for label in ("F", "M", "Other")]
+        grade = own.loc[sex.notna(), "grade"]
+        grades = [*(int((grade == value).sum()) for value in (1, 2, 3)), int(grade.isna().sum())]
+        release = measuring.measure_with_bits(plan, form, InsecureTestBits(0))
+        assert np.abs(release.singles["sex",].estimate - truth).max() < 0.01, name
+        assert np.abs(release.singles["grade",].estimate - grades).max() < 0.01, name
+        assert np.abs(release["sex", "grade"].estimate.sum() - sum(truth)) < 0.01, name
+        made = rp.synthesize(release, 50, ensemble=SMALL)
+        assert set(made.to_frame()["sex"]) <= {"F", "M", "Other"}
