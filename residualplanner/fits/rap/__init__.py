@@ -2,7 +2,7 @@
 
 Protocol: a plan is checked before a record is read, and its whole budget is charged before the first selection; within
 a run every selection and every answer is charged to an exact `Account` before it is drawn.
-Besides `measurement`, this is the only room that sees records.
+Besides the gate and the stages of synthetic records, this is the only room of fits that sees records.
 Source: docs/adaptive-projection.md eqs. (a) to (g).
 """
 
