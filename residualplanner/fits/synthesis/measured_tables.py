@@ -4,7 +4,7 @@ Source: docs/mathematics.md section 13; eqs. (48), (68) and (78).
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -172,15 +172,7 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
             if len(axes) == 1 and axes[0][0].is_fine:
                 # with too few records counts would seem too different; with too many they are only more equal
                 near[members[0]] = _near(bases[0], values, total + error, variance, float(plan.noise_variances[0]))
-    for members, fact in known.items():
-        counts = fact.over(members)
-        if members:
-            axes = [(fine(each, domain.sizes[each]), subtraction_basis(domain.sizes[each])) for each in members]
-            tables.add(axes, centered(counts), 1 / least, 0)
-            if len(members) == 1:
-                near[members[0]] = denoised(counts, 0.0)
-        else:
-            total = float(counts)
+    total = _add_known(known, tables, near, domain.sizes, 1 / least, total)
     views, measured = tables.numbered(domain.sizes)
     possible = tuple(
         replace(fact, counts=np.maximum(fact.counts, 0.0)) for fact in facts.zeros if (fact.counts <= 0).any()
@@ -192,6 +184,27 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
     signal = records * math.sqrt(sum(plan.pcost for plan in plans) / max(len(pairs), 1))
     blocks, none = OneHot(tuple(domain.sizes)), np.zeros((len(domain.sizes),) * 2)
     return _pulled(MeasuredTables(domain, blocks, views, measured, records, tuple(near), possible, signal, none))
+
+
+def _add_known(
+    known: Mapping[tuple[int, ...], Fact],
+    tables: _Tables,
+    near: list[FloatArray],
+    sizes: Sequence[int],
+    precision: float,
+    total: float,
+) -> float:
+    """Add known tables of all sets, and put known single attributes in their place; the total, if that is known."""
+    for members, fact in known.items():
+        counts = fact.over(members)
+        if not members:
+            total = float(counts)
+            continue
+        axes = [(fine(each, sizes[each]), subtraction_basis(sizes[each])) for each in members]
+        tables.add(axes, centered(counts), precision, 0)
+        if len(members) == 1:
+            near[members[0]] = denoised(counts, 0.0)
+    return total
 
 
 def centered(counts: FloatArray) -> FloatArray:
