@@ -19,7 +19,7 @@ _MANY = 8
 _ATOMS, _STEPS = 40, 100
 #: So many standard errors above 0 a number is known to be positive anyway.
 _FAR = 8.0
-#: The least part of an even share that a value gets.
+#: The least probability of a value, as a fraction of that of all values if they were equally probable.
 _LEAST = 1e-6
 
 

@@ -44,16 +44,21 @@ class KeptStages:
         """Whether all stages were measured."""
         return self.store is not None and bool(self.store.names(_COMPLETE))
 
-    def drawn(self, domain: Domain) -> list[Stage]:
-        """The stages that were measured before; FileFormatError where a file of one is not what it was."""
-        stages = list[Stage]()
+    def drawn(self, plan: StagedPlan) -> list[Stage]:
+        """The stages that were measured before; FileFormatError where they are not those of this plan, or some lack."""
+        stages, domain = list[Stage](), plan.domain
         while self.store is not None and self.store.names(_ANSWERS.format(len(stages))):
             name = _ANSWERS.format(len(stages))
             measurement = load_measurement(path_at(str(self.store)) / name)
             order, coarsenings = _coarsenings_from_json(parse_json(self._text(_GROUPS.format(len(stages)))), domain)
             if measurement.plan.domain != coarsened_domain(domain, coarsenings):
                 raise FileFormatError(f"{name} in {self.store} is not of the groups of values that it was measured in")
+            if measurement.plan.neighbors != plan.protected:
+                raise FileFormatError(f"{name} in {self.store} protects other neighbors than its run does")
             stages.append(Stage(measurement, coarsenings, frozenset({order})))
+        spent = sum(own.noise.pcost or 0 for stage in stages for own in stage.measurement.measurements)
+        if spent > plan.cost or (self.is_complete and self._text(_COMPLETE) != str(len(stages))):
+            raise FileFormatError(f"the stages in {self.store} cost more than was charged, or some of them are missing")
         return stages
 
     def _text(self, name: str) -> str:
@@ -67,14 +72,18 @@ class KeptStages:
         """Make an attempt to draw a stage known, so that no copy of the folder draws the same one."""
         if self.store is None:
             return
-        known = {_stage(name): hashlib.sha256(self.store.read(name)).hexdigest() for name in self._attempts()}
-        name = f"{_ATTEMPTS}{len(known):06d}"
-        token = secrets.token_hex(32).encode("ascii")
-        if not self.store.create_if_absent(name, token):
+        name = f"{_ATTEMPTS}{len(self.store.names(_ATTEMPTS)):06d}"
+        if not self.store.create_if_absent(name, secrets.token_hex(32).encode("ascii")):
             raise self._other_run()
-        own = hashlib.sha256(token).hexdigest()
-        if ledger is not None:
-            ledger.record_stage(self.identifier, _stage(name), own, known={**known, _stage(name): own})
+        self._record(_stage(name), ledger)
+
+    def _record(self, stage: str, ledger: Ledger | None) -> None:
+        """Have the ledger know a stage; BudgetError where it knows one that this folder lacks."""
+        if ledger is None or self.store is None:
+            return
+        names = [*self.store.names(_ATTEMPTS), *self.store.names(_COMPLETE)]
+        known = {_stage(name): hashlib.sha256(self.store.read(name)).hexdigest() for name in names}
+        ledger.record_stage(self.identifier, stage, known[stage], known=known)
 
     def keep(self, number: int, choice: StageChoice, measurement: Measurement) -> None:
         """Write a stage; StoreError where another run has written it."""
@@ -86,21 +95,19 @@ class KeptStages:
         if not self.store.create_if_absent(_ANSWERS.format(number), file.getvalue()):
             raise self._other_run()
 
-    def complete(self) -> None:
-        """Note that nothing is left to measure."""
+    def complete(self, stages: int, ledger: Ledger | None) -> None:
+        """Note that nothing is left to measure, also in the ledger, so that no stage that is removed is drawn again."""
         if self.store is not None:
-            self.store.create_if_absent(_COMPLETE, b"")
-
-    def _attempts(self) -> list[str]:
-        return [] if self.store is None else self.store.names(_ATTEMPTS)
+            self.store.create_if_absent(_COMPLETE, str(stages).encode("ascii"))
+            self._record(_stage(_COMPLETE), ledger)
 
     def _other_run(self) -> StoreError:
         return StoreError(f"another run is at work in {self.store}; let it end, or end it, and try again")
 
 
 def _stage(name: str) -> str:
-    """What the ledger calls an attempt."""
-    return f"generation {int(name.removeprefix(_ATTEMPTS))}"
+    """What the ledger calls an attempt, or the end."""
+    return "answers" if name == _COMPLETE else f"generation {int(name.removeprefix(_ATTEMPTS))}"
 
 
 def _coarsenings_to_json(choice: StageChoice) -> dict[str, Any]:

@@ -98,9 +98,7 @@ def measure_in_stages(
     require_guarded_main("measure_in_stages")
     spending.require_charge_time(charge)
     watched, kept = spending.WatchedProgress(progress), opened_folder(folder, plan)
-    run = _Run(
-        plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan.domain)
-    )
+    run = _Run(plan, kept, ledger, discrete.OperatingSystemBits(), watched.report or unreported, kept.drawn(plan))
     if kept.is_complete:
         return run.release
     bill = spending.Bill(plan.cost, kept.sha256, "synthetic records in stages", plan.budget, plan.protected, False)
@@ -110,7 +108,7 @@ def measure_in_stages(
     if not is_paid:
         bill.require_room(ledger)
     require_public_number(data, plan.protected)
-    require_several_readings(data, "for stages")
+    require_several_readings(data, "again for the triples that the stages choose")
     steps = run.steps(data, lambda: None if is_paid else bill.charge(ledger))
     return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
 
@@ -175,7 +173,7 @@ class _Run:
             self.stages.append(choice.measured(measurement))
             self._report(40, 100, len(self.stages), _MOST_STAGES)
             choice = choose(self.staged, self.stages)
-        self.kept.complete()
+        self.kept.complete(len(self.stages), self.ledger)
         self._report(100, 100, 1, 1)
         return self.release
 
@@ -258,7 +256,7 @@ def load_stages(folder: object) -> StagedRelease:
     except (FileNotFoundError, KeyError, TypeError, DomainError) as error:
         raise FileFormatError(f"{store} holds no stages, as measure_in_stages keeps them: {error}") from None
     kept = opened_folder(folder, plan)
-    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan.domain))
+    run = _Run(plan, kept, None, discrete.OperatingSystemBits(), unreported, kept.drawn(plan))
     if not kept.is_complete:
         raise FileFormatError(f"the stages in {store} are not complete; complete them with measure_in_stages")
     return run.release

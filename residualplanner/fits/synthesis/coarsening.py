@@ -74,7 +74,8 @@ def fine(attribute: int, size: int) -> Coarsening:
 def equal_mass(attribute: int, probabilities: FloatArray, count: int, *, is_ordered: bool = True) -> Coarsening:
     """About so many groups of values of about equal probability, or every value by itself where these are few.
 
-    They are runs of values; where these have no order, of values by how probable they are, so that rare ones share.
+    They are runs of values; where these have no order, of values by how probable they are, so that rare ones are in
+    one group.
     """
     size = len(probabilities)
     if count >= _MOST * size:

@@ -231,9 +231,9 @@ class LedgerAccount:
         for line in self.lines:
             if isinstance(line, LedgerStage) and line.release == release and known.get(line.stage) != line.digest:
                 raise BudgetError(
-                    f"this store is a copy: the ledger has {line.stage} of its release from another one, which is "
-                    "completed with resume_measuring, or was.  Noise is not drawn twice for one charge: go on there, "
-                    "and give this store up with abort_measuring"
+                    f"this store is a copy: the ledger has {line.stage} of its release from another one, which was, or "
+                    "can be, completed there; or what was drawn here is missing.  Noise is not drawn twice for one "
+                    "charge: go on with the other one, and give this one up (abort_measuring, for stored measurements)"
                 )
 
     def following(self, line: Line) -> Line:

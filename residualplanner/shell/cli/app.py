@@ -265,7 +265,7 @@ def synthesize(
 
     From SPEC and DATA, what records are made of is measured in stages, each by what those before it have shown; it is
     kept beside the records, in FILE.stages, and a run that was stopped goes on from there. Tables of the spec are not
-    measured. From a release, records are made as often as you like, at no further cost.
+    measured. From such a folder, or from a release, records are made as often as you like, at no further cost.
 
     No record is that of a person. Beside the records comes a JSON file that says what they are. What is printed tells
     how well their tables fit what was measured.
@@ -279,10 +279,16 @@ def synthesize(
 
         run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
         return
-    require_files("synthesize", paths.ANSWERS, *files)
     require_files("synthesize", paths.SPEC, spec)
-    from residualplanner.shell.cli.releasing import run_synthesize
     from residualplanner.shell.cli.spec.wanted import output_of
+
+    if len(files) == 1 and (files[0] / "run.json").is_file():
+        from residualplanner.shell.cli.staging import run_kept_stages
+
+        run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
+        return
+    require_files("synthesize", paths.ANSWERS, *files)
+    from residualplanner.shell.cli.releasing import run_synthesize
 
     run_synthesize(files, path, output_of(spec), output, made, dry_run=dry_run)
 

@@ -85,7 +85,10 @@ _MEASUREMENTS = (
     "records, which are averaged."
 )
 MeasurementFiles = Annotated[list[Path], Argument(help=_MEASUREMENTS, metavar="FILE|DIR")]
-_SYNTHESIS = "A spec and the records (.csv, .csv.gz, .parquet, or a folder of Parquet files); or else: " + _MEASUREMENTS
+_SYNTHESIS = (
+    "A spec and the records (.csv, .csv.gz, .parquet, or a folder of Parquet files); or the folder of the stages of an "
+    "earlier run; or measurements, or folders of releases, of the same records, which are averaged."
+)
 SynthesisFiles = Annotated[list[Path], Argument(help=_SYNTHESIS, metavar="SPEC DATA|FILE|DIR")]
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
 _REPORTED = "A plan, or the folder of a release, as release writes it."

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.fits.nonnegative.facts import read_facts
-from residualplanner.fits.stages.measuring import measure_in_stages
+from residualplanner.fits.stages.measuring import load_stages, measure_in_stages
 from residualplanner.fits.stages.staged_plan import StagedPlan
 from residualplanner.fits.synthesis.saving import sidecar_path
+from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.fits.synthesis.synthesize import synthesize
 from residualplanner.ground.errors import BudgetError, FileFormatError, NoLedgerWarning
 from residualplanner.ground.words import count_text, decimal_text_up
@@ -20,7 +21,7 @@ from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.wanted import output_of
+from residualplanner.shell.cli.spec.wanted import WantedOutput, output_of
 from residualplanner.shell.cli.words import say_records
 
 
@@ -45,7 +46,7 @@ def run_stages(
     records.require_readable(plan.everything)
     if ledger is not None:
         ledger.rehearsed()  # one that cannot be charged is found before the records are read
-    cost = f"at most pcost {decimal_text_up(plan.cost)}, for all stages together, but for none that {folder} holds"
+    cost = f"at most pcost {decimal_text_up(plan.cost)} for all stages together; nothing for those that {folder} has"
     if dry_run:
         output.fact("Would spend", cost, event="would-spend", pcost=plan.cost, left=None)
         output.fact("Would write", f"{file}, {beside}, and the stages to {folder}", event="would-write", path=file)
@@ -61,11 +62,31 @@ def run_stages(
             )
         if found is None or len(found.entries) > before:
             say_charge(found, output)
-        output.fact("Guarantee", staged.noise.guarantee)
-        with output.progress("making the records") as progress:
-            people = synthesize(staged, known=facts.known, impossible=facts.impossible, **made, progress=progress)
-        people.save(file)
+        _write(staged, folder, file, wanted, made, output)
+
+
+def run_kept_stages(
+    folder: Path, file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+) -> None:
+    """Write synthetic records from the stages of an earlier run, at no further cost."""
+    with telling_outputs(sidecar_path(file), file):
+        staged = load_stages(folder)
+        if dry_run:
+            output.fact("Would write", f"{file}, and {sidecar_path(file)}", event="would-write", path=file)
+            return
+        _write(staged, folder, file, wanted, made, output)
+
+
+def _write(
+    staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, made: dict[str, Any], output: Output
+) -> None:
+    output.fact("Guarantee", staged.noise.guarantee)
+    with wanted.naming(), output.progress("making the records") as progress:
+        facts = wanted.adjustments(staged.domain)
+        people = synthesize(staged, known=facts.known, impossible=facts.impossible, **made, progress=progress)
+    people.save(file)
     say_records(people, output)
+    beside = sidecar_path(file)
     text = f"{count_text(len(people), 'synthetic record')}; {beside} says what they are, and {folder} has all stages"
     output.wrote(file, f": {text}.", also=[beside])
 

@@ -263,6 +263,30 @@ def test_folders_of_other_runs_and_altered_files_are_refused(tmp_path, ledger):
         rp.fits.load_stages(tmp_path / "none")
 
 
+def test_a_stage_that_is_removed_from_a_complete_run_is_not_drawn_again(tmp_path, ledger):
+    where = tmp_path / "stages"
+    rp.fits.measure_in_stages(PLAN, people(), ledger=ledger, folder=where)
+    last = max(where.glob("stage-*.measurement"))
+    last.unlink()
+    with pytest.raises(FileFormatError, match="missing"):
+        rp.fits.measure_in_stages(PLAN, people(), ledger=ledger, folder=where)
+    (where / "complete").unlink()
+    with pytest.raises(BudgetError, match="missing"):
+        rp.fits.measure_in_stages(PLAN, people(), ledger=ledger, folder=where)
+
+
+def test_a_stage_of_other_neighbors_is_refused(tmp_path, ledger):
+    one, other = tmp_path / "one", tmp_path / "other"
+    rp.fits.measure_in_stages(PLAN, people(), ledger=ledger, folder=one)
+    replaced = replace(PLAN, neighbors="replace")
+    rp.fits.measure_in_stages(
+        replaced, people(), ledger=rp.Ledger(budget=rp.zcdp(1), neighbors="replace"), folder=other
+    )
+    shutil.copy(one / "stage-0.measurement", other / "stage-0.measurement")
+    with pytest.raises(FileFormatError, match="other neighbors"):
+        rp.fits.load_stages(other)
+
+
 def test_stages_that_are_not_complete_are_said_to_be(tmp_path, ledger):
     where = tmp_path / "stages"
     with pytest.raises(UnexpectedError):

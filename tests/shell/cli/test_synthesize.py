@@ -120,3 +120,15 @@ def test_the_file_beside_records_is_replaced_only_if_it_was_left_by_a_run_that_w
     (folder / "people.csv").unlink()
     run("synthesize", measured, "-o", "people.csv", "--records", 20, status=0)
     assert json.loads((folder / "people.csv.json").read_text())["rows"] == 20
+
+
+def test_a_spec_and_records_are_measured_in_stages_that_give_records_again(run, spec, records, folder):
+    run("synthesize", spec, records, "--budget", "zcdp=1", "-o", "p.csv", "--records", 40, "--dry-run", status=0)
+    assert not (folder / "p.csv.stages").exists()
+    found = run("synthesize", spec, records, "--budget", "zcdp=1", "-o", "p.csv", "--records", 40, status=0)
+    assert "satisfies rho-zCDP" in found.output
+    assert len(pd.read_csv(folder / "p.csv")) == 40
+    run("synthesize", folder / "p.csv.stages", "-o", "q.csv", "--records", 40, status=0)
+    assert (folder / "q.csv").read_text() == (folder / "p.csv").read_text()
+    other = run("synthesize", spec, records, "--budget", "zcdp=2", "-o", "p2.csv", "--records", 3, status=0)
+    assert "3 synthetic records" in other.output
