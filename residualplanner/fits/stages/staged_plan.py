@@ -46,7 +46,7 @@ from residualplanner.method.workload.workload import Workload
 _TOTAL, _TOTAL_AGAIN, _UNCERTAIN = Fraction(1, 100), 0.1, 0.1
 #: Of the rest single attributes get this over the root of the signal, within limits; all where the signal is weak.
 _ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
-#: Single attributes get shares of it in proportion to their numbers of values to this power; the other where the signal
+#: Single attributes get fractions of it in proportion to their numbers of values to this power; the other where the signal
 #: is weak.
 _POWERS_ALONE = 2 / 3, 1 / 3
 #: From this signal on triples are measured, too; what pairs get of what is left at first, and again, and triples.
@@ -192,7 +192,7 @@ def choose(staged: StagedPlan, stages: Sequence[Stage]) -> StageChoice | None:
 
 
 def _noise_alone(staged: StagedPlan, power: float, again: float) -> dict[tuple[int, ...], float]:
-    """Noise in proportion for single attributes, and where ``again`` is their share of it for the number of records."""
+    """Noise in proportion for single attributes, and ``again``, of what they get, for the number of records."""
     sizes = staged.domain.sizes
     found: dict[tuple[int, ...], float] = {
         (position,): (1 - 1 / sizes[position]) / sizes[position] ** power for position in staged.several
@@ -251,7 +251,7 @@ def _fraction_alone(staged: StagedPlan, total: float) -> Fraction:
 def _counts(
     staged: StagedPlan, measured: MeasuredTables, scores: Mapping[tuple[int, ...], float], cost: Fraction
 ) -> _Groups:
-    """How many groups each attribute has in each set, of the share of the cost that is in proportion to its score."""
+    """How many groups each attribute has in each set, whose fraction of the cost is in proportion to its score."""
     sizes, whole = staged.domain.sizes, sum(scores.values())
     found: _Groups = {}
     for members, score in scores.items():
@@ -283,7 +283,7 @@ def _coarsened(
     *,
     counted: Callable[..., _Groups] = _counts,
 ) -> StageChoice:
-    """Sets of attributes in groups, each for a share of the cost in proportion to its score."""
+    """Sets of attributes in groups, each for a fraction of the cost in proportion to its score."""
     near = measured.near
     ordered = [has_order(attribute) for attribute in staged.domain.attributes]
     chosen = {
