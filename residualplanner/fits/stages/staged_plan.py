@@ -46,8 +46,8 @@ from residualplanner.method.workload.workload import Workload
 _TOTAL, _TOTAL_AGAIN, _UNCERTAIN = Fraction(1, 100), 0.1, 0.1
 #: Of the rest single attributes get this over the root of the signal, within limits; all where the signal is weak.
 _ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
-#: Single attributes get fractions of it in proportion to their numbers of values to this power; the other where the signal
-#: is weak.
+#: Single attributes get fractions of it in proportion to their numbers of values to this power; to the other where the
+#: signal is weak.
 _POWERS_ALONE = 2 / 3, 1 / 3
 #: From this signal on triples are measured, too; what pairs get of what is left at first, and again, and triples.
 _STRONG = 200.0
@@ -235,7 +235,7 @@ def _fine(staged: StagedPlan) -> list[Coarsening]:
 
 
 def _signal(staged: StagedPlan, total: float) -> float:
-    """The number of records in units of the noise of a pair, if all have equal shares.  Source: eq. (130)."""
+    """The number of records in units of the noise of a pair, if all cost as much.  Source: eq. (130)."""
     return total * math.sqrt(float(staged.cost) / max(len(staged.pairs), 1))
 
 
