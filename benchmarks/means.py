@@ -94,7 +94,7 @@ def drawn_of_plan(plan: rp.Plan, people: pd.DataFrame) -> Statistics:
     """Estimates of counts and sums from a plan, (draws, groups), by exact noise."""
     ledger = rp.Ledger.unlimited("a benchmark on public data")
     releases = (rp.reconstruct(rp.measure(plan, people, ledger=ledger, again=True)) for _ in range(DRAWS))
-    found = [{name: rp.means(release, "salary", [name]) for name in GROUPS} for release in releases]
+    found = [{name: rp.statistics.means(release, "salary", [name]) for name in GROUPS} for release in releases]
     return {
         (name, word): np.array([getattr(each[name], word) for each in found])
         for name in GROUPS

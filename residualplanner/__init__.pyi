@@ -32,10 +32,11 @@ from .more.amounts.statistics import Mean, Quantiles
 from .more.amounts.weight import Weight
 from .more.classifications.hierarchy import Hierarchy
 from .more.queries.among import Among
+from .more.queries.proportions import Proportions
 from .more.queries.selection import Selection
 from .more.queries.thresholds import Threshold
 from .publish.saving import load_tables
-from .release.means import means, quantiles
+from .release import statistics as statistics
 from .release.reconstruct import reconstruct
 from .release.release import Release
 from .shell import questions as questions
@@ -59,6 +60,7 @@ __all__ = [
     "Numeric",
     "Plan",
     "Prefix",
+    "Proportions",
     "Quantiles",
     "Range",
     "Release",
@@ -77,18 +79,17 @@ __all__ = [
     "load_tables",
     "losses",
     "marginals",
-    "means",
     "measure",
     "nonnegative",
     "pcost",
     "privacy",
     "publish",
-    "quantiles",
     "questions",
     "reconstruct",
     "rounded",
     "scale",
     "select",
+    "statistics",
     "strategies",
     "synthesize",
     "zcdp",

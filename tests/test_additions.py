@@ -15,7 +15,7 @@ from html_pages import read_page
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.more.queries.json import READERS
 from residualplanner.publish.files.formats import FORMATS, TableFormat
-from residualplanner.release.statistics import TABLES, Column, StatisticTable
+from residualplanner.release.statistic_forms import TABLES, Column, StatisticTable
 
 # The format: a JSON object on each line.
 

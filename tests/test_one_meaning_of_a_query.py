@@ -189,9 +189,13 @@ def test_groups_of_statistics_are_written_as_any_query(groups):
     plan = rp.select(rp.Workload(domain, [*kinds, *about]), budget=rp.zcdp(0.5))
     people = pd.DataFrame({"job": [0, 1] * 50, "sex": ["F"] * 100, "pay": [10.0] * 100})
     release = rp.reconstruct(rp.measure(plan, people, noise="gaussian", seed=1))
-    assert rp.means(release, "pay", groups).names == rp.quantiles(release, "pay", 0.5, groups).names == ("job",)
+    of_means, of_medians = (
+        rp.statistics.means(release, "pay", groups),
+        rp.statistics.quantiles(release, "pay", 0.5, groups),
+    )
+    assert of_means.names == of_medians.names == ("job",)
     among = rp.Among(("job",), where={"sex": "F"})
-    assert rp.means(release, "pay", among).count.shape == (2,)
+    assert rp.statistics.means(release, "pay", among).count.shape == (2,)
     for each in (groups, among):
         assert rp.questions.mean_std_err(plan, "pay", each, records=50).shape == (2,)
 

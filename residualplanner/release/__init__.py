@@ -1,1 +1,5 @@
 """Unbiased tables from noisy answers, with exact standard errors, and statistics of several answers."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submodules=["statistics"])

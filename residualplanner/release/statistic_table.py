@@ -83,7 +83,7 @@ class StatisticTable(ABC):
     """
 
     word: ClassVar[str]  # what such statistics are called
-    phrase: ClassVar[str]  # the same before the name of an attribute
+    phrase: ClassVar[str]  # the same of an attribute, whose {name} and {unit} stand in it
     columns: ClassVar[tuple[Column, ...]]  # of its numbers, in their order
 
     attribute: str
@@ -91,7 +91,7 @@ class StatisticTable(ABC):
     names: tuple[str, ...]
     labels: tuple[tuple[object, ...], ...]
     level: float
-    more_axes: Mapping[str, tuple[float, ...]]
+    more_axes: Mapping[str, tuple[object, ...]]
     estimate: FloatArray
     low: FloatArray
     high: FloatArray
@@ -134,7 +134,7 @@ class StatisticTable(ABC):
         return cls.of_table(table, table.estimate, table.variance, level)
 
     def __repr__(self) -> str:
-        return f"{self.phrase} {self.attribute} ({self.unit})\n{self.to_frame()}"
+        return f"{self.phrase.format(name=self.attribute, unit=self.unit)}\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())

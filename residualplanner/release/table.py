@@ -214,7 +214,7 @@ class Table(Heading):
         Of means and quantiles these, and not the answers that they are made of.
         """
         from residualplanner.publish.pictures.plots import rows_to_show, shown_table
-        from residualplanner.release.statistics import statistic_of  # which plain tables do without
+        from residualplanner.release.statistic_forms import statistic_of  # which plain tables do without
 
         of_axes = dict(zip(self.names, self.labels_in_words, strict=True))
         statistic = statistic_of(self, self.unbiased.estimate, self.variance, level)

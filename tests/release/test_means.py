@@ -27,7 +27,7 @@ def release_of(pay, queries, records=None, *, seed=1):
 
 def test_standard_errors_of_means_are_those_of_explicit_matrices():
     release = release_of(STATED, [("job", "pay"), BY_JOB])
-    found = rp.means(release, "pay", ["job"])
+    found = rp.statistics.means(release, "pay", ["job"])
     one = np.array([[1, 1, 1, 1, 0], [-10, 5, 5, 30, 0]])
     covariance = dense.least_squares_covariance(*mechanism(release.plan), np.kron(np.eye(3), one))
     for job in range(2):
@@ -65,11 +65,11 @@ def test_intervals_of_means_of_small_groups_cover_as_often_as_stated(count):
 def test_means_of_negative_amounts_are_near_the_truth_and_an_empty_group_has_none_to_speak_of():
     for seed in range(8):
         release = release_of(STATED, [("job", "pay"), BY_JOB], seed=seed)
-        found = rp.means(release, "pay", ["job"])
+        found = rp.statistics.means(release, "pay", ["job"])
         assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
         assert found.too_noisy.tolist() == (found.count <= MARGIN * found.count_std_err).tolist()
         assert seed != 1 or (found.low[2], found.high[2], found.too_noisy[2]) == (-10, 30, True)
-    everybody = rp.means(release, "pay")
+    everybody = rp.statistics.means(release, "pay")
     assert abs(everybody.estimate - 8) < 5 * everybody.std_err
 
 
@@ -80,27 +80,27 @@ def test_what_a_plan_lacks_for_means_is_named(queries):
     needed = r"mean of 'pay' by \['job'\]; let the workload have \{'job': Identity\(\), 'pay': Mean\(\)\}"
     release = release_of(STATED, queries)
     if queries[0] == {"pay": rp.Sum()}:
-        assert rp.means(release, "pay", ["job"]).count.shape == (3,)  # bases know the sum's row
+        assert rp.statistics.means(release, "pay", ["job"]).count.shape == (3,)  # bases know the sum's row
     else:
         with pytest.raises(rp.errors.WorkloadError, match=needed):
-            rp.means(release, "pay", ["job"])
+            rp.statistics.means(release, "pay", ["job"])
 
 
 def test_amounts_that_nobody_leaves_out_need_the_sum_and_the_groups_only():
-    found = rp.means(release_of(rp.Numeric(-10, 30), [BY_JOB, ("job",)]), "pay", ["job"])
+    found = rp.statistics.means(release_of(rp.Numeric(-10, 30), [BY_JOB, ("job",)]), "pay", ["job"])
     assert (np.abs(found.estimate[:2] - [-4, 20]) < 5 * found.std_err[:2]).all()
 
 
 def test_adjusted_tables_and_what_is_no_release_are_refused():
     for wrong in (rp.nonnegative(release_of(STATED, [("job", "pay"), BY_JOB])), None, "release", [1, 2], {}):
         with pytest.raises(rp.errors.WorkloadError, match="unbiased tables that reconstruct returns"):
-            rp.means(wrong, "pay", ["job"])
+            rp.statistics.means(wrong, "pay", ["job"])
 
 
 @pytest.mark.parametrize("between", [None, (-5, 20)])
 def test_counts_and_sums_beside_means_have_the_errors_of_explicit_matrices(between):
     release = release_of(STATED, [{"job": IDENTITY, "pay": rp.Mean(between)}])
-    found = rp.means(release, "pay", ["job"])
+    found = rp.statistics.means(release, "pay", ["job"])
     rows = np.array([[1, 1, 1, 1, 0], [-10, 5, 5, 30, 0]])
     for row, std_err in zip(rows, (found.count_std_err, found.sum_std_err), strict=True):
         covariance = dense.least_squares_covariance(*mechanism(release.plan), np.kron(np.eye(3), row))
@@ -142,7 +142,7 @@ def test_errors_of_means_of_no_records_are_refused(records):
 def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
     pay = rp.Numeric(-10, 30, bins=4)
     release = release_of(pay, [{"job": IDENTITY, "pay": rp.Quantiles(p)}], seed=3)
-    found, counts = rp.quantiles(release, "pay", p, ["job"]), release["job", "pay"].estimate
+    found, counts = rp.statistics.quantiles(release, "pay", p, ["job"]), release["job", "pay"].estimate
     edges, probabilities = np.array([-10, 0, 10, 20, 30]), np.atleast_1d(p)
     for job in range(2):
         rising = np.clip(np.maximum.accumulate(np.append(0, counts[job].cumsum())), 0, counts[job].sum())
@@ -154,7 +154,7 @@ def test_quantiles_of_a_workload_for_them_are_those_of_its_counts_by_bin(p):
 def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclude(seed):
     edges, query = [-10, 0, 10, 20, 30], {"job": IDENTITY, "pay": rp.Quantiles((0.3, 0.8))}
     release = release_of(rp.Numeric(-10, 30, bins=4), [query], seed=seed)
-    found, table = rp.quantiles(release, "pay", (0.3, 0.8), ["job"]), release[query]
+    found, table = rp.statistics.quantiles(release, "pay", (0.3, 0.8), ["job"]), release[query]
     for job, p in np.ndindex(3, 2):
         rows = slice(1 + 3 * p, 4 + 3 * p)
         excess, slack = table.estimate[job, rows], MARGIN * table.std_err[job, rows]

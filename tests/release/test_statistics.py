@@ -41,11 +41,11 @@ def test_files_of_means_and_quantiles_have_a_row_for_each_group_and_probability_
     found = frame_of(tmp_path / "out" / "statistics" / f"pay@mean.job.{ending}")
     assert list(found) == ["job", "job_meaning", *NAMES]
     assert found["job_meaning"].tolist() == ["Clerk", "Nurse", "Nobody"]
-    expected = rp.means(release, "pay", ["job"], level=0.9).to_frame()
+    expected = rp.statistics.means(release, "pay", ["job"], level=0.9).to_frame()
     pd.testing.assert_frame_equal(found[["job", *NAMES]], expected, check_dtype=False, rtol=1e-12)
     found = frame_of(tmp_path / "out" / "statistics" / f"job.pay@quantiles.{ending}")
     assert found["probability"].tolist() == [0.25, 0.5] * 3
-    expected = rp.quantiles(release, "pay", (0.25, 0.5), ["job"], level=0.9).to_frame()
+    expected = rp.statistics.quantiles(release, "pay", (0.25, 0.5), ["job"], level=0.9).to_frame()
     pd.testing.assert_frame_equal(found.drop(columns="job_meaning"), expected, check_dtype=False, rtol=1e-12)
 
 
@@ -87,7 +87,7 @@ def test_beside_adjusted_tables_counts_and_sums_are_theirs_and_means_those_of_th
     tables.save(tmp_path / "out", "csv", with_unbiased=True)
     found = frame_of(tmp_path / "out" / "statistics" / "pay@mean.job.csv")
     rows = frame_of(tmp_path / "out" / "tables" / "pay@mean.job.csv")["estimate_nonneg"].to_numpy().reshape(3, 3)
-    unbiased = rp.means(sparse, "pay", ["job"]).to_frame()
+    unbiased = rp.statistics.means(sparse, "pay", ["job"]).to_frame()
     assert list(found.columns[2:]) == [
         *("mean_unbiased", "std_err_unbiased", "low_unbiased", "high_unbiased", "count_nonneg", "count_unbiased"),
         *("count_std_err_unbiased", "sum_nonneg", "sum_unbiased", "sum_std_err_unbiased", "too_noisy_unbiased"),
@@ -116,7 +116,7 @@ def test_a_folder_that_is_read_back_has_its_statistics_as_they_were_published(sp
             expected = frame_of(tmp_path / f"{name}-as-csv" / "statistics" / f"{stem}.csv")
             pd.testing.assert_frame_equal(saved.numbers.statistic(query), expected, check_dtype=False, rtol=1e-12)
         if made is sparse:
-            again, first = (rp.means(each, "pay", ["job"]).to_frame() for each in (saved, made))
+            again, first = (rp.statistics.means(each, "pay", ["job"]).to_frame() for each in (saved, made))
             pd.testing.assert_frame_equal(again, first)
 
 
@@ -161,6 +161,6 @@ def test_a_report_shows_means_and_quantiles_with_units(release, tmp_path):
     section = (tmp_path / "page.html").read_text().split('id="statistics"')[1].split("</section>")[0]
     for words in ("Mean pay (dollars) by job", "Quantiles of pay (dollars) by job", "a (Clerk)", "of level 0.9"):
         assert words in section
-    found = rp.means(release, "pay", ["job"], level=0.9)
+    found = rp.statistics.means(release, "pay", ["job"], level=0.9)
     assert found.sum_std_err.min() > 10  # so that two digits of it are no decimals
     assert f">{found.sum[0]:,.0f}<" in section

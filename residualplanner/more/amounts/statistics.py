@@ -23,20 +23,20 @@ from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, by_b
 COUNT = "count"
 
 
-class Statistic(OfBins):
+class Statistic(Kind):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
     is_statistic: ClassVar[bool] = True
 
     @property
-    def more_axes(self) -> dict[str, tuple[float, ...]]:
+    def more_axes(self) -> dict[str, tuple[object, ...]]:
         """The labels of axes of the statistic after those of the groups, by the names of their columns."""
         return {}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Mean(Statistic):
+class Mean(Statistic, OfBins):
     """The mean of the amounts of an attribute, with their count and sum.
 
     Its three answers are the count, the sum of what amounts are above ``between[0]``, and the sum of what they are
@@ -124,7 +124,7 @@ class Mean(Statistic):
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class Quantiles(Statistic):
+class Quantiles(Statistic, OfBins):
     """Quantiles of an attribute of amounts, or of bins of numbers: the median, say.
 
     Its answers are the count, and for each probability p and each edge between two bins the excess: 1 - p times the
@@ -178,7 +178,7 @@ class Quantiles(Statistic):
         return Quantiles(self.probabilities)
 
     @property
-    def more_axes(self) -> dict[str, tuple[float, ...]]:
+    def more_axes(self) -> dict[str, tuple[object, ...]]:
         """The probabilities."""
         return {"probability": self.probabilities}
 
@@ -220,8 +220,8 @@ class Quantiles(Statistic):
 
 def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
     """A kind tied to the cells of an attribute whose values are amounts; WorkloadError for that of a threshold."""
-    if isinstance(kind, OfBins):
-        return kind.on(attribute)
+    if isinstance(kind, OfBins | Statistic):
+        return kind.on(attribute)  # type: ignore[union-attr]
     if isinstance(kind, ByBin):
         return kind
     if isinstance(of := getattr(kind, "of", None), OfBins):

@@ -15,6 +15,7 @@ from residualplanner.more.amounts.amounts import ByBin, Sum, by_bin
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.hierarchy import Hierarchy
+from residualplanner.more.queries.proportions import Proportions
 from residualplanner.more.queries.selection import Selection
 
 #: The most bins of amounts.
@@ -76,6 +77,21 @@ def _selection(value: dict[str, Any]) -> Selection:
     return Selection(labels, of, codes=tuple(codes), size=size, where_words=words)
 
 
+def _is_size_or_none(value: object) -> bool:
+    return type(value) is int and (value == 0 or is_size(value))
+
+
+def _proportions(value: dict[str, Any]) -> Proportions:
+    among, values, size = value["among"], value["values"], value["size"]
+    cells = tuple(map(tuple, value["cells"]))
+    every = [cell for each in cells for cell in each]
+    if len(values) != len(cells) or len(set(every)) < len(every) or not all(0 <= cell < size for cell in every):
+        raise FileFormatError("the cells of a kind 'proportions' must differ, be below its size, and have a label each")
+    if not all(cells) or not all(map(is_unicode, values)):
+        raise FileFormatError("each label of a kind 'proportions' must be text, and have a cell")
+    return Proportions(among, tuple(values), cells, size)
+
+
 def _is_level(value: Any) -> bool:
     """Whether it is a number of values, or pairs of a name and members; no two groups have one name."""
     return type(value) is int or (has_shape(value, [pair_of(str, list)]) and len(dict(value)) == len(value))
@@ -94,6 +110,10 @@ READERS: Readers = {
     "quantiles": (
         ({"probabilities": [float], "edges": _EDGES, "ends": lambda ends: type(ends) is int and ends in (1, 2)},),
         lambda value: Quantiles(tuple(value["probabilities"]), edges=_edges(value), ends=value["ends"]),
+    ),
+    "proportions": (
+        ({"among": [(str, int, bool)], "values": [str], "cells": [[int]], "size": _is_size_or_none},),
+        _proportions,
     ),
     "selection": (
         ({"size": is_size, "codes": [int], "labels": [(str, int, bool)], "words": str, "of": (None, dict)},),

@@ -21,7 +21,7 @@ from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.workbook import require_workbooks
 from residualplanner.release.profiles import FormatName, Profile, clash_text, profile_named, require_free_names
 from residualplanner.release.quality import Publication, Quality
-from residualplanner.release.statistics import kinds_of_statistics, statistic_form
+from residualplanner.release.statistic_forms import kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_column_names
 
 

@@ -21,7 +21,7 @@ from residualplanner.publish.files import file_names
 from residualplanner.release.product import Product
 from residualplanner.release.profiles import QUERY, Profile
 from residualplanner.release.quality import Publication
-from residualplanner.release.statistics import StatisticForm, kinds_of_statistics, statistic_form
+from residualplanner.release.statistic_forms import StatisticForm, kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_columns
 
 #: The words of the vocabulary of CSV on the Web for what a column holds.

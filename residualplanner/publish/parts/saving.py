@@ -40,7 +40,7 @@ from residualplanner.publish.parts.writing import PartWriter, labels_table, writ
 from residualplanner.release.batches import TableBatch
 from residualplanner.release.layout import LABELS, PARTS, TABLE_ID, TABLES, Layout, layout_of, part_name
 from residualplanner.release.numbers import UNBIASED_NUMBERS, Estimates, Numbers
-from residualplanner.release.statistics import columns_in, kinds_of_statistics, statistic_form
+from residualplanner.release.statistic_forms import columns_in, kinds_of_statistics, statistic_form
 from residualplanner.scale.workers import Workers
 
 #: The column of the number of a group in C order.
@@ -105,7 +105,7 @@ def _rows(described: Description, batch: TableBatch, published: FloatArray, vari
         {
             TABLE_ID: pa.array(np.repeat(batch.queries, rows), pa.int32()),
             GROUP: pa.array(np.tile(np.repeat(np.arange(rows // entries), entries), tables), pa.int32()),
-            **{name: pa.array(np.tile(labels, tables * rows // entries)) for name, labels in axes.items()},
+            **{name: pa.array(np.tile(np.array(labels), tables * rows // entries)) for name, labels in axes.items()},
             **{name: pa.array(numbers, from_pandas=True) for name, numbers in values.items()},
         }
     )

@@ -21,7 +21,7 @@ from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
 from residualplanner.release.profiles import profile_named
 from residualplanner.release.quality import Quality
-from residualplanner.release.statistics import StatisticForm, rows_of_statistics, statistic_form
+from residualplanner.release.statistic_forms import StatisticForm, rows_of_statistics, statistic_form
 from residualplanner.release.table import Table
 
 #: The most cells of a table that is read for a report, and the most orders that are shown.

@@ -22,7 +22,7 @@ from residualplanner.publish.report.figures import Figure, comparable, spread_ro
 from residualplanner.publish.report.privacy import Promise, promise_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.tables import ErrorRows, PageTables, rows_json, tables_json
-from residualplanner.release.statistics import kinds_of_statistics
+from residualplanner.release.statistic_forms import kinds_of_statistics
 
 #: How many rows of the error table are shown at a time, and at most in print.
 _PAGE_ROWS, _PRINT_ROWS = 25, 1_000

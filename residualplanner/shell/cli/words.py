@@ -23,7 +23,7 @@ from residualplanner.publish.files.sidecar import STATISTICS
 from residualplanner.release.means import mean_std_err_of_query
 from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
-from residualplanner.release.statistics import kinds_of_statistics, rows_of_statistics
+from residualplanner.release.statistic_forms import kinds_of_statistics, rows_of_statistics
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.steps import say_sizes
 

@@ -11,6 +11,7 @@ from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.statistics import Mean, Quantiles
+from residualplanner.more.queries.proportions import Proportions
 from residualplanner.publish.files.formats import chosen_format
 from residualplanner.release.profiles import FormatName, level_of
 from residualplanner.release.quality import Publication, Quality
@@ -137,6 +138,7 @@ MAKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "sum": (Sum, ("by",)),
     "mean": (Mean, ("between",)),
     "quantiles": (Quantiles, ("probabilities",)),
+    "proportions": (Proportions, ("among",)),
     "hierarchy": (None, ("levels", "total", "leaves", "crosswalk")),
     "custom": (Custom, ("matrix", "labels")),
     "matching": (Matching, ("at_least",)),
@@ -155,10 +157,13 @@ _GroupLevel = Annotated[
 class KindTable(allowed.SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: Literal["identity", "prefix", "range", "sum", "mean", "quantiles", "hierarchy", "custom", "matching"]
+    kind: Literal[
+        "identity", "prefix", "range", "sum", "mean", "quantiles", "proportions", "hierarchy", "custom", "matching"
+    ]
     by: Literal["bin"] | None = None  # of a sum
     between: list[allowed.Real] | None = Field(None, min_length=2, max_length=2)  # of a mean
     probabilities: list[allowed.Real] | None = None  # of quantiles
+    among: list[allowed.Label] | None = None  # of proportions
     levels: list[_GroupLevel] | None = None  # of a hierarchy, and so the next three
     total: Annotated[bool | str, allowed.expected("true, false or a string")] = True
     leaves: bool = True
