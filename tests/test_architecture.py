@@ -194,7 +194,7 @@ def test_planning_loads_no_ring_that_only_releases_need():
     }
 
 
-PUBLIC_ROOMS = ("errors", "fits", "losses", "privacy", "publish", "questions", "scale", "strategies")
+PUBLIC_ROOMS = ("errors", "fits", "losses", "privacy", "publish", "questions", "scale", "statistics", "strategies")
 
 
 def test_every_public_name_is_listed_and_found_and_few_of_them_are_rooms():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import listed, names_text, suggestion
@@ -27,6 +28,12 @@ class Heading:
     def plan(self) -> Plan:
         """What was measured, with how much noise."""
         return self.provenance.plan
+
+    @property
+    def noisy_answers(self) -> NoisyAnswers:
+        """What it follows from; of a folder, left on disk."""
+        assert self.provenance.measurement is not None
+        return self.provenance.measurement
 
     @property
     def names(self) -> tuple[str, ...]:

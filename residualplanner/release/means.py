@@ -13,56 +13,11 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.amounts.statistics import Mean, Quantiles
+from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
 from residualplanner.release.statistic_table import Column, StatisticTable, statistic_query, unit_of
 
 _EVENLY = "estimate, as if amounts were spread evenly within a bin"
 _TOO_NOISY = "whether the count is not clear of 0, so that the mean says nothing"
-
-
-#: Two estimates whose errors are correlated, of which D / C is wanted, entry by entry, all of one shape: D, C, the
-#: variance of each, and their covariance.
-Ratio = tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]
-
-
-def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
-    """D / C, and its standard error to first order; NaN where C is not above 0.  Source: eq. (118)."""
-    above, below, of_above, of_below, covariance = ratio
-    # D / C - t is (D - t C) / C: to first order its error is that of D - t C, with t = D / C, over C.
-    divisor = np.where(below > 0, below, np.nan)
-    found = above / divisor
-    of_difference = of_above - 2 * found * covariance + found**2 * of_below  # that of D - t C
-    return found, np.sqrt(np.maximum(of_difference, 0)) / divisor
-
-
-def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
-
-    It has the true ratio as often as a normal variable is within ``margin`` standard deviations, however small C is.
-
-    Source: eq. (119); Fieller 1954.
-    """
-    above, below, of_above, of_below, covariance = ratio
-    square = margin**2
-    # |D - t C| <= margin * std_err(D - t C), squared, is a t^2 - 2 b t + c <= 0.
-    a = below**2 - square * of_below
-    b = above * below - square * covariance
-    c = above**2 - square * of_above
-    with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum(b**2 - a * c, 0))
-        far = np.where(b < 0, b - root, b + root)  # without cancellation
-        first, second = far / a, c / far
-    between = np.sort(np.stack([first, second]), axis=0)
-    # With a >= 0 these are the ends.  Otherwise all ratios but those between them: the range is cut where one lies
-    # beyond it, and is all of it where both do not, or where no ratio is excluded.
-    inside = a >= 0
-    is_cut = ~inside & (b**2 > a * c)
-    low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
-    high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
-    low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
-    # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
-    is_lost = ~((low <= high) & (low <= limit) & (high >= -limit))
-    low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
-    return np.clip(low, -limit, limit), np.clip(high, -limit, limit)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -119,7 +74,7 @@ class MeanTable(StatisticTable):
         total, of_total, _ = from_amount(0.0)
         # The mean is the middle and a ratio of at most half a width in size, of which the ends of intervals are cut.
         deviation, of_deviation, with_count = from_amount(middle)
-        ratio = deviation, count, of_deviation, of_count, with_count
+        ratio = Ratio(deviation, count, of_deviation, of_count, with_count)
         margin, half = margin_factor(level), width / 2
         found_ratio, std_err = ratio_and_std_err(ratio)
         ends = fieller_interval(ratio, margin, half)

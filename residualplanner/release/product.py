@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.ground.checks import FloatArray, frozen, is_unicode
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.json import json_text
@@ -159,3 +160,4 @@ class Provenance:
     product: Product = UNBIASED
     origin: Origin | None = None  # what they were made from; None where they are unbiased, or come from a file
     warning: str = ""  # what is said of their noise where privacy is not guaranteed
+    measurement: NoisyAnswers | None = None  # which they follow from

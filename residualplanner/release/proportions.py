@@ -11,7 +11,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.queries.proportions import Proportions
-from residualplanner.release.means import fieller_interval, ratio_and_std_err
+from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
 from residualplanner.release.statistic_table import Column, StatisticTable
 
 _TOO_NOISY = "whether the number of records is not clear of 0, so that the proportion says nothing"
@@ -63,7 +63,7 @@ class ProportionTable(StatisticTable):
         covariance = (of_count + of_total - np.moveaxis(variances[1 + values :], 0, -1)) / 2
         # The proportion is a half and a ratio of at most a half in size, of which the ends of intervals are cut.
         of_deviation = np.maximum(of_count - covariance + of_total / 4, 0)
-        ratio = count - total / 2, total, of_deviation, of_total, covariance - of_total / 2
+        ratio = Ratio(count - total / 2, total, of_deviation, of_total, covariance - of_total / 2)
         found, std_err = ratio_and_std_err(ratio)
         margin = margin_factor(level)
         low, high = fieller_interval(ratio, margin, 0.5)

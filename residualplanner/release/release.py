@@ -294,7 +294,8 @@ class Release(Mapping[Any, Table]):
 
     @cached_property
     def _provenance(self) -> Provenance:
-        return Provenance(self.plan, self.product, warning=warning_of(self.noise).removeprefix("; "))
+        warning = warning_of(self.noise).removeprefix("; ")
+        return Provenance(self.plan, self.product, warning=warning, measurement=self.measurement)
 
     def _runs(self, only: Iterable[int] | None) -> list[tuple[int, int]]:
         wanted = self.numbers.parts if only is None else only

@@ -1,6 +1,7 @@
-"""Statistics of the tables of a release, with intervals of exact errors: means, quantiles and proportions."""
+"""Statistics of the tables of a release, with intervals of exact errors: means, quantiles, proportions, comparisons."""
 
+from residualplanner.release.comparisons import change, difference, ranks, ratio
 from residualplanner.release.means import means, quantiles
 from residualplanner.release.proportions import proportions
 
-__all__ = ["means", "proportions", "quantiles"]
+__all__ = ["change", "difference", "means", "proportions", "quantiles", "ranks", "ratio"]

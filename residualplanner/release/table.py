@@ -1,6 +1,5 @@
 """One published table: estimates, and how far they may be off."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
+from residualplanner.release.estimate import Estimate, WeightedCells
 from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.profiles import ProfileName, level_of, profile_named, require_free_names
@@ -21,36 +21,6 @@ if TYPE_CHECKING:
 
     from residualplanner.publish.pictures.drawing import Picture
     from residualplanner.publish.pictures.plots import ShownTable
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An unbiased estimate of one number.
-
-    Attributes:
-        estimate: in counts.
-        variance: exact, in counts squared.
-    """
-
-    estimate: float
-    variance: float
-
-    @property
-    def std_err(self) -> float:
-        """The standard error, in counts."""
-        return math.sqrt(self.variance)
-
-    def moe(self, level: float = 0.95) -> float:
-        """The margin of error: the estimate is within it of the truth with probability ``level`` at least.
-
-        Raises:
-            BudgetError: ``level`` is not between 0 and 1.
-        """
-        return margin_factor(level) * self.std_err
-
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """The confidence interval, low and high end; errors as in `moe`."""
-        return self.estimate - self.moe(level), self.estimate + self.moe(level)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -154,7 +124,7 @@ class Table(Heading):
         self.product.require_unbiased("the variance of a combination")
         array = require_numbers("weights must be numbers, one for each cell", weights)
         variance = self.plan.combination_variance(self.query, array)
-        return Estimate(float((array * self.estimate).sum()), variance)
+        return Estimate(float((array * self.estimate).sum()), variance, (WeightedCells(self, array),))
 
     def at(self, **labels: object) -> Estimate:
         """The cell with these labels, one for each attribute of the table.
@@ -177,7 +147,9 @@ class Table(Heading):
         self.product.require_unbiased("the error of a cell")
         full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
         cell = index_of_cell(self.names, self.labels, labels, full_names)
-        return Estimate(float(self.estimate[cell]), float(self.variance[cell]))
+        weights = np.zeros(self.estimate.shape)
+        weights[cell] = 1
+        return Estimate(float(self.estimate[cell]), float(self.variance[cell]), (WeightedCells(self, weights),))
 
     def sum(self, *names: str) -> "Table":
         """The table without some of its attributes, over whose values the cells are summed up.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import dense
 import residualplanner as rp
 from random_plans import mechanism
-from residualplanner.release.means import fieller_interval
+from residualplanner.release.ratios import fieller_interval
 
 IDENTITY = rp.Identity()
 BY_JOB = {"job": IDENTITY, "pay": rp.Sum()}

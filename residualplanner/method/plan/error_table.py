@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.ground.atomic import PathLike, write_atomically
+from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import AMONG, JOIN, TOTAL
 from residualplanner.method.losses import Targets
 from residualplanner.method.strategy.accuracy import Accuracy
+from residualplanner.method.strategy.aligned_tables import AlignedTables
 from residualplanner.method.strategy.table_accuracy import TableAccuracy
 from residualplanner.method.workload.attribute_sets import QueryBlock, row_numbers
 from residualplanner.method.workload.query import QueryLike, selection_text, written_query
@@ -121,6 +123,19 @@ def query_table(accuracy: Accuracy, query: QueryLike) -> TableAccuracy:
         names = tuple(domain.names[position] for position in written.positions)
         raise WorkloadError(f"the plan does not answer {names!r}: add it to the workload and plan again")
     return accuracy.table(written)
+
+
+def aligned_covariances(accuracy: Accuracy, query: QueryLike, other: QueryLike) -> FloatArray:
+    """The covariance of every cell of a query's table with the one of another's that has its labels, (q_1, .., q_k)."""
+    tables = query_table(accuracy, query), query_table(accuracy, other)
+    written = [written_query(accuracy.workload.domain, each).in_domain_order for each in (query, other)]
+    rows = dict(zip(written[0].positions, (axis.rows for axis in tables[0].axes), strict=True))
+    for position, axis in zip(written[1].positions, tables[1].axes, strict=True):
+        if axis.rows not in (1, rows.get(position, 1)):
+            name = accuracy.workload.domain.names[position]
+            raise WorkloadError(f"the table {query!r} has no cell for each of {other!r} on {name!r}; sum over it first")
+    positions = tuple(np.array(each.positions, dtype=np.int64) for each in written)
+    return AlignedTables(*tables, (positions[0], positions[1])).covariances()
 
 
 def query_names(workload: Workload, blocks: Sequence[QueryBlock]) -> Any:

@@ -18,7 +18,7 @@ from residualplanner.ground.words import count_text, number_text, optimality_tex
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.losses import Loss, Targets
-from residualplanner.method.plan.error_table import ErrorTable, query_table, save_error_table
+from residualplanner.method.plan.error_table import ErrorTable, aligned_covariances, query_table, save_error_table
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
 from residualplanner.method.strategy.accuracy import Accuracy, mean_largest_error
 from residualplanner.method.strategy.costs import cost_upper_bound, require_public_total
@@ -162,7 +162,7 @@ class Plan:
     @_within_memory
     def average_variances(self) -> FloatArray:
         """The variance of an average cell of every query of the workload, in its order, (q,), in counts squared."""
-        return self._accuracy.average_variances
+        return self.accuracy.average_variances
 
     @cached_property
     def rmse(self) -> float:
@@ -177,7 +177,7 @@ class Plan:
     @_within_memory
     def max_variances(self) -> FloatArray:
         """The largest cell variance of every query, (q,), in counts squared.  Source: eqs. (23) and (26)."""
-        return self._accuracy.max_variances
+        return self.accuracy.max_variances
 
     @property
     def max_variance(self) -> float:
@@ -205,7 +205,7 @@ class Plan:
 
         Source: eqs. (11) and (26); paper Theorems 4.4 and 7.2.
         """
-        return query_table(self._accuracy, query).variances()
+        return query_table(self.accuracy, query).variances()
 
     @_within_memory
     def covariance(self, query: QueryLike) -> FloatArray:
@@ -216,7 +216,25 @@ class Plan:
 
         Source: eqs. (12) and (26); paper Theorems 4.4 and 7.2.
         """
-        return query_table(self._accuracy, query).covariance()
+        return query_table(self.accuracy, query).covariance()
+
+    @_within_memory
+    def covariance_with(self, query: QueryLike, other: QueryLike) -> FloatArray:
+        """The covariance of every cell of a query's table with the cell of another's that has its labels.
+
+        Args:
+            query: any that the plan answers.
+            other: one on some of its attributes, or all; with as many answers on each as it, or one.
+
+        Returns:
+            (q_1, .., q_k), in counts squared, axes as ``query`` is written.
+
+        Raises:
+            WorkloadError: the plan does not answer a query; the other has answers that the first one has not.
+
+        Source: eq. (136), from (12), (26) and (40).
+        """
+        return aligned_covariances(self.accuracy, query, other)
 
     @_within_memory
     def combination_variance(self, query: QueryLike, weights: ArrayLike) -> float:
@@ -232,7 +250,7 @@ class Plan:
         Cost: O(cells) for identity queries with the subtraction basis, else a product with a matrix of each attribute.
         Source: eqs. (12) and (26).
         """
-        table = query_table(self._accuracy, query)
+        table = query_table(self.accuracy, query)
         array = require_numbers("weights must be numbers, one for each cell", weights)
         if array.shape != table.shape or not np.isfinite(array).all():
             raise WorkloadError(f"weights must be finite, one for each cell: shape {table.shape}, got {array.shape}")
@@ -251,7 +269,7 @@ class Plan:
 
         Source: Sidak, J. Am. Stat. Assoc. 62 (1967), 626-633; eqs. (26) and (46).
         """
-        return mean_largest_error(query_table(self._accuracy, query))
+        return mean_largest_error(query_table(self.accuracy, query))
 
     @_within_memory
     def errors(self, level: float = 0.95) -> "pd.DataFrame":
@@ -276,7 +294,7 @@ class Plan:
 
     def error_table(self, level: float = 0.95) -> ErrorTable:
         """The same for any of its rows, where they are too many to hold at once."""
-        return ErrorTable(self.workload, self._accuracy, level, self.targets)
+        return ErrorTable(self.workload, self.accuracy, level, self.targets)
 
     @_within_memory
     def save_errors(self, path: PathLike, level: float = 0.95) -> None:
@@ -294,7 +312,8 @@ class Plan:
         save_error_table(self.error_table(level), path)
 
     @cached_property
-    def _accuracy(self) -> Accuracy:
+    def accuracy(self) -> Accuracy:
+        """How accurate everything is that it answers, as arrays."""
         return Accuracy(self.workload, self.strategy, self.noise_variances, self.neighbors)
 
     def plot(self) -> "Picture":

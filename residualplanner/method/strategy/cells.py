@@ -8,9 +8,9 @@ Source: eqs. (23), (26) and (40).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ class ConstantTable:
     order: int
     axes: ClassVar[tuple[int, ...]] = ()
     shape: ClassVar[tuple[int, ...]] = ()
+    factors: ClassVar[Mapping[tuple[int, int], Any]] = {}
 
     @property
     def constant(self) -> tuple[int, ...]:
@@ -62,10 +63,14 @@ class ConstantTable:
         """The covariance of cells over the varying attributes for each subset of the constant ones, (1, 1)."""
         yield from noise[:, :, None]
 
-    def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells: squared weights on each subset's residuals times its noise."""
-        pairs = zip(parts, noise[:, 0].tolist(), strict=True)
-        return sum((variance * float(np.vdot(weights, weights)) for weights, variance in pairs), start=0.0)
+    def noise_weights(self, parts: Sequence[Cells]) -> Iterator[tuple[int, Cells]]:
+        """Weights on each subset's residuals as they are, by the subset's bits."""
+        return enumerate(parts)
+
+    def rest(self, bits: int) -> Cells:
+        """What cells depend on beside the attributes of a subset, by those that vary: 1."""
+        del bits
+        return np.ones(())
 
 
 @dataclass(frozen=True, eq=False, slots=True)

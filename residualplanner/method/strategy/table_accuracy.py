@@ -136,7 +136,12 @@ class TableAccuracy:
         return matrix.reshape(lengths * 2).transpose([*moved, *(moved + order)]).reshape(cells, cells)
 
     def combination_variance(self, weights: FloatArray) -> float:
-        """The variance of the sum of all cells times ``weights``, in the table's shape.
+        """The variance of the sum of all cells times ``weights``, in the table's shape.  Source: eqs. (26) and (40)."""
+        squares = (self.noise[bits] * float(np.vdot(own, own)) for bits, own in self.noise_weights(weights))
+        return float(sum(squares, start=0.0))
+
+    def noise_weights(self, weights: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """What the sum of all cells times ``weights`` multiplies the noise of each subset by, by the subset's bits.
 
         The weights are multiplied by the transposes of each basic matrix and of the parts u and G of each basis: the
         result has the weight of the noise of every residual answer.  Source: eqs. (26) and (40).
@@ -144,8 +149,7 @@ class TableAccuracy:
         weights = weights.reshape(self._lengths).transpose(np.argsort(self.written))
         for number in self.varying.axes:
             weights = self.axes[number].augmented_weights(weights, number)
-        parts = list(self._residual_weights(weights, self.varying.constant))
-        return self.varying.combination_variance(parts, self.noise[self.varying.columns])
+        yield from self.varying.noise_weights(list(self._residual_weights(weights, self.varying.constant)))
 
     @property
     def _constant(self) -> list[Axis]:

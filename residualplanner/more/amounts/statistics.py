@@ -224,7 +224,7 @@ def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
         return kind.on(attribute)  # type: ignore[union-attr]
     if isinstance(kind, ByBin):
         return kind
-    if isinstance(of := getattr(kind, "of", None), OfBins):
+    if isinstance(of := getattr(kind, "of", None), OfBins | Statistic):
         raise WorkloadError(f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only")
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")

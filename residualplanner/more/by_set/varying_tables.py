@@ -104,19 +104,26 @@ class VaryingTable:
                 total += term
             yield total.reshape(cells, cells)
 
-    def combination_variance(self, parts: Sequence[Cells], noise: FloatArray) -> float:
-        """The variance of a weighted sum of cells; the matrix of their covariances is never formed."""
-        rests, total = self._rests(by_value=range(len(self.axes))), 0.0
-        for weights, variances, columns in zip(parts, noise.tolist(), self.columns.tolist(), strict=True):
-            for variance, bits in zip(variances, columns, strict=True):
+    def noise_weights(self, parts: Sequence[Cells]) -> Iterator[tuple[int, Cells]]:
+        """What a weighted sum of cells multiplies the noise of each subset by; no matrix of their covariances."""
+        rests = self._rests(by_value=range(len(self.axes)))
+        for weights, columns in zip(parts, self.columns.tolist(), strict=True):
+            for bits in columns:
                 within = [self.axes[number] for number in self._within(bits)]
                 rest = np.expand_dims(rests[bits], self.constant)
                 summed = (weights * rest).sum(axis=tuple(set(self.axes) - set(within)), keepdims=True)
                 for axis in within:
                     values = np.split(summed, [1], axis=axis)[1]  # residuals add nothing to the total, at index 0
                     summed = self.factors[bits, axis].basis.present_parts(values, axis)
-                total += variance * float(np.vdot(summed, summed))
-        return total
+                yield bits, summed
+
+    def rest(self, bits: int) -> Cells:
+        """What cells depend on beside the attributes of a subset, an axis for each that varies.  Source: eq. (39)."""
+        return self._rests_of_cells[bits]
+
+    @cached_property
+    def _rests_of_cells(self) -> dict[int, Cells]:
+        return self._rests()
 
     def _within(self, bits: int) -> list[int]:
         """Which varying attributes a subset has, by their number among these."""

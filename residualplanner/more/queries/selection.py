@@ -79,8 +79,6 @@ class Selection(Kind):
             raise WorkloadError(f"the answers of a selection are those of a kind such as Prefix, got {value_text(of)}")
         if of is not None and of.at_least:
             raise WorkloadError("an attribute that a threshold matches cannot be selected from; select from others")
-        if of is not None and of.is_statistic:
-            raise WorkloadError(f"the {of.name} of an attribute cannot be about some of its own values only")
         if of is not None and of.where:
             raise WorkloadError("the answers of a selection are those of another kind, not of a selection")
         words = where_words or " or ".join(map(str, where))
@@ -96,6 +94,8 @@ class Selection(Kind):
         """
         if self.codes:
             return self
+        if self.of is not None and self.of.is_statistic:
+            raise WorkloadError(f"the {self.of.name} of {attribute.name!r} cannot be about some of its own values only")
         require_size(attribute)
         codes = selected_codes(attribute, self.where)
         of = None if self.of is None else tied_kind(self.of, attribute)

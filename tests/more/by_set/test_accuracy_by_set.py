@@ -120,7 +120,7 @@ def require_stacks(plan):
     for (kinds, shape), tables in stacks.items():
         tables.reverse()
         attributes = np.array([numbers for numbers, _ in tables], dtype=np.int32).reshape(len(tables), len(kinds))
-        found = plan._accuracy.stacked_variances(attributes, kinds)
+        found = plan.accuracy.stacked_variances(attributes, kinds)
         for variances, (_, by_name) in zip(found, tables, strict=True):
             expected = np.diag(table_covariance(plan, by_name)).reshape(shape)
             np.testing.assert_allclose(variances, expected, rtol=1e-7, atol=1e-9 * expected.max())
@@ -192,10 +192,10 @@ def column_cost(basis, value):
 
 @pytest.mark.parametrize("chunk", [1, 7, 50])
 def test_tables_may_be_worked_on_in_parts(chunk):
-    again = replace(SAMPLE)._accuracy
+    again = replace(SAMPLE).accuracy
     with limited("method.strategy.accuracy", CHUNK=chunk), limited("method.strategy.cells", _CHUNK=chunk):
         for name in ("average_variances", "max_variances", "mean_std_errs", "max_abs_errors", "privacy_shares"):
-            np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE._accuracy, name), rtol=1e-12)
+            np.testing.assert_allclose(getattr(again, name), getattr(SAMPLE.accuracy, name), rtol=1e-12)
 
 
 def test_queries_of_one_sort_are_computed_together():
@@ -208,7 +208,7 @@ def test_queries_of_one_sort_are_computed_together():
     count = 4 * sum(i < 8 for members in closure for i in members if len(members) > 1)
     by_set = rp.strategies.varying_strategy(closure, domain.sizes, bases, of_place, np.zeros(count))
     noise = np.random.default_rng(0).lognormal(size=len(closure))
-    found = plan_by_hand(workload, by_set, noise)._accuracy
+    found = plan_by_hand(workload, by_set, noise).accuracy
     assert np.isfinite(found.average_variances).all()
     sorts = {1: ["x", "x in prefix sums"], 2: ["xx", "xy"], 3: ["xxx", "xxy", "xyy"]}  # y alone has one basis
     assert len(found._tables.tables) == sum(map(len, sorts.values()))
