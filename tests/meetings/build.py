@@ -29,6 +29,8 @@ SEXES, SIZE = ("F", "M"), 3
 #: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
 MOST, LEAST_NOISE = 10**11, 1.5e-9
 #: Entries of Python objects that are values of no column.
+#: The kinds of query whose answers are those of a statistic.
+STATISTICS = ("mean", "quantiles", "proportions")
 _ODD_OBJECTS = ("??", (1, 2))
 
 
@@ -239,7 +241,9 @@ class Built:
         written = {"queries": [self._written(kinds)]} | ({"at_least": at_least} if at_least else {})
         if where:
             query, written = rp.Among(query, where), written | {"where": where}
-        return Question(query, written, axes, {name: frozenset(found) for name, found in codes.items()}, at_least)
+        word = next((kind for kind in kinds.values() if kind in STATISTICS), "")
+        of = {name: frozenset(found) for name, found in codes.items()}
+        return Question(query, written, axes, of, at_least, statistic=word)
 
     def _kind(self, kind: str) -> tuple[Any, Any]:
         """A kind on ``a``, and how a spec says it."""
@@ -254,6 +258,7 @@ class Built:
                 {"kind": "hierarchy", "levels": [2], "leaves": False},
             ),
             "custom": (rp.Custom(matrix), {"kind": kind, "matrix": matrix}),
+            "proportions": (rp.Proportions(), kind),
         }
         return kinds[kind]
 
@@ -273,6 +278,7 @@ class Built:
             "sum": lambda: rp.Sum() if isinstance(kind, str) else rp.Sum("bin"),
             "mean": lambda: rp.Mean() if isinstance(kind, str) else rp.Mean(tuple(kind["between"])),
             "quantiles": lambda: rp.Quantiles(0.5),
+            "proportions": rp.Proportions,
         }
         found = []
         for name, where in [("b", {})] + ([("d", {"b": ["F"]})] if self.case["universe"] else []):
@@ -282,7 +288,7 @@ class Built:
                 query, written = rp.Among(query, where), written | {"where": where}
             axes = {name: self._axis(name), "pay": rows}
             codes = {key: frozenset(map(SEXES.index, labels)) for key, labels in where.items()}
-            found.append(Question(query, written, axes, codes, statistic=word if word in ("mean", "quantiles") else ""))
+            found.append(Question(query, written, axes, codes, statistic=word if word in STATISTICS else ""))
         return found
 
     @cached_property

@@ -1,5 +1,6 @@
 """What is compared of a case that has run: cost and numbers with the oracle, files and pages with one another."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -172,8 +173,10 @@ def check_files(built: Built, folder: Path, tables: Tables) -> list[np.ndarray]:
 
 
 def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
-    """Means of amounts are those of the records."""
+    """Means of amounts, and proportions, are those of the records."""
     for question in built.questions:
+        if question.statistic == "proportions":
+            _check_proportions(question, saved.numbers.statistic(question.query).to_dict("records"), tables)
         if question.statistic != "mean":
             continue
         frame, name = saved.numbers.statistic(question.query), next(iter(question.axes))
@@ -199,8 +202,26 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
                 assert low - 1e-9 <= given <= high + 1e-9
 
 
+def _check_proportions(question: Question, rows: Sequence[Mapping[str, Any]], tables: Tables) -> None:
+    """Each proportion is that of the records, but for noise."""
+    own = "pay" if "pay" in question.axes else "a"
+    group = next(name for name in question.axes if name != own)
+    count, *values = question.axes[own][: (len(question.axes[own]) + 1) // 2]
+    kept = [
+        (weight, of) for weight, of in tables.records if all(of[key] in codes for key, codes in question.where.items())
+    ]
+    for row, (of_group, of_value) in zip(rows, itertools.product(question.axes[group], values), strict=True):
+        own_group = [(weight * of_group(of[group]), of[own]) for weight, of in kept]
+        total = sum(weight * count(value) for weight, value in own_group)
+        with_value = sum(weight * of_value(value) for weight, value in own_group)
+        given, low, high = (_of_statistic(row, word) for word in ("proportion", "low", "high"))
+        if total and not np.isnan(given):
+            assert abs(given - float(with_value / total)) < 1e-6 + 5 * (high - low), (question.query, row)
+            assert low - 1e-9 <= given <= high + 1e-9, row
+
+
 def _of_statistic(row: Mapping[str, Any], word: str) -> float:
-    """A number of a row of means, with or without the ending of what is not unbiased."""
+    """A number of a row of statistics, with or without the ending of what is not unbiased."""
     (found,) = [row[name] for name in (word, f"{word}_unbiased") if name in row]
     return found
 

@@ -103,7 +103,7 @@ PEOPLE = {
 }
 
 #: Kinds of query on ``a``.
-KINDS = _named("identity | prefix | range | hierarchy | hierarchy without leaves | custom")
+KINDS = _named("identity | prefix | range | hierarchy | hierarchy without leaves | custom | proportions")
 
 #: A query about some of the records: its kinds, and where.
 UNIVERSES = {
@@ -136,6 +136,7 @@ AMOUNTS = {
     "quantiles": Amounts({"kind": "quantiles", "probabilities": [0.5]}, (0, 20, 40), missing=True),
     "sum of large ones": Amounts("sum", (0, 40 * 10**9), "1000", scale=10**9),
     "counts by bin": Amounts("identity", (0, 20, 40)),
+    "proportions by bin": Amounts("proportions", (0, 20, 40), missing=True),
 }
 
 

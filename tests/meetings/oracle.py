@@ -90,6 +90,9 @@ def kind_rows(kind: str, values: int, own: int) -> list[Row]:
     }
     if kind in runs:
         return [single(codes) for codes in runs[kind]]
+    if kind == "proportions":
+        others = [[code for code in range(n) if code != value] for value in range(n)]
+        return [single(codes) for codes in (range(n), *runs["identity"], *others)]
     if kind == "custom":
         return [weighted([1] * n), weighted(range(n))]
     bands = [range(start, min(start + 2, values)) for start in range(0, values, 2)]
@@ -108,6 +111,10 @@ def amount_rows(kind: Any, edges: Sequence[int], own: int) -> list[Row]:
 
     if word == "identity":
         return [lambda value, number=number: int(value[0] == number) for number in range(bins + own)]
+    if word == "proportions":
+        every = range(bins + own)
+        others = [lambda value, number=number: int(value[0] != number) for number in every]
+        return [lambda _: 1, *(lambda value, number=number: int(value[0] == number) for number in every), *others]
     if word == "sum" and not isinstance(kind, str):
         return [row(lambda found, amount, number=number: amount * (found == number)) for number in range(bins)]
     if word == "sum":
