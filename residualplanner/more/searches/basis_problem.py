@@ -253,7 +253,7 @@ class BasisProblem:
     def _better(
         self, best: _BestBasis, point: _Multipliers, v: FloatArray, S: FloatArray, lengths: FloatArray
     ) -> _BestBasis:
-        """The basis of a point's X and v, shortened until no column is too long, if it is better; and a better bound."""
+        """The basis of a point's X and v, as short as its longest column requires, if better; and a better bound."""
         longest = float(lengths.max())
         objective = point.trace * longest + self._total_part(v)
         if objective < best.objective:
