@@ -128,10 +128,13 @@ def _bound_for(
     """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
     weights = importance / workload.cells
     require_quick(_seconds_for_factors(workload, values), seconds)
+    has_one_kind, longest = workload.uses.sum(axis=1) == 1, math.inf
     for most in _LENGTHS[: len(_LENGTHS) if law is None else 1]:
-        total, blocks = _blocks(
-            workload, weights, _attribute_factors(workload, values, most, whole=law is not None), law, seconds
-        )
+        if most >= longest:  # no head would become shorter
+            continue
+        factors = _attribute_factors(workload, values, most, whole=law is not None)
+        longest = max((len(head) for (i, _), head in factors.heads.items() if has_one_kind[i]), default=0)
+        total, blocks = _blocks(workload, weights, factors, law, seconds)
         needed = sum(block.seconds for block in blocks)
         if needed <= seconds:
             break
