@@ -1,6 +1,6 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
-Source: eqs. (33), (61), (127) and (135).
+Source: eqs. (33), (61), (127) and (138).
 
 With the roots of the values' weights for the first coordinate, ``1/sqrt(n)`` where they are equal, a kind's Gram matrix
 times these roots on both sides is ``[[a, b^T], [b, C]]``, and that of an attribute that is summed out has a single 1 in
@@ -321,7 +321,7 @@ def _shortened(turned: NDArray[np.float64], most: int) -> tuple[list[FloatArray]
     """A head of ``most`` coordinates, and a tail, of which no bound is larger than of the matrix (n, n) itself.
 
     Its eigenvectors that the first coordinate has a part of are divided into bands, the more in one the lower the
-    eigenvalues; each band has one direction, along that part.  Source: eq. (135).
+    eigenvalues; each band has one direction, along that part.  Source: eq. (138).
     """
     values, vectors = eigen(turned)
     roots, parts = np.sqrt(np.maximum(values[::-1], 0.0)), vectors[0, ::-1] ** 2
