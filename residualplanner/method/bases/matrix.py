@@ -141,7 +141,7 @@ def integer_basis(matrix: ArrayLike, family: str, *, gap: float = math.inf) -> M
     B = np.array(matrix)
     if B.dtype.kind not in "iu" or B.ndim != 2 or not 1 <= len(B) < B.shape[1]:
         raise WorkloadError(f"a basis must be integers of shape (m, n), 1 <= m < n, got {B.dtype} {B.shape}")
-    if not (abs(B.astype(object)) <= 2**50).all():
+    if not -(2**50) <= int(B.min()) <= int(B.max()) <= 2**50:
         raise WorkloadError("a basis must have entries of at most 2**50")
     B = frozen(B.astype(np.int64))
     u, G = pseudo_inverse_parts(B)

@@ -1,6 +1,6 @@
 """A lower bound on the sum of variances of any mechanism, from the singular values of the workload.
 
-Source: eqs. (33), (61) and (127).
+Source: eqs. (33), (61), (127) and (138).
 
 With the roots of the values' weights for the first coordinate, ``1/sqrt(n)`` where they are equal, a kind's Gram matrix
 times these roots on both sides is ``[[a, b^T], [b, C]]``, and that of an attribute that is summed out has a single 1 in
@@ -14,6 +14,7 @@ kind, are the query's pattern, and give a product of heads.
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -34,6 +35,8 @@ from residualplanner.more.searches.merged_grams import exchangeable_groups
 
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
+#: How many coordinates each head has at most: all, or as few as the time is enough for.
+_LENGTHS = (sys.maxsize, 16, 12, 9, 7, 5, 4, 3, 2)
 #: Eigenvalues that differ by less than this fraction of the largest are equal; ties weaker than the second are none.
 _SAME, _NO_TIE = 1e-13, 1e-14
 
@@ -125,7 +128,25 @@ def _bound_for(
     """The bound for given weights of the values of some attributes (n,), with sum 1; others have equal weights."""
     weights = importance / workload.cells
     require_quick(_seconds_for_factors(workload, values), seconds)
-    factors = _attribute_factors(workload, values, whole=law is not None)
+    has_one_kind, longest = workload.uses.sum(axis=1) == 1, math.inf
+    for most in _LENGTHS[: len(_LENGTHS) if law is None else 1]:
+        if most >= longest:  # no head would become shorter
+            continue
+        factors = _attribute_factors(workload, values, most, whole=law is not None)
+        longest = max((len(head) for (i, _), head in factors.heads.items() if has_one_kind[i]), default=0)
+        total, blocks = _blocks(workload, weights, factors, law, seconds)
+        needed = sum(block.seconds for block in blocks)
+        if needed <= seconds:
+            break
+    require_quick(needed, seconds)
+    total += sum(block.scale * block.root_trace() for block in blocks)
+    return total * total
+
+
+def _blocks(
+    workload: Workload, weights: FloatArray, factors: _AttributeFactors, law: float | None, seconds: float
+) -> tuple[float, list[Block]]:
+    """The sum of the traces of the blocks that are products, and the others."""
     has_head = np.zeros(len(workload.domain), dtype=np.bool_)
     has_head[[attribute for attribute, _ in factors.heads]] = True
     kinds = len(workload.kinds)
@@ -149,9 +170,7 @@ def _bound_for(
         Block.of(factors.heads, factors.roots, [patterns[column] for column in columns], entries, first, scale)
         for columns, entries, first, scale in distinct_rows(table[rest], count[rest], corner[rest])
     ]
-    require_quick(sum(block.seconds for block in blocks), seconds)
-    total += sum(block.scale * block.root_trace() for block in blocks)
-    return total * total
+    return total, blocks
 
 
 def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -> float:
@@ -167,9 +186,11 @@ def _seconds_for_factors(workload: Workload, values: Mapping[int, FloatArray]) -
 
 
 def _attribute_factors(
-    workload: Workload, values: Mapping[int, FloatArray], *, whole: bool = False
+    workload: Workload, values: Mapping[int, FloatArray], most: int, *, whole: bool = False
 ) -> _AttributeFactors:
-    """What every attribute of a workload contributes, with the weights of ``values``.  Source: eq. (33).
+    """What every attribute of a workload contributes, with the weights of ``values``; heads have ``most`` rows at most.
+
+    Source: eq. (33).
 
     Where all queries have one kind of an attribute, its singular values are factors of all others: all of it is tail,
     unless the corner is needed, ``whole``.  An attribute with several kinds has no tail.
@@ -192,7 +213,7 @@ def _attribute_factors(
         weights = values.get(attribute)
         key = (size, codes, bool(always[attribute].any()) and not kinds[0].at_least and not whole, id(weights))
         if key not in known:
-            found, rest = _head_and_tail(size, kinds, key[2], weights)
+            found, rest = _head_and_tail(size, kinds, key[2], weights, most)
             known[key] = found, [root_trace(head) for head in found], rest
         found, traces, tail[attribute] = known[key]
         for code, head, trace in zip(codes, found, traces, strict=True):
@@ -217,7 +238,7 @@ def require_exchangeable_values(workload: Workload) -> None:
 
 
 def _head_and_tail(
-    size: int, kinds: list[Kind], always: bool, weights: FloatArray | None
+    size: int, kinds: list[Kind], always: bool, weights: FloatArray | None, most: int
 ) -> tuple[list[FloatArray], float]:
     """The head of one attribute in each kind, and its tail."""
     if all(kind.is_identity for kind in kinds):
@@ -235,6 +256,8 @@ def _head_and_tail(
     if len(turned) > 1:
         return _together(turned), 0.0
     head, tail = _arrow(turned[0])
+    if len(head[0]) > most:
+        head, tail = _shortened(turned[0], most)
     return head, tail + contrasts
 
 
@@ -292,6 +315,24 @@ def _arrow(turned: NDArray[np.float64]) -> tuple[list[FloatArray], float]:
     head = np.diag(np.concatenate([[corner], value[tied]]))
     head[0, 1:] = head[1:, 0] = tie[tied]
     return [head], float(((count - tied) * np.sqrt(value)).sum())
+
+
+def _shortened(turned: NDArray[np.float64], most: int) -> tuple[list[FloatArray], float]:
+    """A head of ``most`` coordinates, and a tail, of which no bound is larger than of the matrix (n, n) itself.
+
+    Its eigenvectors that the first coordinate has a part of are divided into bands, the more in one the lower the
+    eigenvalues; each band has one direction, along that part.  Source: eq. (138).
+    """
+    values, vectors = eigen(turned)
+    roots, parts = np.sqrt(np.maximum(values[::-1], 0.0)), vectors[0, ::-1] ** 2
+    tied = np.flatnonzero(parts > _NO_TIE**2)
+    count = min(most, len(tied))
+    ends = np.maximum(np.arange(1, count + 1), np.geomspace(1, len(tied), count).astype(int))
+    band = np.repeat(np.arange(count), np.diff(ends, prepend=0))
+    weight = np.bincount(band, weights=parts[tied])
+    root = np.bincount(band, weights=parts[tied] * roots[tied]) / weight
+    head, _ = _arrow(reflected_form(np.diag(root * root), np.sqrt(weight / weight.sum())))
+    return head, float(roots.sum() - root.sum())
 
 
 def block_table(

@@ -38,7 +38,7 @@ from residualplanner.more.searches.tree_grams import grams_for_sum
 #: The search ends when a round lowers the root of the loss by less than this fraction.
 _PROGRESS = 1e-6
 #: How close to the best the basis of one attribute is brought in each round: with few values, and with many.
-_TIGHT, _CLOSE = 1e-6, 0.4 * CERTIFIED
+_TIGHT, _CLOSE = 1e-7, 0.4 * CERTIFIED
 #: Bases that are found for weights which differ from the present ones by so much are not improved.
 _STEADY = 1e-2
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.

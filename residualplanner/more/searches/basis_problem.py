@@ -39,6 +39,8 @@ _EXPONENT = 2.4
 _FARTHEST = 5.0
 #: No multiplier is less than this fraction of the largest.
 _LEAST_MULTIPLIER = 1e-14
+#: Columns of less than this squared length do not become as long as the others.
+_SHORTEST = 1e-6
 
 #: Orthonormal columns (n, r) of sum 0 that queries depend on, and orthonormal rows (n-1-r, n) that none depends on.
 Directions = tuple[FloatArray, FloatArray]
@@ -96,7 +98,8 @@ class _Multipliers(NamedTuple):
     v: FloatArray
     total: float  # of the multipliers
     apart: FloatArray  # (r,): v less the mean of the atoms
-    half: FloatArray  # (r, r): half half^T = Y^{-1}
+    half: FloatArray  # (r, r): half half^T = Y^{-1}, with orthogonal columns
+    odd_half: FloatArray  # (h, h): the same of odd directions
     trace: float  # of Y
     certain: float  # the same without what may be rounding
     S: FloatArray  # (r + odd, n): half^T times the atoms less v, then the rows of odd directions
@@ -166,9 +169,10 @@ class BasisProblem:
         all_roots = np.sqrt(np.maximum(both, least))
         raised = all_roots - np.sqrt(np.maximum(both, 0.0))
         roots = all_roots[: len(values)]
-        rest = (Z @ vectors) / roots
+        turned_Z = Z @ vectors
+        rest = turned_Z / roots
         of_pairs = np.pad(turns.T / np.sqrt(2), ((0, 0), (0, n - len(odd))))
-        weighed = np.vstack([vectors.T @ Z.T, of_pairs])
+        weighed = np.vstack([turned_Z.T, of_pairs])
         atoms, odd_atoms = np.split(all_roots[:, None] * weighed, [len(values)])
         quadratic = np.zeros(len(roots))
         if not is_fixed:
@@ -196,21 +200,25 @@ class BasisProblem:
         """
         multipliers, v = np.maximum(start[0], start[0].max() * 1e-12), self.atoms @ start[1]
         best, steady = _BestBasis(reached, -math.inf, self.atoms, v, multipliers, multipliers), Extrapolation()
-        for _ in range(steps):
+        for step in range(steps):
             point = self._point(multipliers, v)
             moved = v if self.is_fixed else self._best_v(point)
-            best, lengths = self._better(best, point, moved)
+            S, lengths = self._columns(point, moved)
+            best = self._better(best, point, moved, S, lengths)
+            leveled = point.trace + float(point.multipliers @ (lengths - 1)) + self._total_part(moved)
+            if leveled - best.bound <= gap * leveled or step == steps - 1:
+                best = self._leveled(best, point, moved, S, lengths)
             if best.gap <= gap:
                 break
             logs = np.log(point.multipliers)
-            step = np.concatenate([_EXPONENT * np.log(np.clip(lengths, 0.1, 10)), moved - v])
+            move = np.concatenate([_EXPONENT * np.log(np.clip(lengths, 0.1, 10)), moved - v])
             # Coordinates count as in the second derivatives of the Lagrangian.
             stiff = self.absent / point.total + (point.half * point.half).sum(axis=1)
             scale = np.sqrt(np.append(point.multipliers / point.total, stiff))
-            step = steady.step(np.concatenate([logs, v]), step, scale)
-            multipliers = np.exp(logs + np.clip(step[: len(logs)], -_FARTHEST, _FARTHEST))
+            move = steady.step(np.concatenate([logs, v]), move, scale)
+            multipliers = np.exp(logs + np.clip(move[: len(logs)], -_FARTHEST, _FARTHEST))
             multipliers = np.maximum(multipliers, multipliers.max() * _LEAST_MULTIPLIER)
-            v = v + step[len(logs) :]
+            v = v + move[len(logs) :]
         return best
 
     def _point(self, multipliers: FloatArray, v: FloatArray) -> _Multipliers:
@@ -233,20 +241,48 @@ class BasisProblem:
         S = np.vstack([half.T @ atoms for half, (atoms, _, _) in zip(halves, found, strict=True)])
         apart = v - self.atoms @ multipliers / total
         scaled = multipliers * root * root
-        return _Multipliers(scaled, v, total * root**2, apart, halves[0], trace * root, certain * root, S)
+        return _Multipliers(scaled, v, total * root**2, apart, halves[0], halves[-1], trace * root, certain * root, S)
 
-    def _better(self, best: _BestBasis, point: _Multipliers, v: FloatArray) -> tuple[_BestBasis, FloatArray]:
-        """The basis of a point's X and v, if it is better, and a better bound; the squared lengths of its columns."""
+    def _columns(self, point: _Multipliers, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The residual matrix of a point's X and v, and the squared lengths of its columns."""
         S = point.S.copy()
         S[: len(v)] -= (point.half.T @ (v - point.v))[:, None]
         lengths: FloatArray = np.einsum("ij,ij->j", S, S)
-        lengths += self.contrasts.lengths(self.contrasts.scales(point.multipliers))
+        return S, lengths + self.contrasts.lengths(self.contrasts.scales(point.multipliers))
+
+    def _better(
+        self, best: _BestBasis, point: _Multipliers, v: FloatArray, S: FloatArray, lengths: FloatArray
+    ) -> _BestBasis:
+        """The basis of a point's X and v, as short as its longest column requires, if better; and a better bound."""
         longest = float(lengths.max())
         objective = point.trace * longest + self._total_part(v)
         if objective < best.objective:
             scales = self.contrasts.scales(point.multipliers) / longest
             best = _BestBasis(objective, best.bound, S / np.sqrt(longest), v, point.multipliers, scales)
-        return best._replace(bound=max(best.bound, self._bound(point, best.objective))), lengths
+        return best._replace(bound=max(best.bound, self._bound(point, best.objective)))
+
+    def _leveled(
+        self, best: _BestBasis, point: _Multipliers, v: FloatArray, S: FloatArray, lengths: FloatArray
+    ) -> _BestBasis:
+        """The same basis with each column scaled to length 1, if it is better.
+
+        To first order this costs the mean excess of the squared lengths, weighted by the multipliers, not the largest.
+        With the lengths in D, S becomes ``S D^{-1}``, u goes to ``D u`` over its sum, and G to ``(I - u 1^T) D G``.
+        """
+        if self.is_fixed or len(self.unused):
+            return best
+        lengths, contrasts = np.maximum(lengths, _SHORTEST), self.contrasts
+        stretch = np.sqrt(lengths)
+        u = stretch * (1 / len(lengths) + self.rest @ v)
+        v = self.atoms @ (u / u.sum())
+        objective = contrasts.trace(point.multipliers * lengths**2) + self._total_part(v)
+        objective += _trace((self.atoms - v[:, None]) * stretch, self.rest, point.half)
+        if len(self.odd):
+            objective += _trace(self.odd * stretch, self.odd.T / (self.odd * self.odd).sum(axis=1), point.odd_half)
+        if objective < best.objective:
+            scales = contrasts.scales(point.multipliers) / lengths
+            best = _BestBasis(objective, best.bound, S / stretch, v, point.multipliers, scales)
+        return best
 
     def residuals(self, best: _BestBasis) -> ResidualBasis:
         """The basis in all directions, with a gap for the queries."""
@@ -308,3 +344,9 @@ class BasisProblem:
             moved = np.minimum(slope / np.maximum(self.absent, 1e-300), reach)
         gained = float((2 * slope * moved - self.absent * moved * moved).sum())
         return 2 * point.certain - point.total + self._total_part(point.v) - gained
+
+
+def _trace(atoms: FloatArray, inverse: FloatArray, half: FloatArray) -> float:
+    """The trace of ``A A^T`` for A the atoms (r, n) times their former inverse (n, r) times that of half^T (r, r)."""
+    spread = atoms @ (inverse @ (half / (half * half).sum(axis=0)))
+    return float(np.vdot(spread, spread))

@@ -47,6 +47,6 @@ def reflected(rows: NDArray[np.float64], first: FloatArray | None = None) -> NDA
     return turned
 
 
-def reflected_form(form: NDArray[np.float64], first: FloatArray) -> NDArray[np.float64]:
+def reflected_form(form: NDArray[np.float64], first: FloatArray | None = None) -> NDArray[np.float64]:
     """A symmetric matrix (n, n) in the coordinates of `reflected`, of which ``first`` (n,), negated, is the first."""
     return reflected(reflected(form, first).T, first)

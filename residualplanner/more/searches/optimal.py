@@ -4,6 +4,7 @@ Source: eqs. (24), (29) and (31).
 """
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.bases.matrix import inverse_parts
 from residualplanner.more.searches.basis_problem import BasisProblem, Contrasts, Directions, ResidualBasis
-from residualplanner.more.searches.eigen import eigen, zero_sum_basis
+from residualplanner.more.searches.eigen import eigen, reflected_form, zero_sum_basis
 
 #: Eigenvalues of the queries' Gram matrix below this fraction of the largest count as 0.
 _ZERO = 1e-13
+#: None is if what is left without this fraction of their sum is positive definite.
+_CLEAR = 1e-12
 #: From so many values on a problem that reversal leaves as it is is solved in halves.
 _HALVED_FROM = 32
 #: What is left as it is but for this fraction of the largest entry, which is rounding.
@@ -32,7 +35,7 @@ def optimal_residuals(  # noqa: PLR0913 - a problem, and how it is to be solved
     constant: float = 0.0,
     u: NDArray[np.float64] | None = None,
     directions: Directions | None = None,
-    gap: float = 1e-5,
+    gap: float = 1e-6,
     steps: int = 200,
     start: ResidualBasis | None = None,
     contrasts: Contrasts | None = None,
@@ -121,8 +124,9 @@ def _unfolded(found: ResidualBasis, size: int) -> ResidualBasis:
 def weighted_directions(form: NDArray[np.float64]) -> Directions:
     """Which directions of sum 0 have a weight in a positive semidefinite form (n, n), and which have none."""
     Z = zero_sum_basis(len(form))
-    apart = Z.T @ form @ Z
-    if (spectrum := np.linalg.eigvalsh(apart))[0] > _ZERO * spectrum[-1]:
+    apart = reflected_form(form)[1:, 1:]
+    with suppress(np.linalg.LinAlgError):  # it has a factor where no eigenvalue is as small as that
+        np.linalg.cholesky(apart - _CLEAR * float(np.trace(apart)) * np.eye(len(apart)))
         return Z, np.empty((0, len(form)))
     values, vectors = eigen(apart)
     is_used = values > _ZERO * values[-1]

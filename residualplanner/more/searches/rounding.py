@@ -13,6 +13,8 @@ from residualplanner.ground.checks import FloatArray, IntArray
 _STEPS = 200
 #: Up to so many rows two entries are moved at once; columns with more have some small entries.
 _PAIR_ROWS = 64
+#: So many columns at once: what is computed of them stays in the processor's cache.
+_BLOCK = 64
 #: From what the squared lengths (c,) of columns are off, and from integers and real numbers (m, c): the best moves of
 #: each column, as rows and steps, and whether they are made.  Moving an entry B by one in direction d changes the
 #: squared length by ``1 + 2 d B``, and the squared error by ``1 + 2 d (B - wanted)``.
@@ -32,17 +34,19 @@ def rounded_matrix(S: NDArray[np.float64], exponent: int, slack: float = 0.0) ->
     """
     wanted = np.ldexp(S, exponent)
     B = np.rint(wanted)
-    _move(B, wanted, slack, _one_entry)
-    if len(B) <= _PAIR_ROWS:
-        _move(B, wanted, slack, _two_entries)
+    target = (wanted * wanted).sum(axis=0)
+    allowed = slack * target.max()
+    for choice in (_one_entry, _two_entries)[: 2 if len(B) <= _PAIR_ROWS else 1]:
+        for block in (slice(start, start + _BLOCK) for start in range(0, B.shape[1], _BLOCK)):
+            _move(B[:, block], wanted[:, block], target[block], allowed, choice)
     return B.astype(np.int64)
 
 
-def _move(B: NDArray[np.float64], wanted: NDArray[np.float64], slack: float, choice: _Choice) -> None:
+def _move(
+    B: NDArray[np.float64], wanted: NDArray[np.float64], target: FloatArray, allowed: float, choice: _Choice
+) -> None:
     """Move entries by one, in each column whose squared length is off, until it is not or no move is any better."""
     columns = np.arange(B.shape[1])
-    target = (wanted * wanted).sum(axis=0)
-    allowed = slack * target.max()
     for _ in range(_STEPS):
         excess = (B[:, columns] ** 2).sum(axis=0) - target[columns]
         is_far = np.abs(excess) > allowed

@@ -1,5 +1,6 @@
 """The singular value bound against dense matrices, against mechanisms, and against the printed figures."""
 
+import itertools
 import math
 import re
 
@@ -13,6 +14,7 @@ from benchmarks.figures import domain_of
 from benchmarks.published import DOMAINS, MAX_VARIANCE, RMSE, WORKLOADS
 from dense import Matrix, product
 from kinds import kinds_of
+from more.limits import limited
 from random_plans import basis_of
 from residualplanner import Hierarchy, Identity, Prefix, Range
 from residualplanner.method.losses import read_loss
@@ -161,6 +163,40 @@ def test_bounds_for_prefix_sums_on_three_attributes_are_the_printed_ones(order, 
     importance = rp.losses.SumOfVariances().importance(workload)
     for bound, expected in ((_bound_for(workload, importance, {}), equal), (least(workload), printed)):
         assert round(math.sqrt(bound / workload.cells.sum()), 3) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=asked_workloads(), most=st.integers(2, 4))
+def test_shortened_heads_never_make_the_bound_larger(problem, most):
+    workload, rows, weights = problem
+    importance = rp.losses.SumOfVariances().importance(workload)
+    with limited("more.bounds.svd_bound", _LENGTHS=(most,)):
+        bound = _bound_for(workload, importance, {})
+    exact = dense_bound(rows, weights)
+    assert 0.8 * exact < bound < exact * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("most", "lost"), [(2, 0.06), (3, 0.02), (4, 0.006), (5, 0.003)])
+def test_few_bands_are_close_to_the_bound_for_the_same_weights_of_values(most, lost):
+    """Weights as of bases that suit the workload, a product over three attributes."""
+    sizes, kinds = {"a": 9, "b": 8, "c": 7}, {"a": Prefix(), "b": Range(), "c": Prefix()}
+    workload = rp.marginals(rp.Domain(sizes), up_to=3, kinds=kinds)
+    bases = rp.select(workload, budget=rp.pcost(1), time=0).strategy.of_attributes
+    values = {i: basis.value_weights for i, basis in enumerate(bases)}
+    matrices = [(np.ones((1, size)), kinds[name].matrix(size)) for name, size in sizes.items()]
+    rows = np.vstack([product(chosen) for chosen in itertools.product(*matrices)])
+    roots = np.sqrt(product(values[i][None] for i in range(3)))
+    exact = np.linalg.svd(rows * roots, compute_uv=False).sum() ** 2
+    importance = rp.losses.SumOfVariances().importance(workload)
+    with limited("more.bounds.svd_bound", _LENGTHS=(most,)):
+        bound = _bound_for(workload, importance, values)
+    assert exact * (1 - lost) < bound < exact
+
+
+def test_three_attributes_of_a_hundred_values_have_a_bound():
+    domain = rp.Domain(dict.fromkeys("abc", 100))
+    plan = rp.select(rp.marginals(domain, up_to=3, kinds={"a": Prefix(), "b": Range()}), budget=rp.pcost(1))
+    assert plan.suboptimality < 1e-3
 
 
 def test_hundreds_of_attributes_are_no_obstacle():
