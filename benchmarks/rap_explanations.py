@@ -27,8 +27,8 @@ from benchmarks.rap_findings import (
     ratio_of_likelihoods,
 )
 from benchmarks.rap_grid import ALL_RECORDS
-from benchmarks.rap_rebuilt import mean_of, results
-from benchmarks.rap_results import FILES, SETTING, Point, Results, chosen, mean, results_of
+from benchmarks.rap_rebuilt import by_seed, mean_of, results
+from benchmarks.rap_results import FILES, SETTING, Point, Results, chosen, mean, ratio, results_of
 
 #: How many sets of runs are simulated, and how many sets of random workloads are drawn.
 SIMULATED, DRAWN = 2_000, 200
@@ -233,6 +233,32 @@ def fits(r: Results) -> Iterator[str]:
         )
 
 
+def rebuilt_beside_ours(r: Results) -> Iterator[str]:
+    """RAP rebuilt and our grid at epsilon 0.1, on the workloads that both have."""
+    for rounds, choices in ((1, 16), (4, 4)):
+        rebuilt = by_seed(results(), epsilon=0.1, rounds=rounds, choices=choices, index="right")
+        grid = r.runs(experiment="sizes", tables=16, epsilon=0.1, filtered=False, sensitivity="joint")[rounds, choices]
+        seeds = sorted(rebuilt.keys() & grid.keys())
+        errors_of = [mean({seed: runs[seed] for seed in seeds}) for runs in (rebuilt, grid)]
+        yield (
+            f"epsilon 0.1, 16 tables, T and K of {rounds} and {choices}, the same {len(seeds)} workloads: rebuilt "
+            f"{errors_of[0]:.3f}, ours {errors_of[1]:.3f}, the line {line(0.1, 16):.3f}"
+        )
+
+
+def indices() -> Iterator[str]:
+    """What it does to measure neighbors of the chosen cells, and whether one round is then as good."""
+    one, right, shifted = (
+        by_seed(results(), epsilon=0.1, rounds=rounds, choices=choices, index=index)
+        for rounds, choices, index in ((1, 16, "right"), (4, 4, "right"), (4, 4, "shifted"))
+    )
+    yield (
+        f"with the neighbors the error of 4 rounds of 4 cells is {ratio(shifted, right)} times that with the chosen "
+        f"cells; one round of 16 cells has {ratio(one, right)} times the error of 4 rounds with the chosen cells, and "
+        f"{ratio(one, shifted)} times that with their neighbors"
+    )
+
+
 def power_of_tests(r: Results) -> Iterator[str]:
     """How often runs like ours, and like AK's, find an effect of the size that AK's coefficients have."""
     runs = best_runs(r)
@@ -265,6 +291,8 @@ def explanations(r: Results) -> Iterator[str]:
     """Every line."""
     yield from regressions()
     yield from errors(r)
+    yield from rebuilt_beside_ours(r)
+    yield from indices()
     yield from power_of_tests(r)
 
 

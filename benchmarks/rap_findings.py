@@ -446,7 +446,7 @@ def f13(r: Results) -> Finding:
     return Finding(
         "F13",
         "The filter matters: likelihood-ratio tests of errors by the number of tables (Adult; not Loans), and by the "
-        "number of queries (both) (AK, regressions)",
+        "number of queries (both) (AK, Figures 5 and 6)",
         "by tables p = 0.026 (Loans 0.623), by queries below 0.0001; 126 runs",
         f"{len(runs)} runs, six degrees of freedom: by tables p = {p['tables', 6]:.3f}, by queries "
         f"{p['cells', 6]:.3f}; "

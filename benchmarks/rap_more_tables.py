@@ -94,7 +94,7 @@ def page_rows(points: Sequence[dict[str, Any]]) -> Iterator[str]:
                     f"{rounds}, {choices}",
                     f"{mean(zero):.3f}",
                     ", ".join(f"{error:.3f}" + f" ({number:,})" * (number != tables) for number, error in other) or "-",
-                    ("3" if epsilon == 0.1 else "4") if experiment == "more" else "2",
+                    "2" if epsilon > 0.1 else "4" if epsilon < 0.1 else "2, 3" if tables == 64 else "3",
                 )
                 yield f"| {' | '.join(cells)} |"
 

@@ -220,6 +220,11 @@ def wanted_of(found: Sequence[dict[str, Any]], **wanted: Any) -> list[dict[str, 
     return [each for each in found if all(each[name] == value for name, value in wanted.items())]
 
 
+def by_seed(found: Sequence[dict[str, Any]], **wanted: Any) -> dict[int, float]:
+    """The largest errors of the runs that are wanted."""
+    return {each["seed"]: each["largest"] for each in wanted_of(found, **wanted)}
+
+
 def mean_of(found: Sequence[dict[str, Any]], **wanted: Any) -> str:
     """The mean of the runs that are wanted, and its standard error."""
     return with_error(wanted_of(found, **wanted))
