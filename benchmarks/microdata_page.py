@@ -43,12 +43,11 @@ def cells(found: dict[str, Any]) -> list[str]:
 
 
 def findings(found: dict[str, Any]) -> list[str]:
-    """The published findings, what was found, and whether they hold."""
+    """The published findings, what was found, and their verdicts."""
     rows = [
-        f"| {row['finding']} | {row['published']} | {row['ours']} | {'yes' if row['holds'] else '**no**'} |"
-        for row in found["findings"]
+        f"| {row['finding']} | {row['published']} | {row['ours']} | {row['verdict']} |" for row in found["findings"]
     ]
-    return ["| | published | ours | holds |", "|---|---|---|---|", *rows]
+    return ["| | the paper says | ours | verdict |", "|---|---|---|---|", *rows]
 
 
 def page_tables(found: dict[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.rap_findings import FILES, SETTING, Point, Results, chosen, complete, results_of
+from benchmarks.rap_results import FILES, SETTING, Point, Results, chosen, complete, results_of
 
 #: The columns and what their points are chosen by.
 COLUMNS: dict[str, dict[str, Any]] = {
