@@ -1,5 +1,10 @@
 from . import microdata as microdata
 from . import rap as rap
+from .choosing import augmented_history as augmented_history
+from .choosing import best_rounds_and_choices as best_rounds_and_choices
+from .choosing import future_error as future_error
+from .choosing import present_error as present_error
+from .choosing import rap_accuracy_bound as rap_accuracy_bound
 from .mixtures.fitting import Descent as Descent
 from .mixtures.fitting import Ensemble as Ensemble
 from .nonnegative.published_errors_simulation import published_errors as published_errors

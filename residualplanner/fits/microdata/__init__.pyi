@@ -2,6 +2,7 @@ from .bounds import Errors as Errors
 from .bounds import Gaussian as Gaussian
 from .bounds import Laplace as Laplace
 from .bounds import NoiseLaw as NoiseLaw
+from .bounds import TruncatedLaplace as TruncatedLaplace
 from .bounds import errors_of_clipping as errors_of_clipping
 from .bounds import errors_of_sequential_fit as errors_of_sequential_fit
 from .bounds import least_cell_error as least_cell_error

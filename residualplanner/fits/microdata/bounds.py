@@ -1,7 +1,7 @@
 """The law of the noise of an answer, and how small the errors of single cells and of their total can be together.
 
 The latter is the uncertainty principle.
-Source: eqs. (84), (85) and (92) to (98); Abowd et al., Theorems 3 and 4.
+Source: eqs. (84), (85), (92) to (98) and (135); Abowd et al., Theorems 3 and 4.
 """
 
 import math
@@ -137,31 +137,66 @@ class Gaussian(NoiseLaw):
         return np.asarray(ndtri(tails))
 
 
-def noise_for(groups: int, *, epsilon: float | None = None, rho: float | None = None) -> NoiseLaw:
+@dataclass(frozen=True, slots=True)
+class TruncatedLaplace(NoiseLaw):
+    """Laplace noise that is never larger than a bound, as approximate differential privacy has it.
+
+    Attributes:
+        noise_scale: of Laplace noise before it is truncated, > 0, in counts.
+        bound: the largest absolute value, > 0, in counts.
+    """
+
+    bound: float
+
+    @property
+    def variance(self) -> float:
+        """In counts squared."""
+        a = self.bound / self.noise_scale
+        return self.noise_scale**2 * (2 - a * (a + 2) / math.expm1(a))
+
+    def _log_cdf(self, values: Array) -> Array:
+        a = self.bound / self.noise_scale
+        tails = np.maximum(np.exp(-np.abs(values)) - math.exp(-a), 0) / (-2 * math.expm1(-a))
+        with np.errstate(divide="ignore"):
+            return np.where(values < 0, np.log(tails), np.log1p(-tails))
+
+    def _quantile(self, tails: Array) -> Array:
+        a = self.bound / self.noise_scale
+        return np.asarray(np.log(math.exp(-a) - 2 * tails * math.expm1(-a)))
+
+
+def noise_for(groups: int, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> NoiseLaw:
     """The law of the noise of each of some groups of queries that divide a budget evenly.
 
     Every record counts in at most one query of a group.
 
     Args:
         groups: how many there are, at least 1.
-        epsilon: of pure differential privacy: Laplace noise.
+        epsilon: of pure differential privacy: Laplace noise; of approximate, if there is a ``delta``: truncated.
+        delta: at least 0 and at most 1/2.
         rho: of zero-concentrated differential privacy: Gaussian noise.
 
     Raises:
-        BudgetError: not one of both is given, or it is out of range.
+        BudgetError: not one of epsilon and rho is given, or a privacy parameter is out of range.
 
-    Source: eq. (79); Abowd et al., section 6.
+    Source: eqs. (79) and (135); Abowd et al., section 6 and Theorem 4.
 
     Example:
         >>> noise_for(4, epsilon=0.5), noise_for(4, rho=0.125)
         (Laplace(noise_scale=8.0), Gaussian(noise_scale=4.0))
+        >>> round(noise_for(1, epsilon=1, delta=1e-6).bound, 2)  # of all noise, however many draws there are
+        13.66
     """
+    if not 0 <= delta <= 0.5 or (delta and rho is not None):
+        raise BudgetError(f"delta belongs to epsilon, and is between 0 and 1/2; got {checks.value_text(delta)}")
     if not checks.is_integer(groups, least=1):
         raise BudgetError(f"groups must be an integer, at least 1, got {checks.value_text(groups)}")
     if (epsilon is None) == (rho is None):
         raise BudgetError("give epsilon, for Laplace noise, or rho, for Gaussian noise")
     if epsilon is not None:
-        return Laplace(groups / checks.require_positive("epsilon", epsilon))
+        scale = groups / checks.require_positive("epsilon", epsilon)
+        ratio = math.expm1(1 / scale) * groups / (2 * delta) if delta else 0.0
+        return TruncatedLaplace(scale, scale * math.log1p(ratio)) if delta else Laplace(scale)
     return Gaussian(math.sqrt(groups / (2 * checks.require_positive("rho", math.nan if rho is None else rho))))
 
 
@@ -308,16 +343,19 @@ class Errors:
     total: float
 
 
-def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float | None = None) -> Errors:
+def errors_of_clipping(
+    cells: int, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+) -> Errors:
     """At most the errors of noisy cells, of which negative ones are set to 0.
 
     Args:
         cells: how many there are.
-        epsilon: of pure differential privacy, by Laplace noise.
+        epsilon: of pure differential privacy, by Laplace noise; of approximate, if there is a ``delta``.
+        delta: of approximate differential privacy, by truncated Laplace noise.
         rho: of zero-concentrated differential privacy, by Gaussian noise.
 
     Raises:
-        BudgetError: not one of both is given, or it is out of range.
+        BudgetError: not one of epsilon and rho is given, or a privacy parameter is out of range.
         WorkloadError: there is no cell.
 
     Source: eq. (97); Abowd et al., Theorem 4.
@@ -326,22 +364,27 @@ def errors_of_clipping(cells: int, *, epsilon: float | None = None, rho: float |
         >>> errors_of_clipping(100, rho=0.5)
         Errors(cell=1.0, total=100.0)
     """
-    scale = math.sqrt(noise_for(1, epsilon=epsilon, rho=rho).variance)
+    scale = math.sqrt(noise_for(1, epsilon=epsilon, delta=delta, rho=rho).variance)
     return Errors(scale, checks.require_integer("cells", cells) * scale)
 
 
-def errors_of_sequential_fit(cells: int, *, epsilon: float | None = None, rho: float | None = None) -> Errors:
+def errors_of_sequential_fit(
+    cells: int, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+) -> Errors:
     """At most the errors of `sequential_fit` to a noisy total and noisy cells, each with half the budget.
 
-    Arguments and errors are as in `errors_of_clipping`.
+    Arguments and errors are as in `errors_of_clipping`.  With a ``delta`` they do not grow with the number of cells
+    beyond the bound of the noise.
 
-    Source: eq. (98); Abowd et al., Theorem 4.
+    Source: eqs. (98) and (135); Abowd et al., Theorem 4.
 
     Example:
         >>> errors = errors_of_sequential_fit(100, epsilon=0.1)
         >>> round(errors.cell**2), round(errors.total**2)
         (54770, 800)
+        >>> [round(errors_of_sequential_fit(10**n, epsilon=0.1, delta=1e-6).cell ** 2) for n in (4, 8, 12)]
+        [156105, 206308, 206330]
     """
-    law = noise_for(2, epsilon=epsilon, rho=rho)
+    law = noise_for(2, epsilon=epsilon, delta=delta, rho=rho)
     (one, square), (largest, largest_square) = law.largest_of(1), law.largest_of(checks.require_integer("cells", cells))
     return Errors(math.sqrt(4 * largest_square + 4 * largest * one + square), math.sqrt(square))

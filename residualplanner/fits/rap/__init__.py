@@ -7,8 +7,9 @@ Source: docs/adaptive-projection.md eqs. (a) to (g).
 """
 
 from residualplanner.fits.rap.mechanism import RapResult, RapRound, rap
+from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.plan import RapPlan
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
 
-__all__ = ["ProjectionSettings", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]
+__all__ = ["ProjectionSettings", "QueryClass", "RapPlan", "RapResult", "RapRound", "RelaxedRecords", "rap"]

@@ -15,6 +15,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import tiles as tiling
+from residualplanner.fits.rap.own_queries import OwnAnswers, QueryClass
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
@@ -126,6 +127,11 @@ class RapResult:
             if workload.domain != self.plan.workload.domain:
                 raise WorkloadError("the workload is of another domain than the plan")
         yield from map(self.table, self.plan.workload if workload is None else workload)
+
+    def answers(self, query: QueryClass) -> FloatArray:
+        """The estimated answers (m,) to a query class of one's own, prespecified or not."""
+        own = OwnAnswers.of(query, self.plan.workload.domain)
+        return own.means(self.records.values, self.records.blocks) * self.total
 
     def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
         """Records (n, d), as codes in the order of the domain, spread evenly over the model.

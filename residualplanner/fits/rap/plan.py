@@ -1,15 +1,16 @@
 """What a run of RAP will do and cost, decided before any record is read."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
-from typing import Any
+from typing import Any, Self
 
+from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.projection import ProjectionSettings
-from residualplanner.fits.rap.tiles import ThresholdTable, thresholds_of
+from residualplanner.fits.rap.tiles import ThresholdTable, own_table, thresholds_of
 from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.json import json_text
@@ -75,6 +76,7 @@ class RapPlan:
         total: the number of records, if it is public though records are added or removed.
         total_fraction: of the budget, what measuring the number of records gets where it is not public.
         projection: how relaxed records are fitted.
+        own_queries: query classes of one's own, which are prespecified besides the workload.
         records_per_person: the most records of one person, all of which may change.
 
     Raises:
@@ -103,6 +105,7 @@ class RapPlan:
     total_fraction: Fraction | float | str = field(default=Fraction(1, 100), kw_only=True)
     projection: ProjectionSettings = field(default=ProjectionSettings(), kw_only=True)
     records_per_person: int = field(default=1, kw_only=True)
+    own_queries: Sequence[QueryClass] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         call = "RapPlan"
@@ -122,7 +125,24 @@ class RapPlan:
             value = getattr(self, name)
             if value is not None or name == "rounds":
                 object.__setattr__(self, name, require_integer(name, value))
+        is_marginal = all(each.at_least == len(each.positions) for each in self.thresholds)
+        if self.projection.kind.is_interval and not is_marginal:
+            raise WorkloadError('relaxation="interval" answers marginals alone; take "sparsemax" for thresholds')
         self._require_choices()
+
+    @classmethod
+    def published(cls, workload: Workload, *, budget: Budget, rounds: int, choices: int | None) -> Self:
+        """RAP as published: records are replaced, each cell is charged alone, and fits end only where they stall.
+
+        Example:
+            >>> from residualplanner import Domain, marginals, zcdp
+            >>> pairs = marginals(Domain({"a": 4, "b": 5, "c": 6}), order=2)
+            >>> RapPlan.published(pairs, budget=zcdp("0.1"), rounds=1, choices=None).projection.steps
+            5000
+        """
+        settings = ProjectionSettings.published()
+        plan = cls(workload, budget=budget, neighbors="replace", rounds=rounds, choices=choices, projection=settings)
+        return replace(plan, sensitivity="per-cell")
 
     def _require_choices(self) -> None:
         entry_named("sensitivity", self.sensitivity, {"joint": True, "per-cell": False})
@@ -154,14 +174,16 @@ class RapPlan:
 
     @cached_property
     def thresholds(self) -> tuple[ThresholdTable, ...]:
-        """The tables, in the order of the workload."""
-        return thresholds_of(self.workload)
+        """The tables, in the order of the workload, and one of each query class of one's own."""
+        domain = self.workload.domain
+        own = [own_table(query, domain, self.protected) for query in self.own_queries]
+        return (*thresholds_of(self.workload), *own)
 
     @cached_property
     def importance(self) -> tuple[float, ...]:
         """The weight w of each table in docs/adaptive-projection.md eq. (e), as a fraction of the largest."""
         weights = self.workload.weights
-        return tuple((weights / weights.max()).tolist())
+        return (*(weights / weights.max()).tolist(), *(1.0 for _ in self.own_queries))
 
     @property
     def is_by_table(self) -> bool:
@@ -212,11 +234,14 @@ class RapPlan:
 
     def _facts(self) -> dict[str, Any]:
         weights = {} if min(self.importance) == 1 else {"weights": list(self.importance)}
+        classes = [each.own for each in self.thresholds if each.own is not None]
+        own = [[list(each.positions), each.query.sensitivity, each.matrix.toarray().tolist()] for each in classes]
         return {
             **weights,
             "format": "residualplanner/rap",
             "domain": self.workload.domain.to_json(),
-            "tables": [[list(each.positions), each.at_least] for each in self.thresholds],
+            "tables": [[list(each.positions), each.at_least] for each in self.thresholds if each.own is None],
+            **({"own": own} if own else {}),
             "budget": self.budget.to_json(),
             "neighbors": self.protected.words,
             "rounds": [self.rounds, self.choices, self.unit, self.sensitivity, self.total],

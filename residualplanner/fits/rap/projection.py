@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.optimizers import Adam, cosine_rate
+from residualplanner.fits.rap.own_queries import OwnTargets
 from residualplanner.fits.rap.relaxed_records import (
     RELAXATIONS,
     Relaxation,
@@ -137,16 +138,16 @@ class WholeTable:
         each = equal_weights(values)
         errors = self.threshold.answers(product_sums(columns, each)) - self.targets
         weight = self.importance * self.precision
-        loss = weight * float(np.vdot(errors, errors))
+        loss = weight * float(np.einsum("i,i", flat := errors.ravel(), flat, dtype=np.float64))
         if columns:
             errors = self.threshold.answers(errors * np.float32(2 * weight))
-            for rows, slope in zip(self.of_attribute, slopes_of_product_sums(errors, columns, each)[0], strict=True):
+            for rows, slope in zip(self.of_attribute, slopes_of_product_sums(errors, columns, each), strict=True):
                 slopes[rows] += slope
         return loss
 
 
 #: Noisy answers to be met: a weighted sum of squared errors.
-NoisyTargets = ListedCells | WholeTable
+NoisyTargets = ListedCells | WholeTable | OwnTargets
 #: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
 CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
 
@@ -158,8 +159,7 @@ def listed_cells(answers: Iterable[CellAnswers], blocks: OneHot) -> list[ListedC
         rows = np.stack(np.unravel_index(cells, threshold.shape), axis=1) + blocks.offsets[list(threshold.positions)]
         each = rows, np.asarray(targets), *(np.full(len(cells), number) for number in of_all)
         by_kind.setdefault((len(threshold.positions), threshold.at_least), []).append(each)
-    kinds = by_kind.items()
-    return [ListedCells(at_least, *map(np.concatenate, zip(*found, strict=True))) for (_, at_least), found in kinds]
+    return [ListedCells(r, *map(np.concatenate, zip(*found, strict=True))) for (_, r), found in by_kind.items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,10 +212,15 @@ class ProjectionSettings:
 
     Attributes:
         relaxed_records: how many there are; fewer are faster and coarser.
-        relaxation: "softmax", or "sparsemax", as published.
+        relaxation: "softmax"; "sparsemax", as published; or "interval", the numbers between -1 and 1 of the first
+            version of RAP, for marginals alone: they are no probabilities that records could be drawn from.
         steps: of the optimizer in each fit, at most.
-        learning_rate: of its first step; None for that of the relaxation.  Rates fall to a hundredth along a cosine.
+        learning_rate: of its first step; None for that of the relaxation.
         stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
+        rates: "cosine", along which they fall to a hundredth; or "batch", as published: constant, times the root of how
+            many cells are fitted, up to 25,000.
+        tolerance: a fit also ends with a step that lowers the loss by less than this fraction; at 0 it does not.
+        fits_all_cells: whether large tables are fitted by all cells, as published, and not by those that surprise.
 
     Raises:
         WorkloadError: one of these is invalid.
@@ -226,25 +231,43 @@ class ProjectionSettings:
     steps: int = 300
     learning_rate: float | None = None
     stops_at_noise: bool = True
+    rates: str = "cosine"
+    tolerance: float = 0.0
+    fits_all_cells: bool = False
 
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
             object.__setattr__(self, name, require_integer(name, getattr(self, name)))
         entry_named("relaxation", self.relaxation, RELAXATIONS)
+        entry_named("rates", self.rates, {"cosine": None, "batch": None})
         if self.learning_rate is not None and not 0 < float_of(self.learning_rate) < math.inf:
             raise WorkloadError(f"learning_rate must be positive and finite, got {value_text(self.learning_rate)}")
-        if not isinstance(self.stops_at_noise, bool):
-            raise WorkloadError(f"stops_at_noise must be True or False, got {value_text(self.stops_at_noise)}")
+        if not 0 <= float_of(self.tolerance) < 1:
+            raise WorkloadError(f"tolerance must be at least 0 and below 1, got {value_text(self.tolerance)}")
+        for name in ("stops_at_noise", "fits_all_cells"):
+            if not isinstance(getattr(self, name), bool):
+                raise WorkloadError(f"{name} must be True or False, got {value_text(getattr(self, name))}")
+
+    @classmethod
+    def published(cls, relaxation: str = "sparsemax", *, relaxed_records: int = 1000) -> Self:
+        """The published optimizer: up to 5,000 steps of Adam at a constant rate, which nothing but stalling ends."""
+        return cls(relaxed_records, relaxation, 5000, 1e-4, False, "batch", 1e-9, True)
 
     @property
     def kind(self) -> Relaxation:
         """The relaxation itself."""
         return RELAXATIONS[self.relaxation]
 
-    def rate_at(self, step: int) -> float:
-        """The learning rate of a step, from 0 on."""
+    def rate_at(self, step: int, cells: int = 1) -> float:
+        """The learning rate of a step, from 0 on, of a fit to so many cells."""
         first = self.kind.learning_rate if self.learning_rate is None else self.learning_rate
-        return cosine_rate(first, step, self.steps)
+        return first * math.sqrt(min(cells, 25_000)) if self.rates == "batch" else cosine_rate(first, step, self.steps)
+
+    def is_last(self, losses: Sequence[float], enough: float) -> bool:
+        """Whether a fit ends with these losses, before each step so far and after the last."""
+        is_enough = self.stops_at_noise and losses[-1] <= enough
+        may_stall = self.tolerance > 0 and len(losses) > 1
+        return is_enough or len(losses) > self.steps or (may_stall and losses[-1] > losses[-2] * (1 - self.tolerance))
 
 
 #: What a fit gives: the parameters (d', n') of relaxed records; the weighted sum of squared errors before each step,
@@ -255,7 +278,7 @@ Projection = tuple[Relaxed, tuple[float, ...], int]
 def relaxed_projection(
     parameters: Relaxed, blocks: OneHot, targets: Sequence[NoisyTargets], settings: ProjectionSettings
 ) -> Projection:
-    """Fit relaxed records (d', n') until the last step, or until answers fit as well as their noise allows.
+    """Fit relaxed records (d', n') until the last step, or until answers fit as well as settings ask for.
 
     Source: docs/adaptive-projection.md eq. (e); Adam is Kingma and Ba 2015.
     """
@@ -270,17 +293,16 @@ def relaxed_projection(
     where = np.zeros(len(parameters), dtype=np.int64)
     where[part.order] = part.numbers
     local = [each.moved(where) for each in targets]
-    enough = sum(each.enough for each in targets) if settings.stops_at_noise else -math.inf
-
-    fitted, losses = part.fitted(parameters), []
+    enough, cells = sum(each.enough for each in targets), sum(each.targets.size for each in targets)
+    fitted, losses = part.fitted(parameters), list[float]()
     adam, values = Adam(fitted, _SMALL), kind.values(fitted, part.blocks)
     for step in range(settings.steps + 1):
         slopes = np.zeros_like(values)
         losses.append(sum(each.add_slopes(values, slopes) for each in local))
-        if losses[-1] <= enough or step == settings.steps:
+        if settings.is_last(losses, enough):
             break
         adam.add(kind.slopes(values, slopes, part.blocks))
-        fitted -= adam.step(settings.rate_at(step))
+        fitted -= adam.step(settings.rate_at(step, cells))
         fitted = kind.kept(fitted, part.blocks)
         values = kind.values(fitted, part.blocks)
     return part.put_back(fitted, parameters), tuple(losses), step
@@ -306,15 +328,20 @@ class Answered:
         precision: float,
     ) -> None:
         """Add the answers of a round: of each measured table the numbers (c,) of cells, and noisy fractions (c,)."""
+        classes = {table: own for table in cells if (own := thresholds[table].own) is not None}
+        for table, own in classes.items():
+            self.targets.append(OwnTargets.of(own, self.blocks, cells[table], fractions[table], precision))
+        cells = {table: found for table, found in cells.items() if table not in classes}
         listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
         self.targets += self._listed(
             [(thresholds[table], cells[table], fractions[table], precision, self.importance[table]) for table in listed]
         )
         for table in cells.keys() - set(listed):
-            threshold = thresholds[table]
-            shaped, importance = fractions[table].reshape(threshold.shape), self.importance[table]
-            whole = WholeTable.of(threshold, self.blocks, shaped, precision, importance)
-            if threshold.cells <= WHOLE_CELLS:
+            threshold, fits_all = thresholds[table], self.settings.fits_all_cells
+            shaped = fractions[table].reshape(threshold.shape)
+            shaped = np.clip(shaped, 0, 1) if fits_all else shaped
+            whole = WholeTable.of(threshold, self.blocks, shaped, precision, self.importance[table])
+            if threshold.cells <= WHOLE_CELLS or fits_all:
                 self.targets.append(whole)
             else:
                 self.large.append(whole)
@@ -322,8 +349,7 @@ class Answered:
 
     def fit(self, parameters: Relaxed) -> Projection:
         """Fit relaxed records (d', n'); large tables by the cells that surprise, which are looked for anew."""
-        losses: tuple[float, ...] = ()
-        steps = 0
+        losses, steps = tuple[float, ...](), 0
         for number in range(FITS):
             is_surprised = self._activate(parameters)
             targets = [*self.targets, *self._active()]

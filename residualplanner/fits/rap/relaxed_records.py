@@ -21,6 +21,7 @@ from residualplanner.fits.mixtures.mixture import (
 from residualplanner.fits.optimizers import Floats
 from residualplanner.fits.rap.tiles import ThresholdTable, Tile
 from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.workload.query import WrittenQuery
 
@@ -28,26 +29,34 @@ from residualplanner.method.workload.query import WrittenQuery
 Relaxed = NDArray[np.float32]
 #: Steps of Newton's method for the threshold of docs/adaptive-projection.md eq. (f); it ends where nothing changes.
 _NEWTON_STEPS = 100
+#: The standard deviation of the first logits.  Records that are nearly of one value each are moved apart by a fit; of
+#: records that are all alike, Adam's steps, equal for all, would raise every one for the sake of a small cell.
+SPREAD = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """How parameters (rows, records) become values: the softmax of every block, or themselves, kept in the simplices.
+    """How parameters (rows, records) become values: the softmax of every block, or themselves, kept in a domain.
 
-    The latter, "sparsemax", is the published one: after each step parameters are the nearest points of the simplices.
+    "sparsemax" is the published one: after each step parameters are the nearest points of the simplices.  "interval",
+    of the first version of RAP, clips them to [-1, 1]: they are no probabilities.
     """
 
     is_softmax: bool
     learning_rate: float  # the size of the first step of the optimizer
+    is_interval: bool = False
 
     def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
         """Parameters to begin with."""
         if self.is_softmax:
-            return generator.standard_normal((blocks.count, records), dtype=np.float32)
-        return sparsemax(generator.random((blocks.count, records), dtype=np.float32), blocks)
+            return np.float32(SPREAD) * generator.standard_normal((blocks.count, records), dtype=np.float32)
+        uniform = generator.random((blocks.count, records), dtype=np.float32)
+        return 2 * uniform - 1 if self.is_interval else sparsemax(uniform, blocks)
 
     def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
         """The nearest parameters in their domain."""
+        if self.is_interval:
+            return np.clip(parameters, -1, 1)
         return parameters if self.is_softmax else sparsemax(parameters, blocks)
 
     def values(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:
@@ -59,7 +68,11 @@ class Relaxation:
         return blocks.slope_of_logits(values, slopes).astype(np.float32, copy=False) if self.is_softmax else slopes
 
 
-RELAXATIONS = {"softmax": Relaxation(True, 0.1), "sparsemax": Relaxation(False, 0.001)}
+RELAXATIONS = {
+    "softmax": Relaxation(True, 0.1),
+    "sparsemax": Relaxation(False, 0.001),
+    "interval": Relaxation(False, 0.001, is_interval=True),
+}
 
 
 def equal_weights(values: Relaxed) -> Relaxed:
@@ -70,17 +83,21 @@ def equal_weights(values: Relaxed) -> Relaxed:
 
 def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
     """The nearest points of the simplex in every block.  Source: docs/adaptive-projection.md eq. (f)."""
-    shifted = points - blocks.repeated(np.maximum.reduceat(points, blocks.offsets[:-1], axis=0))
-    sizes = np.array(blocks.sizes, dtype=np.float32)[:, None]
-    threshold = np.maximum((blocks.sums(shifted) - 1) / sizes, np.float32(-1))
-    for _ in range(_NEWTON_STEPS):
-        is_above = shifted > blocks.repeated(threshold)
-        counts = blocks.sums(is_above.astype(np.float32))
-        risen = np.maximum((blocks.sums(np.where(is_above, shifted, np.float32(0))) - 1) / counts, threshold)
-        if np.array_equal(risen, threshold):
-            break
-        threshold = risen
-    return np.asarray(np.maximum(shifted - blocks.repeated(threshold), 0), dtype=np.float32)
+    found = np.empty_like(points)
+    for attribute, size in enumerate(blocks.sizes):  # a block at a time stays in the processor's cache
+        own, ones = points[blocks.rows(attribute)], np.ones(size, dtype=np.float32)
+        top = own.max(axis=0)
+        # (sum over S - 1) / |S| is at most tau for every S; Newton's method rises from there.
+        threshold = np.where(top > 0, np.maximum(top - 1, 0), top - 1)
+        for step in range(_NEWTON_STEPS):
+            is_above = (own > threshold).astype(np.float32)
+            risen = (ones @ (is_above * own) - 1) / np.maximum(ones @ is_above, 1)
+            risen = np.maximum(risen, threshold) if step else risen
+            if np.array_equal(risen, threshold):
+                break
+            threshold = risen
+        np.maximum(own - threshold, 0, out=found[blocks.rows(attribute)])
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +143,8 @@ class RelaxedRecords:
 
         Source: eqs. (58) and (67), for some values and, of thresholds, the sum of the others, which comes last.
         """
+        if tile.threshold.own is not None:
+            return tile.threshold.own.means(self.values, self.blocks)
         columns, merges = [], tile.threshold.at_least < len(tile.values)
         for position, kept in zip(tile.threshold.positions, tile.values, strict=True):
             block = self.values[self.blocks.rows(position)]
@@ -149,20 +168,22 @@ class RelaxedRecords:
 
     @property
     def mixture(self) -> Mixture:
-        """The distribution of one record, drawn from any relaxed record: what integer records are sampled from."""
+        """The distribution of one record, drawn from any relaxed record: what integer records are sampled from.
+
+        WorkloadError where values are no probabilities, of the relaxation "interval".
+        """
+        if self.values.min() < 0 or not np.allclose(self.blocks.sums(self.values), 1, atol=1e-3):
+            raise WorkloadError('values of relaxation="interval" are no probabilities, of which records are drawn')
         return mixture_of(self.blocks, equal_weights(self.values), self.values)
 
 
-def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> tuple[list[Floats], Floats]:
-    """The slopes in every factor (n_i, c), at least one, and in the weights (c,), from that in `product_sums`."""
+def slopes_of_product_sums(slope: Floats, factors: Sequence[Floats], weights: Floats) -> list[Floats]:
+    """The slopes in every factor (n_i, c), at least one, from that in `product_sums`."""
     split = balanced_split([len(factor) for factor in factors])
     left, right = all_products(factors[:split], weights), all_products(factors[split:], weights)
     matrix = slope.reshape(len(left), len(right))
-    of_left = matrix @ right  # the weights are put in at the end
-    of_weights = np.einsum("rc,rc->c", left, of_left)
-    of_right = matrix.T @ left
-    found = [*_slopes_of_factors(of_left, factors[:split]), *_slopes_of_factors(of_right, factors[split:])]
-    return [each * weights for each in found], of_weights
+    parts = (matrix @ right, factors[:split]), (matrix.T @ left, factors[split:])
+    return [each * weights for product, some in parts for each in _slopes_of_factors(product, some)]
 
 
 def _slopes_of_factors(slope: Floats, factors: Sequence[Floats]) -> list[Floats]:

@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, groupby, islice, product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.fits.mixtures.mixture import balanced_split
+from residualplanner.fits.rap.own_queries import OwnAnswers, QueryClass
 from residualplanner.gate.discrete_gaussian import ByteSource, NoiseError, exponential_choices
 from residualplanner.gate.sources.source import MergedValues, Source
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import ResourceError, WorkloadError
+from residualplanner.method.domain.domain import Domain
 from residualplanner.method.kron.arrays import SameArray
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.workload.workload import Workload
@@ -40,19 +42,25 @@ _FACTOR_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTable:
-    """One table: for each combination of values, how many records match it in at least r of k attributes."""
+    """One table: for each combination of values, how many records match it in at least r of k attributes.
+
+    Or the answers to a query class of one's own, which follow from the counts of all combinations of values.
+    """
 
     positions: tuple[int, ...]  # of the attributes in the domain, ascending
     shape: tuple[int, ...]  # how many values each has
     at_least: int  # r, from 1 to k; k for a marginal
+    own: OwnAnswers | None = None
 
     @property
     def cells(self) -> int:
         """How many answers it has."""
-        return math.prod(self.shape)
+        return math.prod(self.shape) if self.own is None else self.own.count
 
     def answers(self, marginal: SameArray) -> SameArray:
         """Its table, from that of the marginal over its attributes.  Source: eq. (58)."""
+        if self.own is not None:
+            return cast("SameArray", self.own.of_marginal(cast("IntArray", marginal)))
         return threshold_map(marginal, self.at_least) if self.at_least < len(self.positions) else marginal
 
     def most_changed(self, neighbors: Neighbors) -> int:
@@ -60,6 +68,8 @@ class ThresholdTable:
 
         Source: eq. (59) of no attribute; docs/adaptive-projection.md eq. (b).
         """
+        if self.own is not None:
+            return self.own.query.sensitivity
         if not neighbors.has_public_total:
             return threshold_count(self.shape, self.at_least) if self.positions else 1
         axes, free = range(len(self.shape)), [axis for axis, size in enumerate(self.shape) if size > 1]
@@ -86,6 +96,15 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
     return tuple(found)
 
 
+def own_table(query: QueryClass, domain: Domain, neighbors: Neighbors) -> ThresholdTable:
+    """A query class of one's own as a table over its attributes; WorkloadError if its sensitivity is too small."""
+    positions = tuple(domain.positions(query.names))
+    shape = tuple(domain.sizes[position] for position in positions)
+    own = OwnAnswers.of(query, domain)
+    own.require_sensitivity(neighbors)
+    return ThresholdTable(positions, shape, len(positions), own)
+
+
 @dataclass(frozen=True, slots=True)
 class Tile:
     """Consecutive cells of one table."""
@@ -104,6 +123,8 @@ class Tile:
     @property
     def numbers(self) -> range:
         """The numbers of these cells among those of the flattened table."""
+        if self.threshold.own is not None:  # whole
+            return range(self.threshold.cells)
         first = 0
         for size, values in zip(self.threshold.shape, self.values, strict=True):
             first = first * size + values.start
@@ -117,7 +138,9 @@ class Tile:
 
     def answers(self, marginal: SameArray) -> SameArray:
         """The answers in these cells, from the marginal with merged values, which come last.  Source: eq. (58)."""
-        found: SameArray = self.threshold.answers(marginal)[tuple(map(slice, self.shape))]  # type: ignore[index]
+        found = self.threshold.answers(marginal)
+        if self.threshold.own is None:
+            found = found[tuple(map(slice, self.shape))]  # type: ignore[index]
         return found
 
     def holds(self, cells: IntArray) -> NDArray[np.bool_]:
@@ -147,6 +170,9 @@ def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int)
     if _bytes(threshold, sizes, relaxed_records) <= room:
         yield tuple(map(range, sizes))
         return
+    if threshold.own is not None:
+        message = "memory= is less than a query class of one's own needs; allow more.  Nothing was charged or read"
+        raise ResourceError(message)
     for axis, size in enumerate(sizes):
 
         def needed(width: int, axis: int = axis) -> int:
@@ -173,7 +199,8 @@ def _bytes(threshold: ThresholdTable, shape: Sequence[int], relaxed_records: int
     rows = math.prod(counted[:split]) + math.prod(counted[split:])
     order = len(counted) if threshold.at_least < len(counted) else 0
     of_cell, of_row = _CELL_BYTES + _ATTRIBUTE_BYTES * order, _FACTOR_BYTES * max(1, order)
-    return of_cell * math.prod(counted) + of_row * rows * relaxed_records
+    own = 0 if threshold.own is None else _FACTOR_BYTES * threshold.cells * relaxed_records
+    return of_cell * math.prod(counted) + of_row * rows * relaxed_records + own
 
 
 #: Tiles of one table whose candidates get their scores together.

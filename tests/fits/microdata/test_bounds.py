@@ -56,6 +56,55 @@ def test_the_largest_of_draws_has_the_means_and_the_median_that_a_simulation_has
     assert law.largest_of(10**12)[0] == pytest.approx(float(law.median_of_largest(2 * 10**12)), rel=0.02)
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+@pytest.mark.parametrize("delta", [0.5, 0.01, 1e-6])
+def test_truncated_noise_hides_one_record_more_with_exactly_this_delta(epsilon, delta):
+    law = m.noise_for(1, epsilon=epsilon, delta=delta)
+    edges = np.linspace(
+        -law.bound - 2, law.bound + 2, 2_000_001
+    )  # of intervals, and both counts' chances to fall there
+    here, there = (np.diff(np.exp(law.log_cdf(edges - count))) for count in (0, 1))
+    for one, other in ((here, there), (there, here)):
+        assert np.maximum(one - math.exp(epsilon) * other, 0).sum() == pytest.approx(delta, rel=1e-3)
+    middles = (edges[1:] + edges[:-1]) / 2
+    assert law.variance == pytest.approx(float(here @ middles**2), rel=1e-4)
+    assert np.exp(law.log_cdf([-law.bound, 0, law.bound])).tolist() == pytest.approx([0, 0.5, 1])
+    assert np.exp(3 * law.log_cdf(law.median_of_largest(3))) == pytest.approx(0.5)
+    assert law.largest_of(10**15)[0] == pytest.approx(law.bound, rel=0.05)
+
+
+def test_with_a_delta_the_error_of_cells_does_not_grow_with_their_number():
+    law = m.noise_for(2, epsilon=0.1, delta=1e-6)
+    most = 4 * law.bound**2 + 4 * law.bound * law.noise_scale + 2 * law.noise_scale**2
+    few, many = (m.errors_of_sequential_fit(cells, epsilon=0.1, delta=1e-6) for cells in (100, 10**14))
+    assert few.cell < many.cell <= math.sqrt(most)
+    assert many.total == few.total <= math.sqrt(800)
+    assert m.errors_of_sequential_fit(10**14, epsilon=0.1).cell > 2 * many.cell
+    assert few.cell <= m.errors_of_sequential_fit(100, epsilon=0.1).cell
+    assert m.errors_of_clipping(7, epsilon=0.1, delta=1e-6).total == pytest.approx(
+        7 * math.sqrt(m.noise_for(1, epsilon=0.1, delta=1e-6).variance)
+    )
+    generator, draws = np.random.default_rng(0), np.zeros((2_000, 30))
+    uniform = generator.random((2_000, 31))
+    noise = np.where(uniform < 0.5, 1, -1) * law._quantile(np.minimum(uniform, 1 - uniform)) * law.noise_scale
+    assert np.abs(noise).max() <= law.bound * (1 + 1e-12)
+    domain = rp.Domain({"a": 30})
+    groups = [(m.Marginal(), noise[:, 0]), (m.Marginal(["a"]), draws + noise[:, 1:])]
+    noisy = m.NoisyGroups(domain, [m.GroupAnswers(names, answers, law) for names, answers in groups])
+    fit, bound = m.sequential_fit(noisy), m.errors_of_sequential_fit(30, epsilon=0.1, delta=1e-6)
+    assert (fit.table() ** 2).mean() <= bound.total**2
+    assert (fit.estimate**2).mean(axis=0).max() <= bound.cell**2
+
+
+@pytest.mark.parametrize(
+    "given", [{"epsilon": 1, "delta": 0.6}, {"epsilon": 1, "delta": -0.1}, {"rho": 1, "delta": 0.1}]
+)
+def test_a_delta_that_belongs_to_nothing_is_refused(given):
+    for call in (m.noise_for, m.errors_of_clipping, m.errors_of_sequential_fit):
+        with pytest.raises(rp.errors.BudgetError, match="delta belongs to epsilon"):
+            call(2, **given)
+
+
 @FEW
 @given(
     cell=st.floats(0, 200), cells=st.integers(2, 10**7), epsilon=st.floats(0.01, 50), delta=st.sampled_from([0, 1e-9])

@@ -128,8 +128,53 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
     assert steps == 400
     assert losses[-1] < losses[0] / 50
     kept = kind.values(parameters, BLOCKS)
-    assert kept.min() >= 0
+    assert kept.min() >= (-1 if kind.is_interval else 0)
     assert kept.max() <= 1 + 1e-6
+
+
+def test_the_published_optimizer_has_a_constant_rate_by_the_cells_and_ends_where_the_loss_stalls():
+    published = ProjectionSettings.published(relaxed_records=4)
+    assert published.rate_at(0, 16) == published.rate_at(4_999, 16) == pytest.approx(4e-4)
+    assert published.rate_at(0, 10**6) == pytest.approx(1e-4 * 25_000**0.5)
+    assert not published.is_last([2.0, 1.0], enough=5.0)  # noise would explain it
+    assert published.is_last([2.0, 1.0, 1.0 - 1e-10], enough=0.0)
+    assert published.is_last([1.0] * 5_001, enough=0.0)
+    assert not ProjectionSettings().is_last([1.0, 2.0], enough=0.0)
+
+
+@pytest.mark.parametrize("relaxation", ["sparsemax", "interval"])
+def test_all_cells_of_large_tables_are_fitted_as_published(relaxation):
+    table, blocks = ThresholdTable((0, 1), (60, 50), 2), mixture.OneHot((60, 50))
+    noisy = np.random.default_rng(2).normal(0, 0.01, table.cells)
+    noisy[[7, 1_500]] += 0.4
+    answered = projection.Answered(blocks, ProjectionSettings.published(relaxation, relaxed_records=3), [1.0])
+    answered.add([table], {0: np.arange(table.cells)}, {0: noisy}, 1e4)
+    assert not answered.large
+    assert answered.targets[0].targets.size == 3_000
+    assert np.allclose(answered.targets[0].targets.ravel(), noisy.clip(0, 1))
+    start = answered.settings.kind.start(blocks, 3, np.random.default_rng(0))
+    _, losses, _ = projection.relaxed_projection(start, blocks, answered.targets, answered.settings)
+    assert losses[-1] < losses[0]
+
+
+def test_the_start_is_of_records_that_are_nearly_of_one_value_each():
+    kind, blocks = RELAXATIONS["softmax"], mixture.OneHot((100,))
+    values = kind.values(kind.start(blocks, 500, np.random.default_rng(0)), blocks)
+    assert np.median(values.max(axis=0)) > 0.3  # of 100 values; standard logits give 0.1
+    assert values.mean(axis=1).max() < 0.05  # all together are spread over all values
+
+
+def test_numbers_between_minus_1_and_1_are_for_marginals_and_give_no_records():
+    workload = rp.Workload(rp.Domain({"a": 3, "b": 2}), [rp.Threshold(("a", "b"), 1)])
+    with pytest.raises(rp.errors.WorkloadError, match="marginals alone"):
+        rp.fits.rap.RapPlan(workload, budget=rp.zcdp(1), projection=ProjectionSettings.published("interval"))
+    pairs = rp.marginals(workload.domain, order=2)
+    quick = ProjectionSettings(relaxed_records=9, relaxation="interval", steps=3)
+    plan = rp.fits.rap.RapPlan(pairs, budget=rp.zcdp(1), rounds=1, choices=1, projection=quick)
+    result = rp.fits.rap.rap(plan, np.zeros((5, 2), dtype=int))
+    assert result.table(("a", "b")).shape == (3, 2)
+    with pytest.raises(rp.errors.WorkloadError, match="no probabilities"):
+        result.codes()
 
 
 def test_a_fit_stops_where_noise_explains_the_loss():
