@@ -77,6 +77,7 @@ INTERNAL = [
     "Unit",
     "Values",
     "VerifiedFile",
+    "WeightedCells",
     "WrittenQuery",
     "loss.Loss",
 ]

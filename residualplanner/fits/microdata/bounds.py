@@ -1,7 +1,7 @@
 """The law of the noise of an answer, and how small the errors of single cells and of their total can be together.
 
 The latter is the uncertainty principle.
-Source: eqs. (84), (85), (92) to (98) and (135); Abowd et al., Theorems 3 and 4.
+Source: eqs. (84), (85), (92) to (98) and (139); Abowd et al., Theorems 3 and 4.
 """
 
 import math
@@ -179,7 +179,7 @@ def noise_for(groups: int, *, epsilon: float | None = None, delta: float = 0.0, 
     Raises:
         BudgetError: not one of epsilon and rho is given, or a privacy parameter is out of range.
 
-    Source: eqs. (79) and (135); Abowd et al., section 6 and Theorem 4.
+    Source: eqs. (79) and (139); Abowd et al., section 6 and Theorem 4.
 
     Example:
         >>> noise_for(4, epsilon=0.5), noise_for(4, rho=0.125)
@@ -376,7 +376,7 @@ def errors_of_sequential_fit(
     Arguments and errors are as in `errors_of_clipping`.  With a ``delta`` they do not grow with the number of cells
     beyond the bound of the noise.
 
-    Source: eqs. (98) and (135); Abowd et al., Theorem 4.
+    Source: eqs. (98) and (139); Abowd et al., Theorem 4.
 
     Example:
         >>> errors = errors_of_sequential_fit(100, epsilon=0.1)
