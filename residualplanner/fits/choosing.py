@@ -1,7 +1,7 @@
 """Which settings of RAP to take, and how good they are: errors against the truth, a search over T and K, and a bound.
 
 Errors that are computed from records are not private: take public records of the same kind, or made ones.
-Source: docs/adaptive-projection.md eq. (l); Avent and Korolova, sections 3 to 5; Aydore and others 2021, Theorem 4.1.
+Source: docs/adaptive-projection.md eq. (i); Avent and Korolova, sections 3 to 5; Aydore and others 2021, Theorem 4.1.
 """
 
 import math
@@ -106,7 +106,7 @@ def rap_accuracy_bound(plan: RapPlan, records: int, *, failure: float = 0.05) ->
     """What the root mean square error of RAP without choices exceeds with at most this probability, as a fraction.
 
     It holds where the fit is exact, answers are not clipped, and the number of records is public.
-    Source: docs/adaptive-projection.md eq. (l); Aydore and others 2021, Theorem 4.1, without its constants.
+    Source: docs/adaptive-projection.md eq. (i); Aydore and others 2021, Theorem 4.1, without its constants.
 
     Example:
         >>> from residualplanner import Domain, marginals, zcdp

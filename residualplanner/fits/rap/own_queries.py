@@ -2,7 +2,7 @@
 
 Exact answers follow from the counts of all combinations of values, which the gate counts as it does a marginal: what a
 user's function does never sees a record.
-Source: docs/adaptive-projection.md eq. (k); Aydore and others 2021, sections 3 and 4.
+Source: docs/adaptive-projection.md eq. (h); Aydore and others 2021, sections 3 and 4.
 """
 
 from collections.abc import Callable, Sequence

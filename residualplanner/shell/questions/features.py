@@ -1,6 +1,6 @@
 """How often people are interested in each attribute, sets of attributes drawn by that, and what was asked before.
 
-Source: docs/adaptive-projection.md eqs. (h) to (j).
+Source: docs/adaptive-projection.md eqs. (j) to (l).
 """
 
 import math
@@ -106,7 +106,7 @@ class FeatureDistribution:
         Raises:
             WorkloadError: the amount is not between 0 and 1; the seed is no integer from 0.
 
-        Source: docs/adaptive-projection.md eq. (i).
+        Source: docs/adaptive-projection.md eq. (k).
 
         Example:
             >>> now = FeatureDistribution(Domain({"a": 2, "b": 2, "c": 2}), [0.6, 0.3, 0.1])
@@ -168,7 +168,7 @@ def with_history(prespecified: Workload, historical: Workload, *, history_weight
     Raises:
         WorkloadError: the workloads are of different domains, or lambda is not between 0 and 1.
 
-    Source: docs/adaptive-projection.md eq. (j).
+    Source: docs/adaptive-projection.md eq. (l).
 
     Example:
         >>> domain = Domain({"a": 2, "b": 3, "c": 4})
@@ -221,7 +221,7 @@ def sample_sets(
             argument is invalid.
 
     Cost: O(d k) for each draw; sets are not enumerated.
-    Source: docs/adaptive-projection.md eq. (i).
+    Source: docs/adaptive-projection.md eq. (k).
 
     Example:
         >>> from residualplanner import Domain
