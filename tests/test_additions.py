@@ -72,7 +72,7 @@ class Share(Statistic):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class ShareTable(StatisticTable):
-    word, phrase = "shares", "share above of"
+    word, phrase = "shares", "share above of {name} ({unit})"
     columns = (
         Column("share", "estimate", "nothing", "records above the amount, divided by all", "of unbiased"),
         Column("low", "low", "nothing", "low end of level {level}", "of unbiased"),
