@@ -6,6 +6,7 @@ is run, and no path leads out of it.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,18 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook
 from residualplanner.publish.files import manifest as manifests
 from residualplanner.publish.files.columns import tidy_statistic, tidy_table
+from residualplanner.publish.files.comparisons import (
+    comparison_files,
+    comparison_forms,
+    comparison_in_sheet,
+    require_comparisons,
+)
 from residualplanner.publish.files.manifest import AGAIN
 from residualplanner.publish.files.reading import open_files
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE, STATISTICS, Description, FileForm
 from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
+from residualplanner.release.comparisons import Comparisons
 from residualplanner.release.devices import HOST
 from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
@@ -45,6 +53,7 @@ def save(  # noqa: PLR0913
     publication: Publication | None,
     with_unbiased: bool,
     errors: PublishedErrors | None,
+    comparisons: Comparisons,
     workers: int | Workers,
     only: Iterable[int] | None,
     progress: Progress | None,
@@ -62,17 +71,18 @@ def save(  # noqa: PLR0913
         raise WorkloadError(f'only= is for format="parts", not {format!r}')
     chosen = formats.chosen_format(plan.workload, format if only is None else "parts", profile, quality=quality)
     formats.require_exportable(plan.workload, chosen, profile, quality=quality)
-    more = {}
+    require_comparisons(comparisons)
+    more = comparison_files(comparisons)
     if errors is not None:
         require_errors_of(plan, numbers.product, errors)
-        more = {PUBLISHED_ERRORS_FILE: csv.write(errors.to_frame())}
+        more |= {PUBLISHED_ERRORS_FILE: csv.write(errors.to_frame())}
     columns = profile_named(profile).of(numbers.product, with_unbiased=with_unbiased).graded(quality)
     stated = level_of(profile, level), publication or Publication()
-    described = Description(plan, measurement.noise, chosen, columns, *stated)
+    described = Description(plan, measurement.noise, chosen, columns, *stated, comparison_forms(comparisons))
     if chosen != file_names.PARTS_FORMAT:
         formats.require_free_columns(plan.workload, columns)
         with new_folder(path_at(folder)) as unfinished:
-            hashes = _write_files(release.tables(progress), unfinished, described)
+            hashes = _write_files(release.tables(progress), unfinished, described, comparisons)
             hashes |= manifests.save_measurements(measurement, unfinished)
             hashes |= {name: write_new(unfinished / name, content) for name, content in more.items()}
             write_new(unfinished / "manifest.json", manifests.manifest_bytes(described, hashes, len(plan.workload)))
@@ -85,13 +95,16 @@ def save(  # noqa: PLR0913
     save_parts(described, measurement, numbers, folder, workers=workers, only=only, progress=progress, more=more)
 
 
-def _write_files(tables: Iterable[Table], folder: Path, described: Description) -> dict[str, str]:
+def _write_files(
+    tables: Iterable[Table], folder: Path, described: Description, comparisons: Comparisons
+) -> dict[str, str]:
     import pyarrow as pa
 
     plan = described.plan
     errors = pa.Table.from_pandas(plan.errors(described.level), preserve_index=False)
     index = errors.select(["query", "kinds", "cells", *(["unit"] if "unit" in errors.column_names else [])])
-    write = _write_book if described.file_format == file_names.BOOK_FORMAT else _write_tables
+    is_book = described.file_format == file_names.BOOK_FORMAT
+    write = partial(_write_book, comparisons=comparisons) if is_book else _write_tables
     found, statistics = write(tables, folder, described, index)
     for name, values in found.items():
         index = index.append_column(name, [values])
@@ -138,7 +151,7 @@ def _table_words(described: Description, form: FileForm, query: str, kinds: str)
 
 
 def _write_book(
-    tables: Iterable[Table], folder: Path, described: Description, index: Any
+    tables: Iterable[Table], folder: Path, described: Description, index: Any, *, comparisons: Comparisons
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
     """Write one workbook for all tables, a statistic after its table; as `_write_tables`, and the sheets' names."""
     plan, queries = described.plan, list(file_names.written_queries(described.plan.workload))
@@ -155,11 +168,14 @@ def _write_book(
         if other is not None:
             sheet, words, kinds, _, *more = row
             rows.append((file_names.statistic_sheet(sheet), words, f"{kinds}, with intervals", None, *more))
+    compared = [(file_names.comparison_sheet(number), each) for number, each in enumerate(comparisons.values(), 1)]
+    rows += [(sheet, each.title, "comparison") for sheet, each in compared]
     book.add_index(("sheet", *heads, *texts), rows)
     about = [*described.publication.to_json().items(), ("tables", str(len(names))), *described.about_every, ("", "")]
     columns = described.about_attributes(sorted({place for query in queries for place in query.table_axes.positions}))
     columns += [column.words for column in described.columns(plan.domain.unit)]
     columns += dict.fromkeys(column.words for form in statistics for column in form.columns)
+    columns += [(name, *words) for _, each in compared for name, *words in each.columns]
     book.add_texts(workbook.ABOUT_SHEET, [*about, ("column", "unit", "meaning"), *columns])
     words_of, variances = index["query"].to_pylist(), plan.average_variances.tolist()
     of_each = zip(sheets, titles, words_of, forms, others, tables, variances, strict=True)
@@ -167,6 +183,8 @@ def _write_book(
         book.add_table(sheet, tidy_table(described, form, table, variance), title or query)
         if other is not None:
             book.add_table(file_names.statistic_sheet(sheet), tidy_statistic(described, other, table), title or query)
+    for sheet, each in compared:
+        book.add_table(sheet, comparison_in_sheet(each), each.title)
     digest = write_new(folder / file_names.BOOK_FILE, book.close())
     file, sha256 = ([word] * len(names) for word in (file_names.BOOK_FILE, digest))
     return {"name": names, "file": file, "sha256": sha256, "sheet": sheets}, {}

@@ -4,6 +4,8 @@ Errors are exact, as the covariance of two cells of one release is known; cells 
 Source: docs/mathematics.md section 7; eqs. (118), (119), (136) and (137).
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
 from residualplanner.ground.notebooks import frame_html
 from residualplanner.release.estimate import has_same_noise
+from residualplanner.release.heading import Heading
 from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
 from residualplanner.release.table import Table
 
@@ -24,6 +27,10 @@ if TYPE_CHECKING:
 
 #: The most cells that are ranked: all pairs are compared.
 _MOST_RANKED = 4096
+#: The columns of numbers.
+_COMPARED = "estimate", "std_err", "low", "high"
+#: Those of ranks, which follow the estimate.
+RANKS = "rank", "first", "last"
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -32,6 +39,7 @@ class ComparedTable:
 
     Attributes:
         title: what it is, in words.
+        unit: of the differences; empty for ratios.
         names: of the attributes, axis by axis.
         labels: along each axis.
         level: the confidence level of the intervals; with ``simultaneous``, of all of them together.
@@ -44,6 +52,7 @@ class ComparedTable:
     """
 
     title: str
+    unit: str
     names: tuple[str, ...]
     labels: tuple[tuple[object, ...], ...]
     level: float
@@ -65,9 +74,17 @@ class ComparedTable:
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
 
+    @property
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Name, unit and meaning of the columns of numbers."""
+        order, all_at_once = "exact" if self.unit else "to first order", ", of all rows at once" * self.simultaneous
+        ends = [f"{end} end of the interval of level {self.level:.15g}{all_at_once}" for end in ("low", "high")]
+        meanings = self.title, f"standard error, {order}", *ends
+        return [(name, self.unit, meaning) for name, meaning in zip(_COMPARED, meanings, strict=True)]
+
     def to_frame(self) -> "pd.DataFrame":
         """A row for each cell: its labels, ``estimate``, ``std_err``, ``low`` and ``high``."""
-        numbers = {name: np.ravel(getattr(self, name)) for name in ("estimate", "std_err", "low", "high")}
+        numbers = {name: np.ravel(getattr(self, name)) for name in _COMPARED}
         return _framed(self.names, self.labels, numbers)
 
 
@@ -76,6 +93,8 @@ class RankTable:
     """The ranks of the cells of a table, the largest first, with the ranks that noise leaves possible.
 
     Attributes:
+        title: what it is, in words.
+        unit: of the estimates.
         names: of the attributes, axis by axis.
         labels: along each axis.
         level: the probability, at least, with which all true ranks are within their limits.
@@ -85,6 +104,8 @@ class RankTable:
         last (q_1, .., q_k): the lowest one: as many as there are, less those that are clearly smaller.
     """
 
+    title: str
+    unit: str
     names: tuple[str, ...]
     labels: tuple[tuple[object, ...], ...]
     level: float
@@ -94,15 +115,27 @@ class RankTable:
     last: IntArray
 
     def __repr__(self) -> str:
-        return f"ranks\n{self.to_frame()}"
+        return f"{self.title}\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())
 
+    @property
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Name, unit and meaning of the columns of numbers."""
+        noise = f"that noise leaves possible, with probability {self.level:.15g} in all rows at once"
+        meanings = "unbiased estimate", "its rank, the largest first", f"highest rank {noise}", f"lowest rank {noise}"
+        units = self.unit, "", "", ""
+        return [*zip(("estimate", *RANKS), units, meanings, strict=True)]
+
     def to_frame(self) -> "pd.DataFrame":
         """A row for each cell, the highest rank first: its labels, ``estimate``, ``rank``, ``first`` and ``last``."""
-        numbers = {name: np.ravel(getattr(self, name)) for name in ("estimate", "rank", "first", "last")}
+        numbers = {name: np.ravel(getattr(self, name)) for name in ("estimate", *RANKS)}
         return _framed(self.names, self.labels, numbers).sort_values("rank", ignore_index=True)
+
+
+#: Comparisons by their names.
+Comparisons = Mapping[str, ComparedTable | RankTable]
 
 
 def difference(one: Table, other: Table, *, level: float = 0.95, simultaneous: bool = False) -> ComparedTable:
@@ -137,7 +170,7 @@ def difference(one: Table, other: Table, *, level: float = 0.95, simultaneous: b
     found = pair.above - pair.below
     std_err = np.sqrt(np.maximum(pair.of_above + pair.of_below - 2 * pair.covariance, 0))
     numbers = found, std_err, found - margin * std_err, found + margin * std_err
-    return _compared((one, other), "difference of {} and {}", level, simultaneous, 0.0, numbers)
+    return _compared((one, other), "difference of {} and {}", one.unit, level, simultaneous, 0.0, numbers)
 
 
 def ratio(
@@ -170,7 +203,8 @@ def ratio(
     """
     pair = _ratio_of(one, other, "ratio")
     numbers = _of_ratio(pair, level, factor, 0.0, simultaneous)
-    return _compared((one, other), "ratio of {} and {}", level, simultaneous, factor, numbers)
+    times = "" if factor == 1 else f", times {factor:,.15g}"
+    return _compared((one, other), f"ratio of {{}} to {{}}{times}", "", level, simultaneous, factor, numbers)
 
 
 def change(new: Table, old: Table, *, level: float = 0.95, simultaneous: bool = False) -> ComparedTable:
@@ -190,7 +224,7 @@ def change(new: Table, old: Table, *, level: float = 0.95, simultaneous: bool = 
     """
     pair = _ratio_of(new, old, "change")
     numbers = _of_ratio(pair, level, 1.0, -1.0, simultaneous)
-    return _compared((new, old), "{} beside {}", level, simultaneous, 0.0, numbers)
+    return _compared((new, old), "change of {} since {}", "", level, simultaneous, 0.0, numbers)
 
 
 def ranks(table: Table, *, level: float = 0.95) -> RankTable:
@@ -219,9 +253,8 @@ def ranks(table: Table, *, level: float = 0.95) -> RankTable:
     """
     require_type("ranks", "table", table, Table, 'write ranks(release["county",])')
     table.product.require_unbiased("the error of a rank")
+    require_rankable(table)
     cells = table.estimate.size
-    if cells > _MOST_RANKED:
-        raise WorkloadError(f"at most {_MOST_RANKED:,} cells are ranked, got {cells:,}; sum over an attribute first")
     values, covariance = table.estimate.ravel(), table.covariance()
     variance = np.diagonal(covariance)
     std_err = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
@@ -232,7 +265,25 @@ def ranks(table: Table, *, level: float = 0.95) -> RankTable:
     rank[order] = np.arange(1, cells + 1)
     shaped = (rank, 1 + is_larger.sum(axis=0), cells - is_larger.sum(axis=1))
     limits = (frozen(each.reshape(table.estimate.shape)) for each in shaped)
-    return RankTable(table.names, table.labels, require_level(level), table.estimate, *limits)
+    words = f"ranks of {table.title}", table.unit
+    return RankTable(*words, table.names, table.labels, require_level(level), table.estimate, *limits)
+
+
+def require_rankable(table: Heading) -> None:
+    """Raise WorkloadError where a table has more cells than are ranked."""
+    cells = math.prod(map(len, table.labels))
+    if cells > _MOST_RANKED:
+        raise WorkloadError(f"at most {_MOST_RANKED:,} cells are ranked, got {cells:,}; sum over an attribute first")
+
+
+def require_comparable(one: Heading, other: Heading) -> None:
+    """Raise WorkloadError unless a table's cells have cells of another beside them: with the same labels."""
+    lacking = [name for name in other.names if name not in one.names]
+    if lacking:
+        raise WorkloadError(f"the first table has no attribute {lacking[0]!r}; sum over it: table.sum({lacking[0]!r})")
+    for name, labels in zip(other.names, other.labels, strict=True):
+        if one.labels[one.names.index(name)] != labels:
+            raise WorkloadError(f"the two tables have other labels of {name!r}, or in another order; ask for the same")
 
 
 def _ratio_of(one: Table, other: Table, word: str) -> Ratio:
@@ -240,12 +291,7 @@ def _ratio_of(one: Table, other: Table, word: str) -> Ratio:
     for table in (one, other):
         require_type(word, "table", table, Table, f'write {word}(release["a", "b"], release["a",])')
         table.product.require_unbiased("the error of a comparison")
-    lacking = [name for name in other.names if name not in one.names]
-    if lacking:
-        raise WorkloadError(f"the first table has no attribute {lacking[0]!r}; sum over it: table.sum({lacking[0]!r})")
-    for name, labels in zip(other.names, other.labels, strict=True):
-        if one.labels[one.names.index(name)] != labels:
-            raise WorkloadError(f"the two tables have other labels of {name!r}, or in another order; ask for the same")
+    require_comparable(one, other)
     axes = [other.names.index(name) for name in one.names if name in other.names]
     shape = [len(labels) if name in other.names else 1 for name, labels in zip(one.names, one.labels, strict=True)]
 
@@ -277,6 +323,7 @@ def _of_ratio(
 def _compared(
     tables: tuple[Table, Table],
     title: str,
+    unit: str,
     level: float,
     simultaneous: bool,
     equal: float,
@@ -284,8 +331,9 @@ def _compared(
 ) -> ComparedTable:
     one, other = tables
     found = (frozen(np.asarray(each)) for each in numbers)
-    words = title.format(one.title, other.title)
-    return ComparedTable(words, one.names, one.labels, float(level), simultaneous, equal, *found)
+    is_same = has_same_noise(one.noisy_answers, other.noisy_answers)
+    words = title.format(one.title, f"{other.title}{'' if is_same else ' of another release'}")
+    return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, *found)
 
 
 def _framed(

@@ -27,6 +27,7 @@ from residualplanner.release.table import Table
 if TYPE_CHECKING:
     from residualplanner.fits.for_mbi import MbiProblem
     from residualplanner.ground.atomic import PathLike
+    from residualplanner.release.comparisons import Comparisons
     from residualplanner.release.layout import Layout
     from residualplanner.release.profiles import FormatName, ProfileName
     from residualplanner.release.published_errors import PublishedErrors
@@ -182,6 +183,7 @@ class Release(Mapping[Any, Table]):
         publication: "Publication | None" = None,
         with_unbiased: bool = False,
         errors: "PublishedErrors | None" = None,
+        comparisons: "Comparisons | None" = None,
         workers: "int | Workers" = 1,
         only: Iterable[int] | None = None,
         progress: Progress | None = None,
@@ -202,6 +204,8 @@ class Release(Mapping[Any, Table]):
             publication: title, author, date, contact and source, for readers.
             with_unbiased: whether unbiased estimates stand beside numbers made from them, in a column of their own.
             errors: from `published_errors` of this release, to be written to ``published-errors.csv``.
+            comparisons: by name, what `difference`, `ratio`, `change` and `ranks` of ``residualplanner.statistics``
+                have found, to be written to ``comparison-NAME.csv``; letters, digits, ``_`` and ``-`` make a name.
             workers: with "parts", how many processes write; more than one need a script whose main part stands under
                 ``if __name__ == "__main__":``.  Or an engine's workers, `SparkWorkers` or `DaskWorkers`, which must
                 see the folder, and the file of a measurement that is mapped, under the same names.
@@ -224,8 +228,8 @@ class Release(Mapping[Any, Table]):
             ArgumentError: the format is "parts", which the host computes, and the release is on a device; or the
                 release was read from a folder.
             WorkloadError: there is no such format, profile or part, an attribute has the name of a column of estimates,
-                the errors are another release's, or Excel cannot hold the tables; `require_exportable` tells before
-                anything is measured.
+                the errors are another release's, a comparison is none or has no name for a file, or Excel cannot hold
+                the tables; `require_exportable` tells before anything is measured.
             ResourceError: the disk has too little room for the parts; or an engine's workers do not serve.
             MissingExtraError: the format is "xlsx" or "workbook", and XlsxWriter is not installed.
             OSError: the folder cannot be written.
@@ -234,6 +238,7 @@ class Release(Mapping[Any, Table]):
 
         how: dict[str, Any] = {"profile": profile, "level": level, "quality": quality, "publication": publication}
         how |= {"with_unbiased": with_unbiased, "errors": errors, "workers": workers, "only": only}
+        how |= {"comparisons": comparisons or {}}
         save(self, folder, format, progress=progress, **how)
 
     def __getitem__(self, query: QueryLike) -> Table:

@@ -29,6 +29,7 @@ from residualplanner.ground.stores import AnyPath, local_file
 from residualplanner.method.bases.basis import basis_codes
 from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
 from residualplanner.method.plan.plan import Plan
+from residualplanner.publish.files.comparisons import comparison_forms_of_json
 from residualplanner.publish.files.formats import format_names
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.release.product import product_of_json
@@ -161,7 +162,8 @@ def read_description(home: AnyPath, manifest: Mapping[str, Any]) -> tuple[Descri
     metadata = _json_of(path, content_of(home, "metadata.json", hashes["metadata.json"]))
     publication = Publication(**metadata.get("publication", {}))
     profile = PROFILES[about["profile"]].of(product, with_unbiased=with_unbiased).graded(quality)
-    described = Description(plan, noise, file_format, profile, level, publication)
+    comparisons = checked(path, partial(comparison_forms_of_json, metadata.get("comparisons", [])))
+    described = Description(plan, noise, file_format, profile, level, publication, comparisons)
     checked(path, partial(_require_true_metadata, metadata, described))
     return described, metadata
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray, frozen, value_text
 from residualplanner.ground.errors import FileFormatError, WorkloadError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.method.plan.plan import Plan
@@ -155,6 +155,23 @@ class Saved(Numbers):
         if form is None:
             raise WorkloadError(f"{query!r} is for counts or sums; name a query for Mean() or Quantiles()")
         return frame_of_columns(self._statistic(number, form))
+
+    def comparison(self, name: str) -> "pd.DataFrame":
+        """A comparison of tables that the release was saved with, by its name, as its file has it.
+
+        Raises:
+            WorkloadError: there is none of this name.
+            FileFormatError: the file is missing, was altered, or is another table.
+        """
+        form = self.described.comparisons.get(name)
+        if form is None:
+            known = list(self.described.comparisons)
+            raise WorkloadError(f"{self.folder} has no comparison {value_text(name)}; it has {known}")
+        path, types = self.folder / form.file, {column.name: column.datatype for column in form.columns}
+        found = csv.read(content_of(self.folder, form.file, self.manifest["files"].get(form.file)), path, types)
+        if found.column_names != list(types):
+            raise not_the_table(path)
+        return frame_of_columns({name: found[name] for name in types})
 
     def _number_of(self, query: QueryLike) -> int:
         """The number of a query in the workload; errors as of a look-up."""

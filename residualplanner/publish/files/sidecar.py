@@ -108,6 +108,30 @@ class FileForm:
         return {column.name: column.shown for column in self.columns if column.shown}
 
 
+class ComparisonForm(NamedTuple):
+    """What the file of a comparison of tables holds.
+
+    Attributes:
+        name: of the comparison.
+        title: what it is, in words.
+        columns: of labels and of numbers.
+    """
+
+    name: str
+    title: str
+    columns: tuple[FileColumn, ...]
+
+    @property
+    def file(self) -> str:
+        """Its path within the folder."""
+        return f"comparison-{self.name}.csv"
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is, for programs."""
+        columns = [column.to_json() for column in self.columns]
+        return {"name": self.name, "file": self.file, "title": self.title, "columns": columns}
+
+
 @dataclass(frozen=True, eq=False)
 class Description:
     """A release as it is written."""
@@ -118,6 +142,7 @@ class Description:
     profile: Profile
     level: float  # of confidence
     publication: Publication = field(default_factory=Publication)
+    comparisons: Mapping[str, ComparisonForm] = field(default_factory=dict)
     #: Columns of units, and labels of attributes and kinds, so far: many tables have the same ones.
     _known: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
 
@@ -211,7 +236,9 @@ class Description:
         }
         privacy = {"guarantee": self.noise.guarantee, "protected_change": self.plan.neighbors.words}
         stated = {"tables": about, "profile": self.profile.name, "plan_sha256": self.plan_sha256, "privacy": privacy}
-        return ({"publication": self.publication.to_json()} if self.publication else {}) | stated
+        compared = [form.to_json() for form in self.comparisons.values()]
+        compared_if_any = {"comparisons": compared} if compared else {}
+        return ({"publication": self.publication.to_json()} if self.publication else {}) | stated | compared_if_any
 
     def about_query(self, name: str, kinds: str, query: WrittenQuery) -> list[tuple[str, str]]:
         """What one table is, but not its columns, in pairs of strings, from its query and kinds in words."""

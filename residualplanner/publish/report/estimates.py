@@ -12,6 +12,8 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, count_text, listed
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import labels_in_words
+from residualplanner.publish.files.reading import Saved
+from residualplanner.publish.files.sidecar import ComparisonForm
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures.drawing import svg_of
@@ -206,6 +208,40 @@ def statistics_of(subject: Subject) -> list[dict[str, Any]]:
     wanted = set(subject.tables.query_numbers.tolist())
     rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
     return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
+
+
+def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
+    """The comparisons of tables that a folder has, as the template shows them; none of others."""
+    saved = subject.saved
+    if saved is None:
+        return []
+    return [_comparison(saved, form) for form in islice(saved.described.comparisons.values(), MOST_TABLES)]
+
+
+def _comparison(saved: Saved, form: ComparisonForm) -> dict[str, Any]:
+    frame = saved.comparison(form.name)
+    errors = frame.get("std_err", np.ones(1))
+    decimals = decimals_of_errors(np.asarray(errors, dtype=np.float64), fewest=0)
+
+    def text(value: Any) -> str:
+        if isinstance(value, float):
+            return _NOTHING if np.isnan(value) else "none" if np.isinf(value) else f"{value:,.{decimals}f}"
+        return f"{value:,}" if isinstance(value, int) else value
+
+    numbers = [column for column in form.columns if column.meaning]
+    labels = len(form.columns) - len(numbers)
+    columns = [
+        map(label_text if place < labels else text, frame[column.name].tolist()[:MOST_ROWS])
+        for place, column in enumerate(form.columns)
+    ]
+    return {
+        "title": f"{form.name}: {form.title}",
+        "head": [column.name.replace("std_err", "standard error").capitalize() for column in form.columns],
+        "rows": [*zip(*columns, strict=True)],
+        "texts": max(1, labels),
+        "meanings": [column.words for column in numbers],
+        "left_out": max(0, len(frame) - MOST_ROWS),
+    }
 
 
 def _rows_of(subject: Subject, row: int) -> dict[str, Any]:

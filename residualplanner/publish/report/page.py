@@ -17,7 +17,7 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.hierarchy import origins_of
 from residualplanner.publish.report import words
-from residualplanner.publish.report.estimates import statistics_of
+from residualplanner.publish.report.estimates import comparisons_of, statistics_of
 from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, promise_of
 from residualplanner.publish.report.subject import Subject
@@ -62,6 +62,7 @@ def page_of(
         # by headings; the title is above them
         publication=[(word.capitalize(), text) for word, text in about.items() if word != "title"],
         statistics=statistics_of(subject),
+        comparisons=comparisons_of(subject),
         has_statistics=bool(kinds_of_statistics(plan.workload)),
         omission=subject.tables.noise.omission if subject.tables else remarks_of(plan.domain),
         promise=promise,

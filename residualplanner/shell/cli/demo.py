@@ -15,6 +15,7 @@ from residualplanner.shell.cli.planning import make_plan
 from residualplanner.shell.cli.releasing import save_tables
 from residualplanner.shell.cli.spec.file import read_spec
 from residualplanner.shell.cli.spec.starting import spec_text
+from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.words import say_errors, say_spending
 
 #: The confidence level of what is printed.
@@ -76,7 +77,7 @@ def run_demo(folder: Path, *, order: int, max_cells: int, output: Output) -> Non
         output.say("\n3. Reconstruct: tables that are unbiased, agree with one another, and know their errors.")
         release = reconstruct(measurement)
         _say_table(release["sex", "income>50K"] if order > 1 else release["sex"], data, output)
-        save_tables(release, partial / "release", spec.output, output)
+        save_tables(release, partial / "release", WantedOutput(spec.output, spec), output)
     output.say(f"\nWhat is in {folder}:")
     output.say(_FILES)
     output.say("\nWhat to try next:")

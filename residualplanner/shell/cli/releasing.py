@@ -34,7 +34,6 @@ from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.tables import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
@@ -66,6 +65,8 @@ class WriteTables:
             words = f"parts, of many tables each, since there are more than {MOST_FILES:,}"
             self.output.fact("Format", f"{words}; --format parquet writes a file for each", format=file_format)
         with self.wanted.naming():
+            for comparison in self.wanted.comparisons:
+                comparison.require_fit(self.plan)
             self.adjustments.require_fit(self.plan, is_here=True)
             if self.adjustments:
                 with self.output.progress("checking what is known anyway") as progress:
@@ -92,26 +93,29 @@ class WriteTables:
             if self.adjustments:
                 with self.output.progress("adjusting the tables") as progress:
                     tables = self.adjustments.of(tables, progress)
-            save_tables(tables, self.path, self.wanted.table, self.output, workers=self.workers)
+            save_tables(tables, self.path, self.wanted, self.output, workers=self.workers)
         file_format, spec = self.wanted.table.file_format(self.plan.workload), self.wanted.spec
         options = () if spec is None or not self.wanted.table.maps else ("--spec", str(spec.path))
-        say_release(tables, self.path, self.output, file_format=file_format, options=options)
+        how: dict[str, Any] = {"comparisons": len(self.wanted.comparisons), "options": options}
+        say_release(tables, self.path, self.output, file_format=file_format, **how)
         if self.measured is not None:
             self.measured.unlink()
 
 
-def save_tables(tables: Release, folder: Path, wanted: OutputTable, output: Output, *, workers: int = 1) -> None:
-    """Write the tables of a release, its error table and its manifest to a new folder."""
+def save_tables(tables: Release, folder: Path, wanted: WantedOutput, output: Output, *, workers: int = 1) -> None:
+    """Write the tables of a release, its error table, comparisons and manifest to a new folder."""
     rehearsal.require_writable(tables.plan.workload)
-    how: dict[str, Any] = {"profile": wanted.profile, "level": wanted.level, "quality": wanted.chosen_quality}
-    how |= {"publication": wanted.publication.publication, "workers": workers}
+    form = wanted.table
+    how: dict[str, Any] = {"profile": form.profile, "level": form.level, "quality": form.chosen_quality}
+    how |= {"publication": form.publication.publication, "workers": workers}
+    how["comparisons"] = {each.name: each.of(tables, form.chosen_level) for each in wanted.comparisons}
     if not tables.product.is_unbiased:
-        how["with_unbiased"] = wanted.with_unbiased
-        if wanted.published_errors is not None:
+        how["with_unbiased"] = form.with_unbiased
+        if form.published_errors is not None:
             with output.progress("simulating the errors of the published numbers") as progress:
-                how["errors"] = published_errors(tables, simulations=wanted.published_errors, progress=progress)
+                how["errors"] = published_errors(tables, simulations=form.published_errors, progress=progress)
     with output.progress("writing the tables") as progress:
-        tables.save(folder, wanted.file_format(tables.plan.workload), progress=progress, **how)
+        tables.save(folder, form.file_format(tables.plan.workload), progress=progress, **how)
 
 
 def _carry_out(steps: Sequence[gates.Measure | WriteTables], output: Output, *, dry_run: bool) -> None:

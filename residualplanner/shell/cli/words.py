@@ -107,7 +107,13 @@ def say_omission(plan: Plan, output: Output) -> None:
 
 
 def say_release(
-    release: Release, folder: Path, output: Output, *, file_format: FormatName, options: Sequence[str] = ()
+    release: Release,
+    folder: Path,
+    output: Output,
+    *,
+    file_format: FormatName,
+    comparisons: int = 0,
+    options: Sequence[str] = (),
 ) -> None:
     """Say what has been written to a folder of tables, what their numbers are, and how to make a page with options."""
     product, in_parts = release.product, file_format == PARTS_FORMAT
@@ -121,7 +127,9 @@ def say_release(
     places = {PARTS_FORMAT: " and ".join(f"{word}.parquet" for word in words), BOOK_FORMAT: "a sheet after its table"}
     where = places.get(file_format, f"{STATISTICS}/")
     statistics = f"{where} has the {' and the '.join(words)}" if words else ""
-    written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(statistics), statistics)
+    compared = f"comparison-*.csv have {count_text(comparisons, 'comparison')}" if comparisons else ""
+    more = "; ".join(filter(None, (statistics, compared)))
+    written = (f": {count_text(len(release), 'table')}; {found} which,", errors + ";" * bool(more), more)
     output.wrote(folder, f"\n{'':<12}".join(filter(None, written)))
     output.next((command_text("report", folder, *options), "a page to read and pass on"))
 

@@ -41,7 +41,7 @@ def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
         return None
     if name not in spec.read:
         form = {word: getattr(table, word) for word in ("code_lengths", "encoding", "separator")}
-        with _located(f"[domain] {name}"):
+        with located(f"[domain] {name}"):
             spec.read[name] = Hierarchy.from_file(file_beside(spec, table.hierarchy), table.levels or [], **form)
     return cast("Hierarchy", spec.read[name])
 
@@ -71,7 +71,7 @@ def maps_of_spec(spec: SpecFile) -> dict[str, Boundaries]:
     """The boundaries in the GeoJSON files that a spec names in its [output]."""
     found = {}
     for name, table in spec.output.maps.items():
-        with _located(f"[output.maps] {name}"):
+        with located(f"[output.maps] {name}"):
             found[name] = Boundaries.from_geojson(file_beside(spec, table.geojson), table.code)
     return found
 
@@ -85,7 +85,7 @@ def file_beside(spec: SpecFile, name: str) -> Path:
 
 
 @contextmanager
-def _located(where: str) -> Iterator[None]:
+def located(where: str) -> Iterator[None]:
     """Say in errors of the block where in the spec the entry stands that it is about, unless they begin with it."""
     try:
         yield
@@ -111,7 +111,7 @@ def _attribute(name: str, table: AttributeTable, spec: SpecFile) -> Attribute:
     rules: dict[str, Any] = {"unknown": table.unknown, "missing": table.missing, "about": about}
     if (hierarchy := _read_hierarchy(spec, name)) is not None:
         return hierarchy.attribute(name, **rules)
-    with _located(f"[domain] {name}"):
+    with located(f"[domain] {name}"):
         bins, numeric = _bins(table), None if table.numeric is None else Numeric(**dict(table.numeric))
     labels = None if bins is not None or table.labels is None else _labels(name, table.labels)
     return Attribute(name, table.size, labels=labels, bins=bins, numeric=numeric, **rules)
@@ -136,7 +136,7 @@ def workload_of_spec(spec: SpecFile, domain: Domain) -> Workload:
     parts = []
     for number, table in enumerate(spec.workload, 1):
         where = f"[[workload]] number {number}"
-        with _located(where):
+        with located(where):
             kinds = {name: _kind(kind, f"{where}, kinds, {name}", name, spec) for name, kind in table.kinds.items()}
             queries = [
                 query_of_spec(query, kinds, at, table.at_least, spec=spec, universe=table.where)
@@ -179,7 +179,7 @@ def query_of_spec(
 ) -> QueryLike:
     """A query at ``where`` with its own kinds, or those of the whole table, or a threshold; about some records."""
     found: QueryLike
-    with _located(where):
+    with located(where):
         if isinstance(query, dict):
             found = {name: _kind(kind, f"{where}, {name}", name, spec) for name, kind in query.items()}
         elif at_least is not None:
@@ -192,7 +192,7 @@ def query_of_spec(
 
 
 def _kind(table: KindTable, where: str, name: str, spec: SpecFile | None) -> Kind:
-    with _located(where):
+    with located(where):
         if table.kind == "hierarchy":
             return _hierarchy(table, name, spec)
         make, fields = MAKERS[table.kind]

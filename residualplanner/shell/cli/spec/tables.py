@@ -12,6 +12,7 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.queries.proportions import Proportions
+from residualplanner.publish.files.comparisons import require_comparison_name
 from residualplanner.publish.files.formats import chosen_format
 from residualplanner.release.profiles import FormatName, level_of
 from residualplanner.release.quality import Publication, Quality
@@ -282,6 +283,55 @@ class MapTable(allowed.SpecTable):
     code: str  # the property of its features that has their codes
 
 
+class ComparedWith(allowed.SpecTable):
+    """What a table is compared with: another query, or the same one in another release."""
+
+    query: Query | None = None
+    where: Where = Field({})
+    release: str | None = None  # the folder of a release, seen from that of the spec
+
+    @model_validator(mode="after")
+    def _is_another(self) -> "ComparedWith":
+        if not self.model_fields_set:
+            raise allowed.refusal('say what to compare with: a query, or a release such as "../tables-2025"')
+        return self
+
+
+class ComparisonTable(allowed.SpecTable):
+    """Tables compared cell by cell, or the ranks of the cells of one."""
+
+    name: str  # of its file
+    kind: Literal["difference", "ratio", "change", "ranks"]
+    query: Query
+    where: Where = Field({})
+    to: ComparedWith | None = None
+    factor: allowed.Real | None = None  # that ratios are multiplied by
+    simultaneous: bool | None = None  # whether all intervals hold at once
+
+    @model_validator(mode="after")
+    def _has_its_fields(self) -> "ComparisonTable":
+        try:
+            require_comparison_name(self.name)
+        except WorkloadError as error:
+            raise allowed.refusal(str(error)) from None
+        foreign = sorted(COMPARED_WITH[self.kind].symmetric_difference(self.model_fields_set) & {"to"})
+        foreign += sorted((self.model_fields_set & {"factor", "simultaneous"}) - COMPARED_WITH[self.kind])
+        if foreign == ["to"] and self.to is None:
+            raise allowed.refusal(f"a {self.kind} needs to = {{ ... }}: the table that is compared with")
+        if foreign:
+            raise allowed.refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
+        return self
+
+
+#: The fields of comparisons that some kinds have.
+COMPARED_WITH: dict[str, frozenset[str]] = {
+    "difference": frozenset({"to", "simultaneous"}),
+    "ratio": frozenset({"to", "factor", "simultaneous"}),
+    "change": frozenset({"to", "simultaneous"}),
+    "ranks": frozenset(),
+}
+
+
 class OutputTable(allowed.SpecTable):
     """What the published tables look like, and what their numbers are."""
 
@@ -296,6 +346,7 @@ class OutputTable(allowed.SpecTable):
     with_unbiased: bool = False
     published_errors: int | None = Field(default=None, ge=10, le=10_000)  # how many simulations tell them
     quality: QualityTable | None = None
+    comparisons: list[ComparisonTable] = Field(default=[], max_length=1000)  # of the unbiased tables
     maps: dict[str, MapTable] = Field(default={})  # for a report, by attribute
     publication: PublicationTable = PublicationTable()
 

@@ -23,6 +23,7 @@ from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.shell.cli.options import LossName, PlanOptions, TableOptions, budget_of_text
 from residualplanner.shell.cli.output import Output, naming
+from residualplanner.shell.cli.spec.comparing import WantedComparison, wanted_comparisons
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
 from residualplanner.shell.cli.spec.tables import KnownTable, OutputTable
@@ -129,6 +130,11 @@ class WantedOutput:
             impossible=tuple(StatedZeros(cells, f"[[output.impossible]] number {i}") for i, cells in zeros),
             base=self.table.round_to,
         )
+
+    @property
+    def comparisons(self) -> tuple[WantedComparison, ...]:
+        """The comparisons of tables that a release is to have."""
+        return () if self.spec is None else wanted_comparisons(self.spec.model_copy(update={"output": self.table}))
 
 
 def output_of(spec: Path | None, typed: TableOptions | None = None) -> WantedOutput:
