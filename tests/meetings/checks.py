@@ -66,6 +66,11 @@ class Tables:
         self.truth = [np.array(oracle.truth(question, records), dtype=np.float64) for question in built.questions]
         self.std_err = built.std_errs(plan)
 
+    @property
+    def total(self) -> float:
+        """How many records there are, or what they add up to."""
+        return float(sum(weight for weight, _ in self.records))
+
     def check(self, columns: Sequence[Mapping[str, Any]]) -> None:
         """The columns of each file against these."""
         for question, truth, std_err, found in zip(
@@ -169,7 +174,24 @@ def check_files(built: Built, folder: Path, tables: Tables) -> list[np.ndarray]:
         written = numbers(found, estimate_column(found), truth.shape)
         assert np.array_equal(estimate, written, equal_nan=True), f"{query}: load_tables gives other numbers"
     _check_statistics(built, saved, tables)
+    _check_comparisons(saved, tables)
     return estimates
+
+
+def _check_comparisons(saved: Any, tables: Tables) -> None:
+    """Ranks are what noise leaves of the true ones, and ratios within their errors; where the folder has any."""
+    for name in saved.numbers.described.comparisons:
+        word, _, number_of = name.partition("-")
+        frame, truth = saved.numbers.comparison(name), tables.truth[int(number_of)].ravel()
+        if word == "ranks":
+            larger = [sum(truth > value) for value in truth]
+            smaller = [sum(truth < value) for value in truth]
+            limits = sorted(zip(frame["first"], frame["last"], strict=True))
+            possible = sorted(zip((each + 1 for each in larger), (len(truth) - each for each in smaller), strict=True))
+            assert all(low <= most and least <= high for (low, high), (least, most) in zip(limits, possible, strict=True))
+        elif tables.total > 0:
+            off = np.abs(frame["estimate"].to_numpy() - truth / tables.total)
+            assert (off <= FAR * frame["std_err"].to_numpy() + 1e-6).all(), (name, off)
 
 
 def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:

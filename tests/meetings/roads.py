@@ -58,8 +58,9 @@ class Run:
             release.save(self.folder / "unbiased")
             release = rp.load_tables(self.folder / "unbiased")
         made = made_of(release, case["product"])
+        compared = comparisons_of(rp.reconstruct(measurement), self.built)
         quality = None if case["quality"] is None else rp.publish.Quality(suppress=case["quality"])
-        more: dict[str, Any] = {"level": case["level"], "quality": quality}
+        more: dict[str, Any] = {"level": case["level"], "quality": quality, "comparisons": compared}
         if case["product"].with_unbiased:
             more["with_unbiased"] = True
         if case["product"].errors:
@@ -147,6 +148,15 @@ def command(*arguments: object) -> str:
             raise result.exception
         raise CommandError(result.output)
     return result.output
+
+
+def comparisons_of(release: Any, built: Built) -> dict[str, Any]:
+    """Of each table the ranks of its cells, and what these are of all records."""
+    tables = [release[question.query] for question in built.questions]
+    ranks = {f"ranks-{number}": rp.statistics.ranks(table) for number, table in enumerate(tables)}
+    if () not in release:
+        return ranks
+    return ranks | {f"ratio-{i}": rp.statistics.ratio(table, release[()]) for i, table in enumerate(tables)}
 
 
 def made_of(release: Any, product: Product) -> Any:
