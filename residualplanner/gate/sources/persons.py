@@ -299,7 +299,7 @@ def _contents(blocks: Sequence[CodedBlock], chosen: IntArray) -> list[NDArray[np
     found: list[list[NDArray[np.generic]]] = []
     for block, end, own in zip(blocks, ends, np.split(chosen, np.searchsorted(chosen, ends[:-1])), strict=True):
         rows = own - (end - block.persons.shape[1])
-        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.numerators.values())]
+        columns = [*block.codes[:, rows], *(of_all[rows] for of_all in block.above.values())]
         found.append([*columns, *([] if block.often is None else [block.often[rows]])])
     return [np.concatenate(columns) for columns in zip(*found, strict=True)]
 

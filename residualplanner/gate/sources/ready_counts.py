@@ -99,13 +99,13 @@ def _table(names: tuple[str, ...], array: NDArray[Any], domain: Domain) -> Table
         raise DataError(f"the counts of {names} are too large for 64-bit integers")
     for axis, position in enumerate(given):
         numeric = domain.attributes[position].numeric
-        if numeric is not None:  # the two ends of a bin hold multiples of D together
-            along, ends = array.swapaxes(0, axis), len(numeric)
-            parts = (along[0:ends:2] + along[1:ends:2], along[ends:])
+        if numeric is not None:  # the cells of a bin hold multiples of D together
+            along, cells, step = array.swapaxes(0, axis), len(numeric), numeric.per_bin
+            parts = (along[:cells].reshape(-1, step, *along.shape[1:]).sum(axis=1), along[cells:])
             if any((part % numeric.denominator).any() for part in parts):
                 raise DataError(
                     f"the counts of {names} must count each record {numeric.denominator:,} times along "
-                    f"{domain.names[position]!r}, divided between the ends of a bin; make that axis by "
+                    f"{domain.names[position]!r}, divided between the cells of a bin; make that axis by "
                     "Numeric.ready_counts(counts, sums)"
                 )
     ordered = array.astype(np.int64).transpose([given.index(position) for position in wanted])

@@ -84,14 +84,16 @@ def _sets_by_amounts(domain: Domain, groups: Sequence[IntArray]) -> dict[Amounts
 
 
 def _divided(domain: Domain, block: rules.CodedBlock, amounts: Amounts) -> Iterator[tuple[Codes, IntArray | None]]:
-    """The records in each combination of the ends of their bins, with how much of each is there, in 1/D."""
-    for is_high in product((False, True), repeat=len(amounts)):
-        codes, often = block.codes.copy() if any(is_high) else block.codes, block.often
-        for position, high in zip(amounts, is_high, strict=True):
-            numerators, denominator = block.numerators[position], domain.attributes[position].denominator
-            if high:
-                codes[position] += numerators > 0  # a cell without an amount has no other end
-            often = counting.products(often, numerators if high else denominator - numerators)
+    """The records in each combination of the cells of their bins, with how much of each is there, in 1/D."""
+    numerics = ((position, domain.attributes[position].numeric) for position in amounts)
+    parts = [numeric.parts_of_steps(block.above[position]) for position, numeric in numerics if numeric is not None]
+    for places in product(*(range(len(of_bin)) for of_bin in parts)):
+        codes, often = block.codes.copy() if any(places) else block.codes, block.often
+        for position, place, of_bin in zip(amounts, places, parts, strict=True):
+            if place:
+                has_amount = block.above[position] > 0  # a cell without an amount has no others
+                codes[position] += has_amount.astype(codes.dtype) * codes.dtype.type(place)
+            often = counting.products(often, of_bin[place])
         yield codes, often
 
 
@@ -120,7 +122,7 @@ def sums_of_block(block: rules.CodedBlock) -> NDArray[np.uint64]:
     Sums are modulo 2**64, and add up over blocks.  Which records changed in codes whose sum stayed is not found out.
     """
     records = block.codes.shape[1]
-    parts = [int(numerators.sum()) for numerators in block.numerators.values()]
+    parts = [int(steps.sum()) for steps in block.above.values()]
     counts = [block.total, records, *parts]
     return np.concatenate([np.array(counts, dtype=np.uint64), block.codes.sum(axis=1, dtype=np.uint64)])
 

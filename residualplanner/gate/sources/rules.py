@@ -46,8 +46,8 @@ _PROBLEM = {
 _UNREADABLE = "; in a CSV file that is not UTF-8, labels with letters such as é are not recognized: save it as UTF-8"
 
 
-#: Of amounts, the numerator of the fraction of each record that counts in the next cell: at the high end of its bin.
-Numerators = Mapping[int, IntArray]
+#: Of amounts, by position, how many steps each record is above the low end of its bin.
+StepsAbove = Mapping[int, IntArray]
 
 
 class Part(NamedTuple):
@@ -72,7 +72,7 @@ class CodedBlock:
     #: (d, records): valid codes; of amounts that of the low end of a bin; meaningless where there are breaches
     codes: Codes
     breaches: frozenset[Breach]  # the columns whose values break a rule that says "error"
-    numerators: Numerators = field(default_factory=dict)  # by position of an attribute of amounts, (records,)
+    above: StepsAbove = field(default_factory=dict)  # (records,) each
     #: (2, records): the number of the person of each record, below 0 where it is not known, and that of the entry by
     #: which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)
@@ -95,11 +95,11 @@ def block_of_columns(
     codes, often = np.empty((len(domain), records), dtype=code_type(domain)), None
     leaves = np.zeros(records, dtype=bool)
     breaches: set[Breach] = set()
-    numerators: dict[int, IntArray] = {}
+    above: dict[int, IntArray] = {}
     given = iter(columns)
     for position, (attribute, raw) in enumerate(zip(domain.attributes, given, strict=False)):
         if attribute.numeric is not None:
-            raw, numerators[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
+            raw, above[position] = attribute.numeric.cells_of_codes(raw)  # noqa: PLW2901 - of ends
         codes[position], dropped, broken = _settle(attribute, raw)
         leaves |= dropped
         breaches.update((position, word) for word in broken)
@@ -112,7 +112,7 @@ def block_of_columns(
         weighed = np.where(leaves, 0, weights)  # what is left out may have any weight
         breaches.update((position, WEIGHTS[code]) for code in np.unique(weighed[weighed < 0]).tolist())
         often = products(often, np.maximum(weighed, 0))
-    block = CodedBlock(codes, frozenset(breaches), numerators, persons, often)
+    block = CodedBlock(codes, frozenset(breaches), above, persons, often)
     return of_records(block, ~leaves) if leaves.any() else block
 
 
@@ -122,20 +122,18 @@ def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
     weights = [block.often for block in blocks if block.often is not None]  # all blocks have them, or none
-    numerators = {
-        position: np.concatenate([block.numerators[position] for block in blocks]) for position in blocks[0].numerators
-    }
+    above = {position: np.concatenate([block.above[position] for block in blocks]) for position in blocks[0].above}
     codes = np.concatenate([block.codes for block in blocks], axis=1)
     persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return CodedBlock(codes, breaches, numerators, persons, np.concatenate(weights) if weights else None)
+    return CodedBlock(codes, breaches, above, persons, np.concatenate(weights) if weights else None)
 
 
 def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:
     """Those of the records of a block that stay."""
-    numerators = {position: of_all[stay] for position, of_all in block.numerators.items()}
+    above = {position: of_all[stay] for position, of_all in block.above.items()}
     persons = block.persons[:, stay] if block.persons.size else NO_PERSONS
     often = None if block.often is None else block.often[stay]
-    return CodedBlock(block.codes[:, stay], block.breaches, numerators, persons, often)
+    return CodedBlock(block.codes[:, stay], block.breaches, above, persons, often)
 
 
 def code_type(domain: Domain) -> np.dtype[Any]:

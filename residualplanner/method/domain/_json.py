@@ -95,6 +95,7 @@ def _is_date(value: object) -> bool:
 
 _RULE = ((lambda word: word in ("error", "drop"), {"into": lambda _: True}), '"error", "drop" or {"into": label}')
 _UNITS = {"unit": str, "edges": lambda edges: has_shape(edges, [int]) and len(edges) > 1}
+_NUMERIC = {**_UNITS, "outside": lambda _: True, "between_units": lambda _: True}
 _REQUIRED = {"name", "unknown", "missing"}
 #: Of each field of an attribute its shape, and that in words.
 _SHAPES: dict[str, tuple[Any, str]] = {
@@ -104,7 +105,7 @@ _SHAPES: dict[str, tuple[Any, str]] = {
     "dates": ([_is_date], "dates such as 2020-12-31"),
     "bins": ({"edges": list, "labels": list}, "edges and labels, two lists"),
     "numeric": (
-        {**_UNITS, "outside": lambda _: True, "between_units": lambda _: True},
+        (_NUMERIC, {**_NUMERIC, "squares": lambda squares: squares is True}),
         "two edges or more, a unit and rules",
     ),
     "meanings": (list, "a list"),

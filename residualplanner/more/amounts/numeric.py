@@ -1,14 +1,14 @@
 """A column of amounts, of which sums are published and not only counts: bins, each with a cell for either end.
 
-An amount v in a bin from l to h counts (h - v) / (h - l) at the bin's low end and (v - l) / (h - l) at its high end.
-In integers: k / D counts at the high end, D the least common multiple of the widths in units.
-Source: eqs. (104) and (105).
+An amount v in a bin from l to h is t = (v - l) / (h - l) of the way from one to the other, and counts 1 - t at the
+bin's low end and t at its high end.  In integers: k / D counts at the high end, D the least common multiple of the
+widths in units.  With squares a bin has a third cell, between the two: (1 - t)^2, 2 t (1 - t) and t^2 are counted.
+Source: eqs. (104), (105) and (140).
 """
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -17,115 +17,23 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import IntArray, spelling, value_text
+from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
-from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.entries import is_narrow, number_of, spelled
+from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
 from residualplanner.method.domain.labels import Label
-
-#: An amount as users declare it; a float is read by its decimal spelling.
-Amount = int | float | str | Fraction | Decimal
-
-#: Amounts have fewer units than this, so that floats hold them exactly.
-MOST_UNITS = 2**53
-#: The most bins: two cells for each stay within what matrices are formed for.
-_MOST_BINS = 5_000
-
-
-def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:
-    """The edges of bins from one limit to another, in units, strictly increasing.
-
-    ``bins`` is how many there are, of equal width, or the edges between the limits, which may be among them.
-    """
-    first, last = _units_of("low", low, unit), _units_of("high", high, unit)
-    if not first < last:
-        raise DomainError(f"amounts need low below high, got {value_text(low)} and {value_text(high)}")
-    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
-        if not 1 <= bins <= _MOST_BINS:
-            raise DomainError(f"amounts may have 1 to {_MOST_BINS:,} bins, got {bins:,}")
-        width, rest = divmod(last - first, int(bins))
-        if rest:
-            raise DomainError(f"{last - first:,} units cannot be cut into {bins:,} bins of equal width; give the edges")
-        return tuple(range(first, last + 1, width))
-    if isinstance(bins, str | bytes) or not isinstance(bins, Iterable):
-        raise DomainError(f"bins of amounts are a number or a list of edges, got {value_text(bins)}")
-    given = [_units_of("an edge of bins", edge, unit) for edge in bins]
-    inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
-    edges = (first, *inner, last)
-    if not all(edge < following for edge, following in pairwise(edges)):
-        raise DomainError("edges of bins must be strictly increasing, from low to high")
-    if len(edges) > _MOST_BINS + 1:
-        raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
-    return edges
-
-
-def _units_of(what: str, amount: Amount, unit: Fraction) -> int:
-    units = exact_amount(what, amount) / unit
-    if units.denominator != 1:
-        raise DomainError(f"{what} must be a multiple of the unit {amount_text(unit)}, got {value_text(amount)}")
-    if abs(units.numerator) * max(1, unit.numerator) >= MOST_UNITS:
-        raise DomainError(f"{what} must have fewer than 2**53 units, got {value_text(amount)}; choose a coarser unit")
-    return units.numerator
-
-
-def exact_amount(what: str, amount: object) -> Fraction:
-    """A declared number as the fraction that its decimal spelling means."""
-    if isinstance(amount, np.generic) and not isinstance(amount, np.floating):
-        amount = amount.item()
-    if isinstance(amount, int | float | str | Fraction | Decimal | np.floating) and not isinstance(amount, bool):
-        try:
-            return Fraction(spelling(amount) if isinstance(amount, float | np.floating) else amount)
-        except (ValueError, OverflowError, ZeroDivisionError):
-            pass
-    raise DomainError(f"{what} must be a finite number, got {value_text(amount)}")
-
-
-def word_among(name: str, given: object, known: tuple[str, ...]) -> Any:
-    """One of some words; DomainError for anything else."""
-    if not isinstance(given, str) or given not in known:
-        expected = " or ".join(map(repr, known))
-        raise DomainError(f"{name} must be {expected}, got {value_text(given)}{suggestion(given, known)}")
-    return given
-
-
-def nearest_units(
-    amounts: NDArray[np.float64], numbers: NDArray[Any], unit: Fraction
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The nearest multiple of a unit for each amount (m,), in units, and whether the amount is that multiple.
-
-    As for bins, a float of fewer than 64 bits stands for itself and for the decimal that it is written as.  It is the
-    multiple that it is itself; or else the one that is nearest to that decimal, where its digits leave several.
-    ``amounts`` are ``numbers``, as the column has them, in 64 bits or, where these are far away, limited.
-    """
-    p, q = unit.numerator, unit.denominator
-    units = amounts * q / p
-    nearest = np.rint(units)
-    if is_narrow(numbers.dtype):
-        with np.errstate(over="ignore", invalid="ignore"):
-            beside = (np.nextafter(numbers, numbers.dtype.type(end)).astype(np.float64) for end in (-np.inf, np.inf))
-            first, last = (np.rint((amounts + each) / 2 * q / p) for each in beside)
-        is_open = (first != last) & (units != nearest) & (amounts == numbers.astype(np.float64)) & np.isfinite(amounts)
-        nearest[is_open] = np.rint(spelled(numbers[is_open]) * q / p)
-    return nearest, are_written_alike(nearest * p / q, numbers)
-
-
-def are_written_alike(amounts: NDArray[np.float64], numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each of the numbers (m,), of any type, is the amount of 64 bits (m,) to the digits of its own type."""
-    own = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(np.float64)
-    return np.asarray(amounts.astype(own) == numbers.astype(own))
-
-
-def amount_text(amount: Fraction) -> str:
-    """An amount in decimal digits where it has few, else as a fraction."""
-    if amount.denominator == 1:
-        return str(amount.numerator)
-    decimal = repr(float(amount))
-    return decimal if Fraction(decimal) == amount else repr(str(amount))
-
+from residualplanner.more.amounts.units import (
+    MOST_UNITS,
+    Amount,
+    amount_text,
+    edges_in_units,
+    exact_amount,
+    nearest_units,
+    word_among,
+)
 
 Outside = Literal["refuse", "clip"]
 BetweenUnits = Literal["round", "refuse"]
@@ -148,6 +56,8 @@ class Numeric:
             it follows the attribute's rule for unknown values, as does what is not a finite number.
         between_units: what becomes of an amount between two multiples of the unit: "round", to the nearest one, or
             "refuse", as above.
+        squares: whether sums of squares can be published, too, for standard deviations.  The common multiple of the
+            bins' widths is then at most 2**15 units.
 
     Attributes:
         unit: as a fraction.
@@ -157,7 +67,7 @@ class Numeric:
         DomainError: a limit is not below the next one or is not a multiple of the unit; amounts have 2**53 units or
             more; the common multiple of the bins' widths is above 2**30 units; there are too many bins; another word.
 
-    Source: eqs. (104) and (105).
+    Source: eqs. (104), (105) and (140).
 
     Example:
         >>> salary = Numeric(0, 200_000, unit=100, bins=[50_000, 100_000], outside="clip")
@@ -173,6 +83,7 @@ class Numeric:
     edges: tuple[int, ...]
     outside: Outside
     between_units: BetweenUnits
+    squares: bool
 
     matching: ClassVar[Matching] = "amount"
     words: ClassVar[str] = "amounts"
@@ -186,6 +97,7 @@ class Numeric:
         bins: int | Iterable[Amount] = 1,
         outside: Outside = "refuse",
         between_units: BetweenUnits = "round",
+        squares: bool = False,
     ) -> None:
         step = exact_amount("unit", unit)
         if not step > 0:
@@ -193,20 +105,33 @@ class Numeric:
         edges = edges_in_units(low, high, bins, step)
         rules = {"outside": (outside, get_args(Outside)), "between_units": (between_units, get_args(BetweenUnits))}
         words = {name: word_among(name, *given) for name, given in rules.items()}
-        for name, value in {"unit": step, "edges": edges, **words}.items():
+        if not isinstance(squares, bool):
+            raise DomainError(f"squares must be True or False, got {value_text(squares)}")
+        for name, value in {"unit": step, "edges": edges, **words, "squares": squares}.items():
             object.__setattr__(self, name, value)
         if self.denominator > LARGEST_DENOMINATOR:
-            problem = f"the widths of the bins have the common multiple {self.denominator:,} units, more"
-            raise DomainError(f"{problem} than {LARGEST_DENOMINATOR:,}; choose a coarser unit, or bins of equal widths")
+            most = math.isqrt(LARGEST_DENOMINATOR) if squares else LARGEST_DENOMINATOR
+            problem = f"the widths of the bins have the common multiple {self.steps:,} units, more than {most:,}"
+            raise DomainError(f"{problem}{' with squares' * squares}; choose a coarser unit, or bins of equal widths")
 
     def __len__(self) -> int:
-        """How many cells the bins have: two each."""
-        return 2 * (len(self.edges) - 1)
+        """How many cells the bins have: two each, or three with squares."""
+        return self.per_bin * (len(self.edges) - 1)
+
+    @property
+    def per_bin(self) -> int:
+        """How many cells a bin has."""
+        return 3 if self.squares else 2
 
     @cached_property
-    def denominator(self) -> int:
-        """D, of the fractions of records that are counted: the least common multiple of the widths in units."""
+    def steps(self) -> int:
+        """The least common multiple of the widths of the bins, in units: how many amounts are told apart in a bin."""
         return math.lcm(*(high - low for low, high in pairwise(self.edges)))
+
+    @property
+    def denominator(self) -> int:
+        """D, of the fractions of records that are counted: the number of steps, or its square with squares."""
+        return int(self.steps ** (self.per_bin - 1))
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of this name whose values are these amounts."""
@@ -230,7 +155,8 @@ class Numeric:
     @property
     def labels(self) -> tuple[Label, ...]:
         """A label for each cell, which no table shows: tables are by bin."""
-        return tuple(f"{end} end of {label}" for label in self.bins.labels for end in ("low", "high"))
+        places = ("low end", "middle", "high end") if self.squares else ("low end", "high end")
+        return tuple(f"{place} of {label}" for label in self.bins.labels for place in places)
 
     def code_of(self, entry: object) -> int:
         """The code of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
@@ -251,23 +177,35 @@ class Numeric:
         return self.codes_of_numbers if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """The cell of each bin's low end, and the numerator of what counts at its high end, the next cell, (m,) each.
+        """The cell of each bin's low end, and how many steps an amount is above it, (m,) each; see `parts_of_steps`.
 
-        The code of an amount is ``bin (D + 1) + k``, where k / D of the record counts at the high end; codes below 0
-        are kept.
+        The code of an amount is the bin times one more than there are steps, plus these; codes below 0 are kept.
         """
-        bins, numerators = np.divmod(codes, self.denominator + 1)
-        return np.where(codes < 0, codes, 2 * bins), np.where(codes < 0, 0, numerators)
+        bins, above = np.divmod(codes, self.steps + 1)
+        return np.where(codes < 0, codes, self.per_bin * bins), np.where(codes < 0, 0, above)
 
-    def ready_counts(self, counts: ArrayLike, sums: ArrayLike) -> IntArray:
+    def parts_of_steps(self, above: IntArray) -> tuple[IntArray, ...]:
+        """What counts in each cell of its bin of records so many steps above the low end, in 1/D, (m,) each.
+
+        Source: eqs. (104) and (140).
+
+        Example:
+            >>> [part.tolist() for part in Numeric(0, 10, squares=True).parts_of_steps(np.array([0, 4]))]
+            [[100, 36], [0, 48], [0, 16]]
+        """
+        below = self.steps - above
+        return (below * below, 2 * below * above, above * above) if self.squares else (below, above)
+
+    def ready_counts(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None = None) -> IntArray:
         """The cells of records of which only counts and sums by bin are at hand, for a table of ready counts.
 
         Args:
             counts (..., bins): how many records have amounts in each bin; where they are weighted, multiples of 1/q.
             sums (..., bins): of these amounts, none beyond the limits, in the unit of the column.
+            squares (..., bins): the sums of their squares, where these can be published.
 
         Returns:
-            The cells (..., 2 bins): at the low and the high end of each bin, in fractions 1/D of a record.
+            The cells (..., 2 bins), or (..., 3 bins) with squares, in fractions 1/D of a record.
 
         Raises:
             DomainError: the shapes are not these, or no amounts within the bins have such counts and sums.
@@ -288,20 +226,47 @@ class Numeric:
         if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
             raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
         records = records.astype(np.int64)  # narrow integers would wrap around
-        above = units.astype(np.int64) - records * edges[:-1]
+        above: IntArray = units.astype(np.int64) - records * edges[:-1]
         if (above < 0).any() or (above > records * widths).any():
             raise DataError("the sums of some bins are not of amounts within them; sum up what each bin counts")
-        at_high = above * (self.denominator // widths)
-        return np.stack([records * self.denominator - at_high, at_high], axis=-1).reshape(*records.shape[:-1], -1)
+        if not self.squares:
+            at_high = above * (self.denominator // widths)
+            parts = [records * self.denominator - at_high, at_high]
+        else:
+            at_high, middle = self._squared_parts(records.astype(np.int64), above, squares)
+            parts = [records * self.denominator - middle - at_high, middle, at_high]
+            if any((part < 0).any() for part in parts):
+                raise DataError(
+                    "no amounts within some bins have these counts, sums and squares; sum up what is counted"
+                )
+        return np.stack(parts, axis=-1).reshape(*records.shape[:-1], -1)
+
+    def _squared_parts(
+        self, records: IntArray, above: IntArray, squares: ArrayLike | None
+    ) -> tuple[IntArray, IntArray]:
+        """What counts at the high end of each bin and between the two, from sums of what amounts are above the low."""
+        if squares is None:
+            raise DataError("sums of squares are needed, too: ready_counts(counts, sums, squares)")
+        given = np.rint(_numbers(squares).astype(np.float64) / float(self.unit) ** 2)
+        edges = np.array(self.edges, dtype=np.int64)
+        widths, low = edges[1:] - edges[:-1], edges[:-1]
+        if given.shape != records.shape or not (np.abs(given) < MOST_UNITS).all():
+            raise DataError(
+                "sums of squares need the shape of counts, and to be below 2**53 units; choose a coarser unit"
+            )
+        squared = given.astype(np.int64) - 2 * low * above - low * low * records
+        scale = (self.steps // widths) ** 2
+        return squared * scale, 2 * (above * widths - squared) * scale
 
     def integer_range(self) -> tuple[int, int] | None:
         """None: single integers are not told apart."""
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """Edges in units, the unit as text, and the two rules."""
+        """Edges in units, the unit as text, the two rules, and whether there are squares."""
         rules = {"outside": self.outside, "between_units": self.between_units}
-        return {"numeric": {"unit": str(self.unit), "edges": list(self.edges), **rules}}
+        squares = {"squares": True} if self.squares else {}
+        return {"numeric": {"unit": str(self.unit), "edges": list(self.edges), **rules, **squares}}
 
     @classmethod
     def of_units(cls, edges: Iterable[int], unit: str, **rules: Any) -> "Numeric":
@@ -316,6 +281,7 @@ class Numeric:
             shown["bins"] = f"[{', '.join(texts[1:-1])}]" if len(texts) <= 8 else f"[{texts[1]}, ..., {texts[-2]}]"
         defaults = {"outside": "refuse", "between_units": "round"}
         shown |= {word: repr(getattr(self, word)) for word, usual in defaults.items() if getattr(self, word) != usual}
+        shown |= {"squares": "True"} if self.squares else {}
         return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
 
     def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
@@ -325,8 +291,8 @@ class Numeric:
         is_known &= (units >= edges[0]) & (units <= edges[-1])
         units = np.where(is_known, units, edges[0])
         bins = np.minimum(np.searchsorted(edges, units, side="right") - 1, len(edges) - 2)
-        numerators = (units - edges[bins]) * (self.denominator // (edges[bins + 1] - edges[bins]))
-        codes = np.where(is_known, bins * (self.denominator + 1) + numerators, UNKNOWN)
+        above = (units - edges[bins]) * (self.steps // (edges[bins + 1] - edges[bins]))
+        codes = np.where(is_known, bins * (self.steps + 1) + above, UNKNOWN)
         is_missing = np.isnan(numbers) if numbers.dtype.kind == "f" else np.zeros(len(numbers), dtype=np.bool_)
         return np.where(is_missing, MISSING, codes)
 

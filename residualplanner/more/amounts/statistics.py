@@ -6,7 +6,6 @@ Source: eqs. (121) and (124).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.queries.rows import ENTRY_LIMIT
-from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, by_bin
+from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, amounts_of_cells, by_bin, per_bin_in_json
 
 #: The label of the first row of each: how many records have a value that counts.
 COUNT = "count"
@@ -47,6 +46,7 @@ class Mean(Statistic, OfBins):
         between: where the means are expected to be, from what is publicly known, such as (30_000, 90_000); None for the
             limits of the amounts.  Means elsewhere are right, too, and have right errors, which are larger.
         edges: of the bins that it is tied to; None as long as there is no attribute.
+        per_bin: how many cells each of these has.
 
     Raises:
         WorkloadError: ``between`` is not two increasing numbers; or, once tied, not within the limits.
@@ -66,6 +66,7 @@ class Mean(Statistic, OfBins):
 
     between: tuple[float, float] | None = None
     edges: tuple[float, ...] | None = field(default=None, kw_only=True)
+    per_bin: int = field(default=2, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.between is None:
@@ -89,7 +90,8 @@ class Mean(Statistic, OfBins):
     def to_json(self) -> dict[str, Any]:
         """Lists of numbers, or null."""
         between = None if self.between is None else list(self.between)
-        return {"kind": self.name, "between": between, "edges": self.edges_in_json}
+        fields = {"kind": self.name, "between": between, "edges": self.edges_in_json}
+        return fields | per_bin_in_json(self.per_bin)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -103,18 +105,18 @@ class Mean(Statistic, OfBins):
 
     def on(self, attribute: Attribute) -> "Mean":
         """The mean tied to the ends of an attribute's bins; WorkloadError where these are not around ``between``."""
-        edges = amounts_of(attribute, "to average").amounts
-        low, high = edges[0], edges[-1]
+        numeric = amounts_of(attribute, "to average")
+        low, high = numeric.amounts[0], numeric.amounts[-1]
         if self.between is not None and not low <= self.between[0] < self.between[1] <= high:
             raise WorkloadError(f"{self!r} is not within the limits of {attribute.name!r}, {low:.15g} and {high:.15g}")
-        return replace(self, edges=edges)
+        return replace(self, edges=numeric.amounts, per_bin=numeric.per_bin)
 
     def sparse_rows(self, size: int) -> sparse.csr_array:
         """The count, and what is above one amount and below the other, (3, size); 0 for other labels: eq. (121)."""
         (low, high), (least, most) = self.limits, self.expected
-        ends = np.ravel([*pairwise(self.tied_edges)])
+        cells = amounts_of_cells(self.tied_edges, self.per_bin)
         rows = np.zeros((3, size))
-        rows[:, : len(ends)] = np.ones(len(ends)), (ends - least) / (high - low), (most - ends) / (high - low)
+        rows[:, : len(cells)] = np.ones(len(cells)), (cells - least) / (high - low), (most - cells) / (high - low)
         return sparse.csr_array(rows)
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
@@ -133,7 +135,7 @@ class Quantiles(Statistic, OfBins):
     Attributes:
         probabilities: strictly between 0 and 1, (p,): one number, several, or a list of them; quartiles unless given.
         edges: of the bins that it is tied to; None as long as there is no attribute.
-        ends: how many cells a bin has: 2 where values are amounts, else 1.
+        ends: how many cells a bin has: 2 where values are amounts, 3 with squares, else 1.
 
     Raises:
         WorkloadError: a probability is not between 0 and 1, or is there twice.
@@ -195,7 +197,7 @@ class Quantiles(Statistic, OfBins):
                 f"{attribute.name!r} has no amounts and no bins of numbers, for quantiles; make it Numeric or Bins"
             )
         edges = tuple(float(edge) for edge in bins.edges if isinstance(edge, int | float))
-        ends = 1 if attribute.numeric is None else 2
+        ends = 1 if attribute.numeric is None else attribute.numeric.per_bin
         rows = len(self.probabilities) * (len(edges) - 2)
         if rows == 0:
             raise WorkloadError(f"{attribute.name!r} has one bin, which says nothing of quantiles; declare more bins")
@@ -228,4 +230,5 @@ def kind_on_amounts(kind: Kind, attribute: Attribute) -> Kind:
         raise WorkloadError(f"the {of.name} of {attribute.name!r} cannot be about some of its own bins only")
     if kind.at_least:
         raise WorkloadError(f"a threshold cannot match {attribute.name!r}, whose values are amounts; leave it out")
-    return by_bin(tied_kind(kind, attribute.by_bin), attribute.by_bin.size - len(attribute.own_labels))
+    bins = attribute.by_bin.size - len(attribute.own_labels)
+    return by_bin(tied_kind(kind, attribute.by_bin), bins, amounts_of(attribute, "to count").per_bin)

@@ -18,7 +18,7 @@ from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import fraction_text
 from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
-from residualplanner.more.amounts.numeric import amount_text, exact_amount, nearest_units, word_among
+from residualplanner.more.amounts.units import amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
 Above = Literal["refuse", "clip"]

@@ -46,7 +46,7 @@ def _by_bin(value: dict[str, Any]) -> Kind:
     of_bins = kind_from_json(value["of_bins"])
     if isinstance(of_bins, ByBin | Sum) or of_bins.is_statistic or of_bins.at_least:
         raise FileFormatError("a kind 'by bin' must be of counts of bins")
-    return by_bin(of_bins, value["bins"])
+    return by_bin(of_bins, value["bins"], value.get("per_bin", 2))
 
 
 def _are_edges(value: Any) -> bool:
@@ -59,7 +59,8 @@ def _edges(value: dict[str, Any]) -> tuple[float, ...] | None:
 
 
 def _mean(value: dict[str, Any]) -> Mean:
-    kind = Mean(value["between"] and tuple(value["between"]), edges=_edges(value))
+    between, per_bin = value["between"] and tuple(value["between"]), value.get("per_bin", 2)
+    kind = Mean(between, edges=_edges(value), per_bin=per_bin)
     if kind.edges is not None and not kind.edges[0] <= kind.expected[0] < kind.expected[1] <= kind.edges[-1]:
         raise FileFormatError("a kind 'mean' must be between amounts within its edges")
     return kind
@@ -97,6 +98,11 @@ def _is_level(value: Any) -> bool:
     return type(value) is int or (has_shape(value, [pair_of(str, list)]) and len(dict(value)) == len(value))
 
 
+def _or_with_squares(fields: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of a kind on amounts whose bins have two cells, and those with three."""
+    return fields, {**fields, "per_bin": lambda per_bin: type(per_bin) is int and per_bin == 3}
+
+
 _ROWS = {"total": (None, str), "leaves": bool, "values": (None, list)}
 _EDGES = (None, _are_edges)
 
@@ -104,11 +110,14 @@ _EDGES = (None, _are_edges)
 READERS: Readers = {
     "hierarchy": (({"levels": [_is_level], **_ROWS}, {"classification": dict, **_ROWS}), _hierarchy),
     "matching": (({"at_least": int},), lambda value: Matching(value["at_least"])),
-    "by bin": (({"of_bins": dict, "bins": lambda bins: is_size(bins) and bins <= _MOST},), _by_bin),
-    "sum": (({"by": (None, str), "edges": _EDGES},), lambda value: Sum(value["by"], edges=_edges(value))),
-    "mean": (({"between": (None, pair_of(float, float)), "edges": _EDGES},), _mean),
+    "by bin": (_or_with_squares({"of_bins": dict, "bins": lambda bins: is_size(bins) and bins <= _MOST}), _by_bin),
+    "sum": (
+        _or_with_squares({"by": (None, str), "edges": _EDGES}),
+        lambda value: Sum(value["by"], edges=_edges(value), per_bin=value.get("per_bin", 2)),
+    ),
+    "mean": (_or_with_squares({"between": (None, pair_of(float, float)), "edges": _EDGES}), _mean),
     "quantiles": (
-        ({"probabilities": [float], "edges": _EDGES, "ends": lambda ends: type(ends) is int and ends in (1, 2)},),
+        ({"probabilities": [float], "edges": _EDGES, "ends": lambda ends: type(ends) is int and ends in (1, 2, 3)},),
         lambda value: Quantiles(tuple(value["probabilities"]), edges=_edges(value), ends=value["ends"]),
     ),
     "proportions": (

@@ -28,7 +28,7 @@ class Proportions(Statistic):
         among: labels of the values that are in question, such as ("yes", "no") where some entries are "unknown"; all
             unless given.
         values: the labels of these in words, (q,); none as long as there is no attribute.
-        cells: the positions of each among those of the attribute, (q,): one, or those of both ends of a bin of amounts.
+        cells: the positions of each among those of the attribute, (q,): one, or those of a bin of amounts.
         size: how many positions the attribute has; 0 as long as there is none.
 
     Raises:
@@ -76,12 +76,17 @@ class Proportions(Statistic):
     def on(self, attribute: Attribute) -> "Proportions":
         """The proportions tied to the values, or bins, of an attribute; errors as of `Proportions`, and DomainError."""
         require_size(attribute)
-        bins = 0 if attribute.numeric is None else len(attribute.numeric) // 2
+        per_bin, bins = 1, 0
+        if attribute.numeric is not None:
+            per_bin, bins = attribute.numeric.per_bin, len(attribute.numeric) // attribute.numeric.per_bin
         by_bin = attribute if attribute.numeric is None else attribute.by_bin
         codes = selected_codes(by_bin, self.among) if self.among else tuple(range(by_bin.size))
         if len(codes) < 2:
             raise WorkloadError(f"{attribute.name!r} needs two values or more for proportions; leave them out")
-        cells = tuple((2 * code, 2 * code + 1) if code < bins else (bins + code,) for code in codes)
+        own = (per_bin - 1) * bins  # how many more cells than bins there are before labels
+        cells = tuple(
+            tuple(range(per_bin * code, per_bin * (code + 1))) if code < bins else (own + code,) for code in codes
+        )
         values = tuple(label_text(by_bin.value_labels[code]) for code in codes)
         return replace(self, values=values, cells=cells, size=attribute.size)
 

@@ -75,7 +75,9 @@ def test_a_kind_is_read_from_json_as_it_was_written(kind):
         {"kind": "quantiles", "probabilities": [], "edges": None, "ends": 1},
         {"kind": "quantiles", "probabilities": [1.5], "edges": None, "ends": 1},
         {"kind": "quantiles", "probabilities": 0.5, "edges": None, "ends": 1},
-        {"kind": "quantiles", "probabilities": [0.5], "edges": None, "ends": 3},
+        {"kind": "quantiles", "probabilities": [0.5], "edges": None, "ends": 4},
+        {"kind": "mean", "between": None, "edges": None, "per_bin": 2},
+        {"kind": "sum", "by": None, "edges": None, "per_bin": 4},
         {"kind": "by bin", "of_bins": {"kind": "mean", "between": None, "edges": None}, "bins": 2},
     ],
 )

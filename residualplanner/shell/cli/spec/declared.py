@@ -139,7 +139,8 @@ def _value_fields(attribute: Attribute) -> dict[str, Any]:
         numeric = attribute.numeric
         low, *inner, high = (edge * numeric.unit for edge in numeric.edges)
         limits = {"low": low, "high": high, "unit": numeric.unit, "bins": inner}
-        return {"numeric": limits | {"outside": numeric.outside, "between_units": numeric.between_units}}
+        rules = {"outside": numeric.outside, "between_units": numeric.between_units}
+        return {"numeric": limits | rules | ({"squares": True} if numeric.squares else {})}
     if attribute.labels is None:
         return {"size": len(attribute.values)}
     labels: list[Any] = list(attribute.labels)

@@ -80,6 +80,7 @@ class NumericTable(allowed.SpecTable):
     bins: allowed.NumericBins = 1  # how many of equal width, or the edges between low and high
     outside: Literal["refuse", "clip"] = "refuse"
     between_units: Literal["round", "refuse"] = "round"
+    squares: bool = False  # whether sums of squares can be published
 
 
 class AttributeTable(allowed.SpecTable):
