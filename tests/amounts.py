@@ -19,21 +19,27 @@ def cell_rows(attribute: Attribute) -> np.ndarray:
     """Which bin, or label of its own, each cell is of, (bins and labels, cells)."""
     if attribute.numeric is None:
         return np.eye(attribute.size)
-    bins, own = len(attribute.numeric.edges) - 1, len(attribute.own_labels)
-    found = np.zeros((bins + own, 2 * bins + own))
+    bins, own, cells = len(attribute.numeric.edges) - 1, len(attribute.own_labels), cells_of_bin(attribute)
+    found = np.zeros((bins + own, cells * bins + own))
     for number in range(bins):
-        found[number, 2 * number] = found[number, 2 * number + 1] = 1
+        found[number, cells * number : cells * number + cells] = 1
     for number in range(own):
-        found[bins + number, 2 * bins + number] = 1
+        found[bins + number, cells * bins + number] = 1
     return found
+
+
+def cells_of_bin(attribute: Attribute) -> int:
+    """Two, or three with squares."""
+    return 3 if attribute.numeric.squares else 2
 
 
 def sum_rows(attribute: Attribute, by: str | None) -> np.ndarray:
     """The ends of each bin in its cells, in one row or in one for each bin."""
     edges = [float(edge * attribute.numeric.unit) for edge in attribute.numeric.edges]
-    found = np.zeros((len(edges) - 1, attribute.size))
+    found, cells = np.zeros((len(edges) - 1, attribute.size)), cells_of_bin(attribute)
     for number, (low, high) in enumerate(pairwise(edges)):
-        found[number, 2 * number], found[number, 2 * number + 1] = low, high
+        amounts = [low, (low + high) / 2, high] if cells == 3 else [low, high]
+        found[number, cells * number : cells * number + cells] = amounts
     return found if by == "bin" else found.sum(axis=0, keepdims=True)
 
 
@@ -43,7 +49,8 @@ def attributes_of_amounts(draw, name: str) -> Attribute:
     first, unit = draw(st.sampled_from([-4, 0, 3])), draw(st.sampled_from([Fraction(1), Fraction(1, 2), Fraction(10)]))
     edges = [(first + sum(widths[:number])) * unit for number in range(len(widths) + 1)]
     missing = draw(st.sampled_from(["error", "Not stated"]))
-    numeric = Numeric(edges[0], edges[-1], unit=unit, bins=edges[1:-1], outside="clip")
+    squares = draw(st.booleans())
+    numeric = Numeric(edges[0], edges[-1], unit=unit, bins=edges[1:-1], outside="clip", squares=squares)
     return Attribute(name, numeric=numeric, missing=missing)
 
 
@@ -114,8 +121,9 @@ def record(attribute: Attribute, entry: Any) -> np.ndarray:
         edges = [edge * attribute.numeric.unit for edge in attribute.numeric.edges]
         value = min(max(Fraction(entry), edges[0]), edges[-1])
         number = max(i for i in range(len(edges) - 1) if edges[i] <= value)
-        share = (value - edges[number]) / (edges[number + 1] - edges[number])
-        found[2 * number], found[2 * number + 1] = 1 - share, share
+        way = (value - edges[number]) / (edges[number + 1] - edges[number])
+        parts = [(1 - way) ** 2, 2 * way * (1 - way), way**2] if attribute.numeric.squares else [1 - way, way]
+        found[len(parts) * number : len(parts) * (number + 1)] = parts
     return found
 
 

@@ -16,8 +16,10 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.kind import Kind, statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
+from residualplanner.more.amounts.deviation import StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles, Statistic
 from residualplanner.more.queries.proportions import Proportions
+from residualplanner.release.deviations import DeviationTable
 from residualplanner.release.heading import Heading
 from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
@@ -29,6 +31,7 @@ TABLES: dict[type[Statistic], type[StatisticTable]] = {
     Mean: MeanTable,
     Quantiles: QuantileTable,
     Proportions: ProportionTable,
+    StandardDeviation: DeviationTable,
 }
 
 

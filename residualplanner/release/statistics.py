@@ -1,7 +1,19 @@
 """Statistics of the tables of a release, with intervals of exact errors: means, quantiles, proportions, comparisons."""
 
+from residualplanner.more.amounts.deviation import StandardDeviation
 from residualplanner.release.comparisons import change, difference, ranks, ratio
+from residualplanner.release.deviations import standard_deviations
 from residualplanner.release.means import means, quantiles
 from residualplanner.release.proportions import proportions
 
-__all__ = ["change", "difference", "means", "proportions", "quantiles", "ranks", "ratio"]
+__all__ = [
+    "StandardDeviation",
+    "change",
+    "difference",
+    "means",
+    "proportions",
+    "quantiles",
+    "ranks",
+    "ratio",
+    "standard_deviations",
+]

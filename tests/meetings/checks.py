@@ -188,7 +188,9 @@ def _check_comparisons(saved: Any, tables: Tables) -> None:
             smaller = [sum(truth < value) for value in truth]
             limits = sorted(zip(frame["first"], frame["last"], strict=True))
             possible = sorted(zip((each + 1 for each in larger), (len(truth) - each for each in smaller), strict=True))
-            assert all(low <= most and least <= high for (low, high), (least, most) in zip(limits, possible, strict=True))
+            assert all(
+                low <= most and least <= high for (low, high), (least, most) in zip(limits, possible, strict=True)
+            )
         elif tables.total > 0:
             off = np.abs(frame["estimate"].to_numpy() - truth / tables.total)
             assert (off <= FAR * frame["std_err"].to_numpy() + 1e-6).all(), (name, off)

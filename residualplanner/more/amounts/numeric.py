@@ -225,21 +225,21 @@ class Numeric:
         largest = float(np.abs(edges).max()) * float(records.max(initial=0))
         if not (np.abs(units) < MOST_UNITS).all() or max(largest, 1) * self.denominator >= _MOST_PARTS:
             raise DataError("sums must be finite, and as small as 64-bit integers hold; choose a coarser unit")
-        records = records.astype(np.int64)  # narrow integers would wrap around
-        above: IntArray = units.astype(np.int64) - records * edges[:-1]
-        if (above < 0).any() or (above > records * widths).any():
+        counted: IntArray = records.astype(np.int64)  # narrow integers would wrap around
+        above: IntArray = np.asarray(units, dtype=np.int64) - counted * edges[:-1]
+        if (above < 0).any() or (above > counted * widths).any():
             raise DataError("the sums of some bins are not of amounts within them; sum up what each bin counts")
         if not self.squares:
             at_high = above * (self.denominator // widths)
-            parts = [records * self.denominator - at_high, at_high]
+            parts = [counted * self.denominator - at_high, at_high]
         else:
-            at_high, middle = self._squared_parts(records.astype(np.int64), above, squares)
-            parts = [records * self.denominator - middle - at_high, middle, at_high]
+            at_high, middle = self._squared_parts(counted, above, squares)
+            parts = [counted * self.denominator - middle - at_high, middle, at_high]
             if any((part < 0).any() for part in parts):
                 raise DataError(
                     "no amounts within some bins have these counts, sums and squares; sum up what is counted"
                 )
-        return np.stack(parts, axis=-1).reshape(*records.shape[:-1], -1)
+        return np.stack(parts, axis=-1).reshape(*counted.shape[:-1], -1)
 
     def _squared_parts(
         self, records: IntArray, above: IntArray, squares: ArrayLike | None

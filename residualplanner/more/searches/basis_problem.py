@@ -274,6 +274,8 @@ class BasisProblem:
         lengths, contrasts = np.maximum(lengths, _SHORTEST), self.contrasts
         stretch = np.sqrt(lengths)
         u = stretch * (1 / len(lengths) + self.rest @ v)
+        if not u.sum():  # no multiple of D u has the sum 1
+            return best
         v = self.atoms @ (u / u.sum())
         objective = contrasts.trace(point.multipliers * lengths**2) + self._total_part(v)
         objective += _trace((self.atoms - v[:, None]) * stretch, self.rest, point.half)

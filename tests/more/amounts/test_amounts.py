@@ -159,3 +159,9 @@ def test_errors_in_units_of_scales_and_the_budget_for_a_loss_do_not_depend_on_th
     assert large.loss_value == pytest.approx(small.loss_value, rel=1e-4)
     small, large = (planned(unit, at_most=2.0, **how) for unit in (1, 10**9))
     assert float(large.budget.pcost) == pytest.approx(float(small.budget.pcost), rel=1e-4)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_sum_of_amounts_beside_the_total_is_planned_without_a_warning():
+    workload = rp.Workload(rp.Domain({"x": rp.Numeric(3, 4)}), [{"x": rp.Sum()}, {}])
+    assert rp.select(workload, budget=rp.pcost(1)).suboptimality < 1e-3

@@ -10,6 +10,7 @@ from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.amounts import Sum
+from residualplanner.more.amounts.deviation import StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.queries.proportions import Proportions
 from residualplanner.publish.files.comparisons import require_comparison_name
@@ -140,6 +141,7 @@ MAKERS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "sum": (Sum, ("by",)),
     "mean": (Mean, ("between",)),
     "quantiles": (Quantiles, ("probabilities",)),
+    "standard deviation": (StandardDeviation, ()),
     "proportions": (Proportions, ("among",)),
     "hierarchy": (None, ("levels", "total", "leaves", "crosswalk")),
     "custom": (Custom, ("matrix", "labels")),
@@ -160,7 +162,17 @@ class KindTable(allowed.SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
     kind: Literal[
-        "identity", "prefix", "range", "sum", "mean", "quantiles", "proportions", "hierarchy", "custom", "matching"
+        "identity",
+        "prefix",
+        "range",
+        "sum",
+        "mean",
+        "quantiles",
+        "standard deviation",
+        "proportions",
+        "hierarchy",
+        "custom",
+        "matching",
     ]
     by: Literal["bin"] | None = None  # of a sum
     between: list[allowed.Real] | None = Field(None, min_length=2, max_length=2)  # of a mean
