@@ -29,7 +29,16 @@ SIZES = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
 YES = np.array([max(1, size // 3) for size in SIZES])
 HIGH, BINS = 100, list(range(10, 100, 10))
 LEAST, MOST, LARGE = 0.93, 0.97, 100
-EXACT = ("proportion", "ratio", "ratio of overlapping tables", "difference", "change", "mean", "estimate divided")
+EXACT = (
+    "proportion",
+    "ratio",
+    "ratio of overlapping tables",
+    "difference",
+    "change",
+    "mean",
+    "standard deviation",
+    "estimate divided",
+)
 STATISTICS = rp.statistics
 #: By the name of a statistic the ends of its intervals, low and high, and the truth.
 Found = tuple[str, Any, Any, Any]
@@ -45,7 +54,9 @@ def people() -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
 
 def plan() -> rp.Plan:
     """Counts by group and answer, means and medians by group."""
-    attributes = {"group": len(SIZES), "answer": 2, "pay": rp.Numeric(0, HIGH, bins=BINS)}
+    squared = {"group": rp.Identity(), "points": rp.statistics.StandardDeviation()}
+    attributes: dict[str, Any] = {"group": len(SIZES), "answer": 2, "pay": rp.Numeric(0, HIGH, bins=BINS)}
+    attributes["points"] = rp.Numeric(0, HIGH, squares=True)  # the same as pay
     workload = rp.Workload(
         rp.Domain(attributes),
         [
@@ -53,6 +64,7 @@ def plan() -> rp.Plan:
             {"group": rp.Identity(), "answer": rp.Proportions()},
             {"group": rp.Identity(), "pay": rp.Mean()},
             {"group": rp.Identity(), "pay": rp.Quantiles(0.5)},
+            squared,
         ],
     )
     return rp.select(workload, budget=rp.zcdp("0.02"))
@@ -64,7 +76,8 @@ def truths() -> dict[str, NDArray[np.float64]]:
     each = [np.sort(pay[group == number]) for number in range(len(SIZES))]
     # the quantile of eq. (120): the least amount that half of the records are at or below
     medians = np.array([amounts[-(-len(amounts) // 2) - 1] for amounts in each], dtype=float)
-    return {"mean": np.array([amounts.mean() for amounts in each]), "median": medians}
+    deviations = np.array([amounts.std() for amounts in each])
+    return {"standard deviation": deviations, "mean": np.array([amounts.mean() for amounts in each]), "median": medians}
 
 
 def intervals(release: rp.Release, other: rp.Release, truth: Mapping[str, NDArray[np.float64]]) -> Iterator[Found]:
@@ -87,6 +100,8 @@ def intervals(release: rp.Release, other: rp.Release, truth: Mapping[str, NDArra
         STATISTICS.quantiles(release, "pay", 0.5, ["group"]),
     )
     yield "mean", means.low, means.high, truth["mean"]
+    deviations = STATISTICS.standard_deviations(release, "points", ["group"])
+    yield "standard deviation", deviations.low, deviations.high, truth["standard deviation"]
     yield "median", medians.low[:, 0], medians.high[:, 0], truth["median"]
     ends = np.array(
         [(cells.at(group=g, answer=1) / release["group",].at(group=g)).interval() for g in range(len(SIZES))]
@@ -96,9 +111,14 @@ def intervals(release: rp.Release, other: rp.Release, truth: Mapping[str, NDArra
     yield "all ranks at once", ranks.first[None], ranks.last[None], order[None]
 
 
+def _columns() -> NDArray[np.int64]:
+    group, answer, pay = people()
+    return np.stack([group, answer, pay, pay], axis=1)
+
+
 def coverage(runs: int, seed: int) -> dict[str, list[float]]:
     """Of each statistic the part of the runs in which it covers, by group."""
-    made, records, truth, found = plan(), np.stack(people(), axis=1), truths(), dict[str, Any]()
+    made, records, truth, found = plan(), _columns(), truths(), dict[str, Any]()
     for run in range(runs):
         both = (rp.measure(made, records, noise="gaussian", seed=2 * (seed + run) + each) for each in range(2))
         for name, low, high, true in intervals(*map(rp.reconstruct, both), truth):

@@ -4,8 +4,10 @@ import csv
 import datetime as dt
 import gzip
 import io
+import itertools
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -30,7 +32,7 @@ SEXES, SIZE = ("F", "M"), 3
 MOST, LEAST_NOISE = 10**11, 1.5e-9
 #: Entries of Python objects that are values of no column.
 #: The kinds of query whose answers are those of a statistic.
-STATISTICS = ("mean", "quantiles", "proportions")
+STATISTICS = ("mean", "quantiles", "proportions", "standard deviation")
 _ODD_OBJECTS = ("??", (1, 2))
 
 
@@ -46,6 +48,11 @@ class Line:
     w: str
     who: int
     rank: int | None
+
+
+def _weighed(names: Iterable[str], parts: Sequence[tuple[float, Any]]) -> tuple[float, dict[str, Any]]:
+    """The product of weights, and the values by name."""
+    return math.prod(weight for weight, _ in parts), dict(zip(names, (value for _, value in parts), strict=True))
 
 
 class Built:
@@ -199,7 +206,8 @@ class Built:
         attributes: dict[str, Any] = {"a": rp.Attribute("a", **declared, **rules), "b": list(SEXES), "d": SIZE}
         if self.amounts:
             edges = self.amounts.edges
-            numeric = rp.Numeric(edges[0], edges[-1], unit=self.amounts.unit, bins=edges, outside="clip")
+            how: dict[str, Any] = {"unit": self.amounts.unit, "bins": edges, "squares": self.amounts.squares}
+            numeric = rp.Numeric(edges[0], edges[-1], outside="clip", **how)
             missing = MISSING if self.amounts.missing else "error"
             attributes["pay"] = rp.Attribute("pay", numeric=numeric, missing=missing)
         if self.weights is None:
@@ -279,6 +287,7 @@ class Built:
             "mean": lambda: rp.Mean() if isinstance(kind, str) else rp.Mean(tuple(kind["between"])),
             "quantiles": lambda: rp.Quantiles(0.5),
             "proportions": rp.Proportions,
+            "standard deviation": rp.statistics.StandardDeviation,
         }
         found = []
         for name, where in [("b", {})] + ([("d", {"b": ["F"]})] if self.case["universe"] else []):
@@ -355,6 +364,7 @@ class Built:
         if self.amounts:
             edges = self.amounts.edges
             limits = {"low": edges[0], "high": edges[-1], "unit": self.amounts.unit, "bins": edges, "outside": "clip"}
+            limits |= {"squares": True} if self.amounts.squares else {}
             domain["pay"] = {"numeric": limits, "missing": MISSING if self.amounts.missing else "error"}
         return domain
 
@@ -430,28 +440,42 @@ class Built:
             return {("a", "b", "d"): table}
         edges, unit = self.amounts.edges, Fraction(self.amounts.unit)
         width = int((edges[1] - edges[0]) / unit)
-        table = np.zeros([*sizes, 2 * (len(edges) - 1) + self.amounts.missing], dtype=np.int64)
+        per_bin = 3 if self.amounts.squares else 2
+        table = np.zeros([*sizes, per_bin * (len(edges) - 1) + self.amounts.missing], dtype=np.int64)
         for weight, values in self.counted(lines):
             bin_, amount = values["pay"]
             cell = table[values["a"], values["b"], values["d"]]
             if amount is None:
-                cell[-1] += int(weight * q) * width
+                cell[-1] += int(weight * q) * width ** (per_bin - 1)
             else:
                 high = int((amount - edges[bin_]) / unit)
-                cell[2 * bin_ : 2 * bin_ + 2] += np.array([width - high, high]) * int(weight * q)
+                low = width - high
+                parts = [low, high] if per_bin == 2 else [low**2, 2 * low * high, high**2]
+                cell[per_bin * bin_ : per_bin * (bin_ + 1)] += np.array(parts) * int(weight * q)
         return {("a", "b", "d", "pay"): table}
 
     # What the oracle needs of the plan.
 
-    def cells(self) -> list[dict[str, Any]]:
-        """The values of each cell of the domain, amounts at the ends of their bins."""
-        axes: dict[str, list[Any]] = {"a": list(range(self.size)), "b": [0, 1], "d": list(range(SIZE))}
+    def cells(self) -> list[list[tuple[float, dict[str, Any]]]]:
+        """Each cell of the domain as a weighted sum of values, amounts at the ends of their bins.
+
+        What a polynomial p of degree 2 is in the middle cell of a bin is 2 p(m) - p(l) / 2 - p(h) / 2.
+        """
+        plain: dict[str, list[Any]] = {"a": list(range(self.size)), "b": [0, 1], "d": list(range(SIZE))}
+        axes: dict[str, list[Any]] = {name: [[(1.0, value)] for value in values] for name, values in plain.items()}
         if self.amounts:
-            edges = self.amounts.edges
-            ends = [(b, Fraction(edge)) for b in range(len(edges) - 1) for edge in edges[b : b + 2]]
-            axes["pay"] = ends + ([(len(edges) - 1, None)] if self.amounts.missing else [])
+            axes["pay"] = self._cells_of_amounts(self.amounts)
         sizes = tuple(map(len, axes.values()))
-        return [{name: axes[name][i] for name, i in zip(axes, where, strict=True)} for where in np.ndindex(*sizes)]
+        cells = ([axes[name][i] for name, i in zip(axes, where, strict=True)] for where in np.ndindex(*sizes))
+        return [[_weighed(axes, parts) for parts in itertools.product(*cell)] for cell in cells]
+
+    def _cells_of_amounts(self, amounts: Amounts) -> list[list[tuple[float, Any]]]:
+        found: list[list[tuple[float, Any]]] = []
+        for b, (low, high) in enumerate(itertools.pairwise(amounts.edges)):
+            ends = [(b, Fraction(edge)) for edge in (low, high)]
+            middle = [(2.0, (b, Fraction(low + high, 2))), (-0.5, ends[0]), (-0.5, ends[1])]
+            found += [[(1.0, ends[0])], *([middle] if amounts.squares else []), [(1.0, ends[1])]]
+        return found + ([[(1.0, (len(amounts.edges) - 1, None))]] if amounts.missing else [])
 
     def std_errs(self, plan: rp.Plan) -> list[np.ndarray]:
         """The standard errors of all unbiased tables, by least squares."""

@@ -201,7 +201,7 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
     for question in built.questions:
         if question.statistic == "proportions":
             _check_proportions(question, saved.numbers.statistic(question.query).to_dict("records"), tables)
-        if question.statistic != "mean":
+        if question.statistic not in ("mean", "standard deviation"):
             continue
         frame, name = saved.numbers.statistic(question.query), next(iter(question.axes))
         values = sorted({values[name] for _, values in tables.records} | set(range(len(question.axes[name]))))
@@ -216,6 +216,16 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
             count = sum(weight for weight, _ in chosen)
             if count:
                 mean = float(sum(weight * amount for weight, amount in chosen) / count)
+                if question.statistic == "standard deviation":
+                    squares = float(sum(weight * (float(amount) - mean) ** 2 for weight, amount in chosen) / count)
+                    given, low, high = (_of_statistic(row, word) for word in ("std_dev", "low", "high"))
+                    off = abs(given - math.sqrt(squares))
+                    assert np.isnan(given) or off < 0.5 * built.amounts.scale + 5 * (high - low), (
+                        question.query,
+                        given,
+                    )
+                    assert low - 1e-6 <= np.nan_to_num(given, nan=low) <= high + 1e-6, row
+                    continue
                 given, low, high = (_of_statistic(row, word) for word in ("mean", "low", "high"))
                 if np.isnan(given):  # the count of a few records was estimated as 0 or less
                     assert _of_statistic(row, "too_noisy"), row

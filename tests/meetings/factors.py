@@ -124,6 +124,7 @@ class Amounts:
     unit: str = "1"
     missing: bool = False
     scale: int = 1
+    squares: bool = False
 
 
 AMOUNTS = {
@@ -137,6 +138,8 @@ AMOUNTS = {
     "sum of large ones": Amounts("sum", (0, 40 * 10**9), "1000", scale=10**9),
     "counts by bin": Amounts("identity", (0, 20, 40)),
     "proportions by bin": Amounts("proportions", (0, 20, 40), missing=True),
+    "standard deviation": Amounts("standard deviation", (0, 20, 40), missing=True, squares=True),
+    "mean, with squares": Amounts("mean", squares=True),
 }
 
 

@@ -124,11 +124,25 @@ def amount_rows(kind: Any, edges: Sequence[int], own: int) -> list[Row]:
         half = Fraction(1, 2)
         inner = range(1, bins)
         return [count, *(row(lambda found, _, edge=edge: half if found < edge else -half) for edge in inner)]
+    if word == "standard deviation":
+        return _deviation_rows(row, Fraction(low + high, 2), Fraction(high - low, 2))
     between = (low, high) if isinstance(kind, str) else kind["between"]
     span = high - low
     above = row(lambda _, amount: (amount - between[0]) / span)
     below = row(lambda _, amount: (between[1] - amount) / span)
     return [count, above, below]
+
+
+def _deviation_rows(
+    row: Callable[[Callable[[int, Fraction], Fraction]], Row], middle: Fraction, half: Fraction
+) -> list[Row]:
+    def of(count: Fraction, once: Fraction, squared: Fraction) -> Row:
+        return row(
+            lambda _, amount: count + once * (amount - middle) / half + squared * ((amount - middle) / half) ** 2
+        )
+
+    one, part = Fraction(1), Fraction(1, 2)
+    return [of(one, 0, 0), of(part, part, 0), of(part, -part, 0), of(0, 0, one), of(one, 0, -one), of(0, part, part)]
 
 
 # Costs and errors of what was measured, from its matrices.
@@ -222,13 +236,17 @@ def cost(measured: Measured, *, replace: bool, records: int, largest_weight: Fra
     return worst * records**2
 
 
+def _answers(question: Question, parts: Sequence[tuple[float, Mapping[str, Value]]]) -> np.ndarray:
+    return sum(weight * question.answers(values).ravel().astype(np.float64) for weight, values in parts)
+
+
 def std_errs(
-    measured: Measured, questions: Sequence[Question], cells: Sequence[Mapping[str, Value]]
+    measured: Measured, questions: Sequence[Question], cells: Sequence[Sequence[tuple[float, Mapping[str, Value]]]]
 ) -> list[np.ndarray]:
-    """The standard error of each answer of some questions by least squares."""
+    """The standard error of each answer of some questions by least squares; a cell is a weighted sum of values."""
     inverse = np.linalg.pinv(measured.rows(), rcond=1e-12)
     found = []
     for question in questions:
-        rows = np.array([question.answers(values).ravel().astype(np.float64) for values in cells]).T
+        rows = np.array([_answers(question, parts) for parts in cells]).T
         found.append(np.sqrt(((rows @ inverse) ** 2).sum(axis=1)).reshape(question.shape))
     return found

@@ -235,10 +235,6 @@ class Numeric:
         else:
             at_high, middle = self._squared_parts(counted, above, squares)
             parts = [counted * self.denominator - middle - at_high, middle, at_high]
-            if any((part < 0).any() for part in parts):
-                raise DataError(
-                    "no amounts within some bins have these counts, sums and squares; sum up what is counted"
-                )
         return np.stack(parts, axis=-1).reshape(*counted.shape[:-1], -1)
 
     def _squared_parts(
@@ -255,6 +251,9 @@ class Numeric:
                 "sums of squares need the shape of counts, and to be below 2**53 units; choose a coarser unit"
             )
         squared = given.astype(np.int64) - 2 * low * above - low * low * records
+        # No square of a sum is larger than the count times the sum of squares, and none of these than widths allow.
+        if (above.astype(np.float64) ** 2 > records * squared * (1 + 1e-12)).any() or (squared > above * widths).any():
+            raise DataError("no amounts within some bins have these counts, sums and squares")
         scale = (self.steps // widths) ** 2
         return squared * scale, 2 * (above * widths - squared) * scale
 

@@ -95,6 +95,11 @@ def statistic_sheet(sheet: str) -> str:
     return f"{sheet.partition(' ')[0]} statistics"
 
 
+def statistics_in_parts(word: str) -> str:
+    """The file of all statistics of one sort, where tables are in parts."""
+    return f"{word.replace(' ', '-')}.parquet"
+
+
 def comparison_sheet(number: int) -> str:
     """The name of the sheet of a comparison, by its number."""
     return f"comparison {number}"

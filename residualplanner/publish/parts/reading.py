@@ -13,6 +13,7 @@ from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.stores import AnyPath
 from residualplanner.ground.words import count_text
 from residualplanner.publish.files.columns import arrow_type, label_arrays
+from residualplanner.publish.files.file_names import statistics_in_parts
 from residualplanner.publish.files.manifest import AGAIN, PLAN_FILE, content_of
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.files.sidecar import Description, FileForm
@@ -102,7 +103,7 @@ class InParts(Saved):
         import pyarrow.parquet as pq
 
         assert form.statistic is not None
-        name, names = f"{form.statistic.word}.parquet", [column.name for column in form.columns]
+        name, names = statistics_in_parts(form.statistic.word), [column.name for column in form.columns]
         content = self._statistics_of(name)
         try:
             rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])

@@ -32,6 +32,7 @@ from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files import parquet
 from residualplanner.publish.files.columns import described_table
+from residualplanner.publish.files.file_names import statistics_in_parts
 from residualplanner.publish.files.manifest import files_beside, manifest_bytes, save_measurements
 from residualplanner.publish.files.sidecar import Description, queries_with, words_json
 from residualplanner.publish.parts import writing
@@ -55,7 +56,7 @@ def write_statistics(
     for word, codes in kinds_of_statistics(plan.workload).items():
         tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
         if len(tables):
-            about, name = (described.about_every, _columns(described, codes)), f"{word}.parquet"
+            about, name = (described.about_every, _columns(described, codes)), statistics_in_parts(word)
             accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))
             rows = (
@@ -70,9 +71,9 @@ def write_statistics(
 def about_statistics(described: Description, files: Mapping[str, str]) -> dict[str, Any]:
     """The entry of the metadata on statistics in parts: of each file its columns, with the units of all attributes."""
     found = [
-        {"file": f"{word}.parquet", "columns": list(map(words_json, _columns(described, codes)))}
+        {"file": statistics_in_parts(word), "columns": list(map(words_json, _columns(described, codes)))}
         for word, codes in kinds_of_statistics(described.plan.workload).items()
-        if f"{word}.parquet" in files
+        if statistics_in_parts(word) in files
     ]
     return {"statistics": found} if found else {}
 

@@ -18,7 +18,7 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
 from residualplanner.method.workload.workload import Workload
-from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT
+from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, statistics_in_parts
 from residualplanner.publish.files.sidecar import STATISTICS
 from residualplanner.release.means import mean_std_err_of_query
 from residualplanner.release.profiles import FormatName
@@ -124,7 +124,7 @@ def say_release(
     errors = "it also says" if in_parts else "errors.csv"
     errors = f"{errors} how accurate each is, manifest.json how they were made and at what cost"
     words = list(kinds_of_statistics(release.plan.workload))
-    places = {PARTS_FORMAT: " and ".join(f"{word}.parquet" for word in words), BOOK_FORMAT: "a sheet after its table"}
+    places = {PARTS_FORMAT: " and ".join(map(statistics_in_parts, words)), BOOK_FORMAT: "a sheet after its table"}
     where = places.get(file_format, f"{STATISTICS}/")
     statistics = f"{where} has the {' and the '.join(words)}" if words else ""
     compared = f"comparison-*.csv have {count_text(comparisons, 'comparison')}" if comparisons else ""
