@@ -12,10 +12,10 @@ _FORMAT = re.compile(rb'"format": ?"residualplanner/([a-z]+)"')
 
 PLAN, MEASUREMENT, LEDGER, RELEASE = "a plan", "a measurement", "a ledger", "the folder of a release"
 SPEC, PAGE, CSV, JSON, PARQUET = "a spec", "a web page", "a CSV file", "a JSON file", "a Parquet file"
+PACKAGE = "a file of SPSS, Stata or SAS"
 _MANIFEST = "the manifest of a release; name its folder"
 _OURS = {b"plan": PLAN, b"measurement": MEASUREMENT, b"ledger": LEDGER, b"release": _MANIFEST}
 _WORKBOOK = "an Excel workbook; save it as CSV"
-_STATISTICS = "a file of a statistics package; save it as CSV, or in Python give the frame that pandas reads from it"
 _BY_NAME = {
     SPEC: (".toml",),
     CSV: (".csv", ".csv.gz"),
@@ -24,7 +24,7 @@ _BY_NAME = {
     PAGE: (".html", ".htm"),
     "a PDF": (".pdf",),
     _WORKBOOK: (".xlsx", ".xls"),
-    _STATISTICS: (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
+    PACKAGE: (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt"),
 }
 _MAGIC = {b"PAR1": PARQUET, b"\x1f\x8b": "a gzipped file"}
 

@@ -51,13 +51,14 @@ class DeviationTable(StatisticTable):
         count, above, _, squared, _, _ = answers
         divisor = np.where(count > 0, count, np.nan)
         mean = np.clip((2 * above - count) / divisor, -1, 1)
-        found = np.sqrt(np.clip(squared / divisor - mean**2, 0, 1))
+        found = np.sqrt(np.clip(squared / divisor - mean**2, 0, 1 - mean**2))
         moments = _moments(answers, variances)
         low, high = _interval(moments, np.nan_to_num(found).ravel(), margin_factor(level))
+        low, high = (end.reshape(count.shape) for end in (low, high))
         numbers = {
-            "estimate": found * kind.half,
-            "low": low.reshape(count.shape) * kind.half,
-            "high": high.reshape(count.shape) * kind.half,
+            "estimate": np.clip(found, low, high) * kind.half,  # where noise makes it one that the sums exclude
+            "low": low * kind.half,
+            "high": high * kind.half,
             "mean": kind.middle + kind.half * mean,
             "count": count,
         }

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from residualplanner.gate.sources import coding
+from residualplanner.gate.sources import coding, package_files
 from residualplanner.gate.sources.columns import type_of_series
 from residualplanner.gate.sources.counting import BLOCK
 from residualplanner.gate.sources.limited_records import Contributions
@@ -180,10 +180,10 @@ FolderFile = tuple[Path, tuple[tuple[str, str | None], ...]]
 
 
 def frame_of_path(path: str | Path) -> Frame:
-    """The records of a Parquet file or of a folder of them.
+    """The records of a Parquet file, of one of a statistics package, or of a folder of Parquet files.
 
-    DataError where there is no such file, or its name does not end in .csv, .csv.gz or .parquet; or the folder holds
-    anything but Parquet files.
+    DataError where there is no such file, or its name ends in none of those that are read; or the folder holds anything
+    but Parquet files.
     """
     file = Path(path)
     if file.is_dir():
@@ -191,9 +191,21 @@ def frame_of_path(path: str | Path) -> Frame:
     require_regular(file)
     if file.suffix.lower() == ".parquet":
         return _frame_of_file((file, ()))
+    if package_files.is_package_file(file):
+        return _frame_of_package_file(file)
     kind = kind_of_name(file)
     remedy = "" if kind is None else f": {kind}"
-    raise DataError(f"records are read from .csv, .csv.gz and .parquet files, not from {file.name!r}{remedy}")
+    read = "records are read from .csv, .csv.gz and .parquet files, and those of SPSS, Stata and SAS"
+    raise DataError(f"{read}, not from {file.name!r}{remedy}")
+
+
+def _frame_of_package_file(file: Path) -> Frame:
+    names = tuple(column.name for column in package_files.columns_of_file(file))
+    return Frame(
+        names,
+        lambda chosen: chain.from_iterable(map(coding.batches_of_pandas, package_files.frames_of_file(file, chosen))),
+        lambda chosen: [package_files.types_of_columns(file, chosen)],
+    )
 
 
 def require_regular(path: Path) -> None:

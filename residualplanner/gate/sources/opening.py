@@ -28,9 +28,9 @@ _FORMS: dict[tuple[str, str], str] = {("numpy", "ndarray"): _MATRICES, ("residua
 MODULES = {*_FORMS.values(), _COUNTS, _FRAMES, _ENGINES}
 _ACCEPTED = (
     "a pandas DataFrame, a Polars DataFrame or LazyFrame, a PyArrow Table, RecordBatch or RecordBatchReader, a DuckDB "
-    "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file or to a folder of Parquet "
-    "files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, or a mapping from tuples of "
-    "attribute names to counts"
+    "relation, an Ibis table, a Dask or PySpark DataFrame, a path to a CSV or Parquet file, to one of SPSS, Stata or "
+    "SAS or to a folder of Parquet files, a CsvFile, LimitedRecords of one of these, a NumPy matrix of integer codes, "
+    "or a mapping from tuples of attribute names to counts"
 )
 
 

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar, final
 import numpy as np
 
 from residualplanner.ground.checks import IntArray
-from residualplanner.ground.errors import DataError, DomainError, ResourceError
+from residualplanner.ground.errors import DataError, DomainError, MissingExtraError, ResourceError
 from residualplanner.method.domain.domain import Domain
 
 
@@ -99,7 +99,7 @@ def guarded(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Data
     """The step's result, or the error it ended in, not raised and without history."""
     try:
         return step(*args, **kwargs)
-    except (DataError, DomainError) as error:
+    except (DataError, DomainError, MissingExtraError) as error:
         return DataError(str(error), column=getattr(error, "column", None))
     except MemoryError:
         return DataError("there is not enough memory to read the records")

@@ -23,10 +23,13 @@ ANSWERS: Expected = (
 )
 LEDGER: Expected = ("a ledger, as ledger --create begins it", (kinds.LEDGER,))
 SOURCE: Expected = (
-    "a domain (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet)",
-    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET),
+    "a domain (.json), a spec (.toml), a data dictionary (.csv) or records (.csv, .csv.gz, .parquet, .sav, .dta)",
+    (kinds.JSON, kinds.SPEC, kinds.CSV, kinds.PARQUET, kinds.PACKAGE),
 )
-RECORDS: Expected = ("records: a .csv, .csv.gz or .parquet file, or a folder of Parquet files", ("a folder",))
+RECORDS: Expected = (
+    "records: a .csv, .csv.gz or .parquet file, one of SPSS, Stata or SAS, or a folder of Parquet files",
+    ("a folder",),
+)
 REPORTED: Expected = ("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE))
 
 
@@ -41,7 +44,7 @@ def require_files(command: str, expected: Expected, *paths: Path | None) -> None
             raise FileNotFoundError(f"there is no file {path}; check the name and the folder you are in")
         if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
             raise FileFormatError(f"{path} cannot be read; check its permissions")
-        if expected is RECORDS and kind_of_name(path) in (kinds.CSV, kinds.PARQUET):
+        if expected is RECORDS and kind_of_name(path) in (kinds.CSV, kinds.PARQUET, kinds.PACKAGE):
             continue
         found = kind_of_path(path) or ("a file of another kind" if expected is RECORDS else None)
         if found is not None and found not in kinds_that_pass:

@@ -24,7 +24,7 @@ from residualplanner.shell.cli.spec.objects import domain_of_spec
 
 @dataclass(frozen=True, slots=True)
 class RecordsFile:
-    """A file of records, as a command reads it: CSV, Parquet, or a folder of Parquet files."""
+    """A file of records, as a command reads it: CSV, Parquet, one of SPSS, Stata or SAS, or a folder of Parquet."""
 
     path: Path
     newlines_in_values: bool = False  # whether, in CSV, a newline between quotes belongs to the value

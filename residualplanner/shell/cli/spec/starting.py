@@ -4,11 +4,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from residualplanner.gate.sources import package_files
 from residualplanner.gate.sources.opening import columns_of
 from residualplanner.ground.errors import DataError, DomainError, FileFormatError
-from residualplanner.ground.file_kinds import CSV, JSON, PARQUET, SPEC, kind_of_name
+from residualplanner.ground.file_kinds import CSV, JSON, PACKAGE, PARQUET, SPEC, kind_of_name
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import listed, separators
+from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
@@ -58,8 +60,9 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
             "names of columns, and not the first record, add --header; if there is no such line, write one first; "
             "if this is a data dictionary, without any record, add --dictionary"
         )
-    if kind not in (CSV, PARQUET):
-        raise FileFormatError(f"{path}: a domain (.json or .toml) or records (.csv, .csv.gz or .parquet) are needed")
+    if kind not in (CSV, PARQUET, PACKAGE):
+        records = ".csv, .csv.gz, .parquet, .sav, .dta"
+        raise FileFormatError(f"{path}: a domain (.json or .toml) or records ({records}) are needed")
     columns = declared.read_dictionary(path) if is_dictionary else _columns_of_records(path)
     undeclared = tuple(column.name for column in columns if column.attribute is None)
     lines = "\n".join(line for column in columns for line in column.lines())
@@ -92,6 +95,8 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
 
 
 def _columns_of_records(path: Path) -> list[declared.Declared]:
+    if kind_of_name(path) == PACKAGE:
+        return _columns_of_package_file(path)
     try:
         names = [str(name) for name in columns_of(path)]
     except DataError as error:
@@ -103,6 +108,23 @@ def _columns_of_records(path: Path) -> list[declared.Declared]:
             f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
     return [declared.Declared(name, None) for name in names]
+
+
+def _columns_of_package_file(path: Path) -> list[declared.Declared]:
+    """What the value labels in a file of a statistics package declare; its entries are not read."""
+    try:
+        columns = package_files.columns_of_file(path)
+    except DataError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    return [_of_package_column(column) for column in columns]
+
+
+def _of_package_column(column: package_files.PackageColumn) -> declared.Declared:
+    about, labels = About(title=column.title), [*column.meanings]
+    if not labels or not all(isinstance(label, int | str) for label in labels):
+        return declared.Declared(column.name, None, about=about)
+    meanings = declared.labels_of_pairs(column.name, column.meanings.items())
+    return declared.Declared(column.name, Attribute(column.name, labels=meanings, about=about))
 
 
 def _is_name(text: str) -> bool:
