@@ -84,6 +84,15 @@
   const costs = { rho: (rho) => 2 * rho, mu: (mu) => mu * mu, epsilon: curve.cost };
   const numbers = { rho: (cost) => cost / 2, mu: Math.sqrt, epsilon: curve.epsilon };
 
+  // Write a text, in which no end of a line stands within a number or a statement.
+  function tell(note, text) {
+    const parts = text.split(/(\([^ )]+, \S+|(?:delta )?\S*\w-\S+)/).map((part, place) => {
+      if (place % 2 === 0) return part;
+      return Object.assign(document.createElement("span"), { className: "unbroken", textContent: part });
+    });
+    note.replaceChildren(...parts);
+  }
+
   // A positive number that was typed, perhaps as a fraction; NaN for anything else.
   function typedNumber(text) {
     if (!/^(\d+\.?\d*|\.\d+)(e[+-]?\d+)?(\/\d+)?$/i.test(text)) return NaN;
@@ -104,7 +113,8 @@
   function lineOf(notion, text, delta, cost) {
     if (notion === "rho") return `budget = { zcdp = "${text}" }`;
     if (!plan.continuous) return `budget = { approx_dp = { epsilon = "${text}", delta = "${delta}" } }`;
-    return `budget = { zcdp = "${((cost / 2) * (1 - 1e-11)).toPrecision(11)}" }`; // files are for discrete noise
+    // files are for discrete noise; rho is rounded down
+    return `budget = { zcdp = "${((cost / 2) * (1 - 1e-10)).toPrecision(11)}" }`;
   }
 
   const planned = { cost: plan.cost, statement: plan.statement, line: plan.line };
@@ -128,9 +138,8 @@
     control("number").ariaInvalid = String(isDelta && !isNumber);
     control("delta").ariaInvalid = String(!isDelta);
     if (!isDelta || !isNumber) {
-      control("status").textContent = isDelta
-        ? "Write a budget as a number above 0, such as 0.5, that is not extremely small or large."
-        : "Write delta as a number between 0 and 1, such as 1e-9.";
+      const example = isDelta ? "a budget as a number above 0, such as 0.5, not extremely small or large" : "delta as a number between 0 and 1, such as 1e-9";
+      tell(control("status"), `Write ${example}.`);
       return;
     }
     const statement = statementOf(notion, text, delta);
@@ -195,17 +204,18 @@
     const each = (name, text) => [name, ...budgets.map(([, budget]) => text(budget))];
     const errors = (name, text) => [name, ...scales.map(text)];
     const lines = [
-      each("Budget", (budget) => budget.statement),
+      each("As stated", (budget) => budget.statement),
       each("rho", (budget) => roundedUp(budget.cost / 2)),
       each(`epsilon at delta ${delta}`, (budget) => roundedUp(curve.epsilon(budget.cost, typedNumber(delta)) || 0)),
       ...(plan.continuous ? [each("mu", (budget) => roundedUp(Math.sqrt(budget.cost)))] : []),
       errors("Typical error", (scale) => numberText(plan.rmse * scale)),
       errors(`Worst margin, ${plan.level}`, (scale) => `\u00b1 ${numberText(plan.worst * scale)}`),
       ...plan.orders.map((name, order) =>
-        errors(`Standard error, ${name}`, (scale) => fixed(plan.spread[order][1] * scale, decimalsOf(scale))),
+        errors(`Standard error, ${name.replace("0: ", "")}`, (scale) => fixed(plan.spread[order][1] * scale, decimalsOf(scale))),
       ),
     ];
-    return table("Budgets side by side; standard errors are those of the median table", ["", ...budgets.map(([head]) => head)], lines);
+    const caption = "Budgets side by side; the standard errors are those of the median table of each order";
+    return table(caption, ["Budget", ...budgets.map(([head]) => head)], lines);
   }
 
   function percent(part) {
@@ -266,9 +276,8 @@
   function showNotes() {
     for (const note of document.querySelectorAll(".as-planned, .as-chosen")) {
       note.hidden = chosen === planned;
-      note.textContent = note.matches(".as-planned")
-        ? `As planned, for ${plan.statement}, not for ${chosen.statement}.`
-        : `Errors for ${chosen.statement}, the budget that was chosen in place of ${plan.statement}.`;
+      const isPlanned = note.matches(".as-planned");
+      tell(note, isPlanned ? `As planned, for ${plan.statement}, not for ${chosen.statement}.` : `Errors for ${chosen.statement}, the budget that was chosen in place of ${plan.statement}.`);
     }
   }
 
@@ -276,13 +285,11 @@
   function show() {
     const scale = scaleOf(chosen);
     const [times, factor] = [short(chosen.cost / plan.cost), short(scale)];
-    control("status").textContent =
-      chosen === planned
-        ? `The budget of the plan: ${plan.statement}.`
-        : `Chosen: ${chosen.statement}. It allows ${times} times the privacy cost of the plan, ${plan.statement}; errors are ${factor} times as large.`;
+    const told = `Chosen: ${chosen.statement}. It allows ${times} times the privacy cost of the plan, ${plan.statement}; errors are ${factor} times as large.`;
+    tell(control("status"), chosen === planned ? `The budget of the plan: ${plan.statement}.` : told);
     const epsilon = curve.epsilon(chosen.cost, Number(plan.caution.delta));
     control("caution").hidden = epsilon <= plan.caution.epsilon;
-    control("caution").textContent = `Caution: ${plan.caution.words.replace("{}", roundedUp(epsilon))}`;
+    tell(control("caution"), `Caution: ${plan.caution.words.replace("{}", roundedUp(epsilon))}`);
     const [notion, delta] = [control("notion").value, typedNumber(deltaText())];
     const position = chosen === planned ? 0 : 100 * Math.log10(numbers[notion](chosen.cost, delta) / numbers[notion](plan.cost, delta));
     control("slider").value = Math.round(position);
@@ -330,7 +337,10 @@
   // The least budget, rounded up, for which no margin of a table is above what was typed.
   function find() {
     const [wanted, row] = [typedNumber(control("margin").value.trim()), found(1)[0]];
-    const say = (text) => Object.assign(control("found"), { textContent: text, hidden: false });
+    function say(text) {
+      tell(control("found"), text);
+      control("found").hidden = false;
+    }
     if (!(wanted > 0)) return say("Write the margin as a number above 0, such as 50.");
     if (row === undefined) return say("No table has these words.");
     const column = rows.columns.find((each) => each.key === "worst") ?? rows.columns.find((each) => each.key === "moe");
@@ -338,7 +348,7 @@
     const [notion, delta] = [control("notion").value, typedNumber(deltaText())];
     const number = roundedUp(numbers[notion](plan.cost * (margin / wanted) ** 2, delta));
     write(number);
-    return say(`${names[row]}: a ${plan.level} margin of at most ${numberText(wanted)} in every cell needs ${notion} ${number}${notion === "epsilon" ? ` at delta ${deltaText()}` : ""}.`);
+    return say(`${names[row]}: a ${plan.level} margin of at most ${numberText(wanted)} in every cell needs ${notion} = ${number}${notion === "epsilon" ? ` at delta ${deltaText()}` : ""}.`);
   }
 
   async function copy() {

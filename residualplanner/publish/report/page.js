@@ -149,7 +149,7 @@
       const { typical, times } = columnOf.get(key);
       const held = times ? values.std_err[row] * times : values[key][row];
       if (key === "meets_target" && typeof held === "number") return held >= scale;
-      return typical ? held * scale : held;
+      return typical && held !== null ? held * scale : held;
     }
     return {
       count: total,

@@ -93,10 +93,14 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
     values = {column.key: [as_shown(value, column) for value in series] for column, series in found}
     if subject.tables is None:
         found = [(_in_proportion(column, series, errors["std_err"]), series) for column, series in found]
-    held = {column.key: [float(f"{value:.{_HELD}g}") for value in series] for column, series in found if column.typical}
+    held: dict[str, list[Any]] = {
+        column.key: [None if math.isnan(value) else float(f"{value:.{_HELD}g}") for value in series]
+        for column, series in found
+        if column.typical
+    }
     if held and "target" in errors:
-        ratios = margin_factor(subject.target_level) * errors["max_std_err"] / errors["target"]
-        held["meets_target"] = [None if math.isnan(each) else float(f"{1 / each:.{_HELD}g}") for each in ratios]
+        room = errors["target"] / (margin_factor(subject.target_level) * errors["max_std_err"])
+        held["meets_target"] = [None if math.isnan(each) else float(each) for each in room]
     return ErrorRows(tuple(column for column, _ in found), values, len(subject.errors), links, held)
 
 
