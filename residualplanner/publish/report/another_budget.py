@@ -74,9 +74,8 @@ def toml_line(budget: Budget) -> str:
     """A budget as a line of a spec file, where noise is discrete: of another budget the zCDP of the same noise.
 
     Example:
-        >>> from residualplanner import approx_dp, zcdp
-        >>> from residualplanner.privacy import gdp
-        >>> toml_line(zcdp("0.5")), toml_line(gdp(1))
+        >>> from residualplanner import approx_dp, privacy, zcdp
+        >>> toml_line(zcdp("0.5")), toml_line(privacy.gdp(1))
         ('budget = { zcdp = "0.5" }', 'budget = { zcdp = "0.5" }')
         >>> toml_line(approx_dp(1, "1e-9"))
         'budget = { approx_dp = { epsilon = "1", delta = "1e-9" } }'

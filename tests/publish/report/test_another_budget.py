@@ -221,6 +221,11 @@ def test_the_line_for_a_file_is_the_budget_that_is_chosen(browser, tmp_path):
         with opened(browser, rp.select(WORKLOADS[0], budget=budget), tmp_path) as page:
             same = _budget(tomllib.loads(line_of(page))["budget"])
             assert same == budget or same.pcost_exact == budget.pcost_exact == Fraction(9, 100)
+            page.locator("#another-copy").click()
+            page.locator(
+                "#another-copied", has_text=re.compile("Copied|Selected; copy it with your keyboard")
+            ).wait_for()
+            assert page.evaluate("getSelection().toString()") == line_of(page)
             choose(page, "epsilon", "2.5", "1e-7")
             found = _budget(tomllib.loads(line_of(page))["budget"])
             if budget.notion == "gdp":
