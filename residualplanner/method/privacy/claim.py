@@ -80,8 +80,9 @@ class Neighbors:
 
 #: The delta at which epsilon is given where the budget does not name one.
 DELTA = "1e-6"
-#: A cost is beyond reason where epsilon is above this, at this delta.
-_MOST_EPSILON, _DELTA_OF_MOST = 10, "1e-9"
+#: A cost is beyond reason where epsilon is above this, at this delta; and what is said of it.
+MOST_EPSILON, DELTA_OF_MOST = 10, "1e-9"
+CAUTION = f"Epsilon is {{}} at delta {DELTA_OF_MOST}: above {MOST_EPSILON}, a budget hardly protects anyone."
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,8 @@ class PrivacyClaim:
     @property
     def caution(self) -> str:
         """The sentence that a cost beyond reason gets wherever it is stated; empty for others."""
-        epsilon = self.epsilon(_DELTA_OF_MOST)
-        if epsilon <= _MOST_EPSILON:
-            return ""
-        found = f"Epsilon is {rounded_up(epsilon)} at delta {_DELTA_OF_MOST}"
-        return f"{found}: above {_MOST_EPSILON}, a budget hardly protects anyone."
+        epsilon = self.epsilon(DELTA_OF_MOST)
+        return "" if epsilon <= MOST_EPSILON else CAUTION.format(rounded_up(epsilon))
 
     @property
     def facts(self) -> dict[str, str | float]:

@@ -128,6 +128,7 @@
     load(rows);
     return {
       find,
+      show,
       load,
       print(printing) {
         state.printing = printing;
@@ -141,9 +142,23 @@
     const total = values.query.length;
     const names = values.query.map((row) => row.split(",").map((part) => parts[part]).join(join));
     const folded = names.map((name) => name.toLowerCase());
-    const value = (key, row) => (key === "query" ? names[row] : values[key][row]);
+    const columnOf = new Map(columns.map((column) => [column.key, column]));
+    let scale = 1; // of the errors on the page of a plan, for another budget
+    function value(key, row) {
+      if (key === "query") return names[row];
+      const { typical, times } = columnOf.get(key);
+      const held = times ? values.std_err[row] * times : values[key][row];
+      if (key === "meets_target" && typeof held === "number") return held >= scale;
+      return typical && held !== null ? held * scale : held;
+    }
     return {
       count: total,
+      scaleTo(other) {
+        scale = other;
+        for (const column of columns) {
+          if (column.typical) column.decimals = Math.max(0, Math.min(8, 2 - Math.floor(Math.log10(column.typical * scale))));
+        }
+      },
       columns,
       isHead: (key) => key === "query",
       unbroken: 0,
@@ -235,8 +250,13 @@
   }
 
   const views = [];
-  const errors = paged("errors", "", errorRows());
+  const rows = errorRows();
+  const errors = paged("errors", "", rows);
   views.push(errors.print);
+  addEventListener("another-budget", (event) => {
+    rows.scaleTo(event.detail);
+    errors.show();
+  });
   element("order").addEventListener("change", errors.find);
   element("reset").addEventListener("click", () => {
     element("order").value = "";

@@ -17,6 +17,7 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.hierarchy import origins_of
 from residualplanner.publish.report import words
+from residualplanner.publish.report.another_budget import budget_json, notions_of
 from residualplanner.publish.report.estimates import comparisons_of, statistics_of
 from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, promise_of
@@ -38,7 +39,8 @@ def page_of(
     subject: Subject, rows: ErrorRows, tables: PageTables, figures: Mapping[str, tuple[Figure, ...]], folder: str
 ) -> str:
     """The page as HTML: ``figures`` on budget and errors, ``estimates``, ``maps``; its folder has the name given."""
-    script, plan = words.source("page.js").strip(), subject.plan
+    plan, scripts = subject.plan, ("page.js", *(("another_budget.js",) if subject.tables is None else ()))
+    script = "\n".join(words.source(name).strip() for name in scripts)
     promise, total, about = promise_of(subject), total_texts(subject), subject.publication.to_json()
     return words.html_of(
         "page.html.jinja",
@@ -59,6 +61,8 @@ def page_of(
         else [],
         **{**figures, "figures": {figure.name: figure for figure in figures["figures"]}},
         subject=subject,
+        budget=words.ready(budget_json(subject, promise)) if subject.tables is None else None,
+        notions=notions_of(subject),
         # by headings; the title is above them
         publication=[(word.capitalize(), text) for word, text in about.items() if word != "title"],
         statistics=statistics_of(subject),

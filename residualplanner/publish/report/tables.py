@@ -16,7 +16,14 @@ import numpy as np
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import JOIN
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import apart, decimals_for, decimals_of_errors, level_text, table_names
+from residualplanner.publish.report.words import (
+    apart,
+    decimals_for,
+    decimals_of_errors,
+    level_text,
+    table_names,
+    typical_of,
+)
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 
@@ -27,6 +34,9 @@ if TYPE_CHECKING:
 _MOST_ROWS = 100_000
 #: The most cells that a page holds, of all tables together, unless another number is given.
 CELLS = 20_000
+#: The errors that are in proportion to the noise, and how many significant digits a page holds of them for that.
+_IN_PROPORTION = ("std_err", "moe", "worst", "expected_abs_error", "expected_max_abs_error")
+_HELD = 10
 _UNBIASED_ERROR = "Standard error of the unbiased estimate that the number was made from; not that of the number shown."
 
 
@@ -39,6 +49,10 @@ class PageColumn:
     meaning: str  # in a sentence
     form: str  # "text", "count", "number", "error", which is shown as 0 only where it is 0, "percent" or "truth"
     decimals: int = 0
+    #: On the page of a plan, of an error in proportion to the noise: the number that decides on the decimals, and how
+    #: many standard errors it is in every row, 0 where rows differ in that.
+    typical: float = 0.0
+    times: float = 0.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,6 +63,9 @@ class ErrorRows:
     values: dict[str, list[Any]]  # of each column, as JSON has them
     total: int  # how many queries there are in all
     links: Sequence[str] = ()  # of each row the URL of the file of its table; none where there are no files
+    #: On the page of a plan, what its data hold in place of some columns, for other budgets: errors with more digits,
+    #: and for ``meets_target`` how many times as large errors may be.
+    held: Mapping[str, list[Any]] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -74,7 +91,26 @@ def error_rows(subject: Subject, links: Sequence[str] = (), *, limit: int = _MOS
         links = [links[row] for row in worst.tolist()] if links else ()
     found = _error_columns(subject, errors)
     values = {column.key: [as_shown(value, column) for value in series] for column, series in found}
-    return ErrorRows(tuple(column for column, _ in found), values, len(subject.errors), links)
+    if subject.tables is None:
+        found = [(_in_proportion(column, series, errors["std_err"]), series) for column, series in found]
+    held: dict[str, list[Any]] = {
+        column.key: [None if math.isnan(value) else float(f"{value:.{_HELD}g}") for value in series]
+        for column, series in found
+        if column.typical
+    }
+    if held and "target" in errors:
+        room = errors["target"] / (margin_factor(subject.target_level) * errors["max_std_err"])
+        held["meets_target"] = [None if math.isnan(each) else float(each) for each in room]
+    return ErrorRows(tuple(column for column, _ in found), values, len(subject.errors), links, held)
+
+
+def _in_proportion(column: PageColumn, values: "pd.Series[Any]", std_err: "pd.Series[Any]") -> PageColumn:
+    """A column of a plan's page with what other budgets need to know of it, if its numbers follow the noise."""
+    if column.key not in _IN_PROPORTION:
+        return column
+    each = (values / std_err).to_numpy(dtype=np.float64)
+    is_one = column.key != "std_err" and bool(np.ptp(each) <= 1e-12 * each[0])
+    return replace(column, typical=typical_of(values.to_numpy(dtype=np.float64)), times=each[0] if is_one else 0.0)
 
 
 def rows_json(rows: ErrorRows) -> str:
@@ -82,17 +118,20 @@ def rows_json(rows: ErrorRows) -> str:
     parts: dict[str, int] = {}
     names = (query.split(JOIN) for query in rows.values["query"])
     queries = [",".join(str(parts.setdefault(part, len(parts))) for part in of_query) for of_query in names]
+    shown = ("key", "form", "decimals", *(("typical", "times") if rows.held else ()))
+    derived = {column.key for column in rows.columns if column.times}
+    held = {key: values for key, values in {**rows.values, **rows.held}.items() if key not in derived}
     content = {
         "join": JOIN,
         "parts": list(parts),
-        "columns": [{name: getattr(each, name) for name in ("key", "form", "decimals")} for each in rows.columns],
-        "values": rows.values | {"query": queries},
+        "columns": [{name: getattr(each, name) for name in shown} for each in rows.columns],
+        "values": held | {"query": queries},
         **({"links": list(rows.links)} if rows.links else {}),
     }
-    return _script_json(content)
+    return script_json(content)
 
 
-def _script_json(content: Any) -> str:
+def script_json(content: Any) -> str:
     """JSON for a script element, which nothing in it ends."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
@@ -246,7 +285,7 @@ def tables_json(page: PageTables) -> str:
     columns = [{name: getattr(each, name) for name in ("key", "label", "form", "decimals")} for each in page.columns]
     shown = ("name", "heads", "axes", "decimals", "values")
     tables = [{name: getattr(table, name) for name in shown} for table in page.tables]
-    return _script_json({"columns": columns, "labels": page.labels, "tables": tables})
+    return script_json({"columns": columns, "labels": page.labels, "tables": tables})
 
 
 def _columns(subject: Subject) -> tuple[PageColumn, ...]:

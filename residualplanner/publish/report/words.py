@@ -48,11 +48,22 @@ def decimals_for(numbers: FloatArray) -> int:
         >>> decimals_for(np.array([12.3, 45.6])), decimals_for(np.array([0.5])), decimals_for(np.array([123.0, 7e6]))
         (1, 3, 0)
     """
+    typical = typical_of(numbers)
+    return max(0, min(8, 2 - math.floor(math.log10(typical)))) if typical else 0
+
+
+def typical_of(numbers: FloatArray) -> float:
+    """The number whose size decides on the decimals of all, (n,); 0 where all are 0.
+
+    Example:
+        >>> round(typical_of(np.array([0.0, 12.3, 45.6])), 3)
+        13.965
+    """
     positive = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
     if not positive.size:
-        return 0
-    positive = positive[positive >= np.median(positive) / 1000]  # what is nearly 0 may be shown as 0
-    return max(0, min(8, 2 - math.floor(math.log10(float(np.quantile(positive, 0.05))))))
+        return 0.0
+    # what is nearly 0 may be shown as 0
+    return float(np.quantile(positive[positive >= np.median(positive) / 1000], 0.05))
 
 
 def decimals_of_errors(errors: FloatArray, *, fewest: int = 1) -> int:
