@@ -133,7 +133,7 @@ def test_names_and_labels_of_users_are_text_and_nothing_else(tmp_path):
 def test_every_figure_stands_beside_the_page_with_its_data(release, release_folder):
     page, folder = read_page(release_folder / "report.html"), release_folder / "report-figures"
     figures = [figure.attributes["id"] for figure in page.all("figure")]
-    assert figures == ["budget-by-order", "budget-by-query", "fairness", "table-1", "table-2", "table-3"]
+    assert figures == ["table-1", "table-2", "table-3", "budget-by-order", "budget-by-query", "fairness"]
     assert {file.name for file in folder.iterdir()} == {
         "errors.csv",
         *(f"{name}.{ending}" for name in figures for ending in ("svg", "csv")),
