@@ -53,7 +53,10 @@ class DeviationTable(StatisticTable):
         mean = np.clip((2 * above - count) / divisor, -1, 1)
         found = np.sqrt(np.clip(squared / divisor - mean**2, 0, 1 - mean**2))
         moments = _moments(answers, variances)
-        low, high = _interval(moments, np.nan_to_num(found).ravel(), margin_factor(level))
+        is_clear = count > margin_factor(level) * np.sqrt(variances[0])
+        # Elsewhere the sums of one standard deviation are no plane, and a second dimension takes its part.
+        limits = np.where(is_clear, margin_factor(level) ** 2, -2 * np.log(1 - level)).ravel()
+        low, high = _interval(moments, np.nan_to_num(found).ravel(), limits)
         low, high = (end.reshape(count.shape) for end in (low, high))
         numbers = {
             "estimate": np.clip(found, low, high) * kind.half,  # where noise makes it one that the sums exclude
@@ -123,23 +126,23 @@ def _moments(answers: FloatArray, variances: FloatArray) -> _Moments:
     return _Moments(np.stack([count, 2 * above - count, squared], axis=1), np.linalg.pinv(covariance, hermitian=True))
 
 
-def _interval(moments: _Moments, estimate: FloatArray, margin: float) -> tuple[FloatArray, FloatArray]:
+def _interval(moments: _Moments, estimate: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The least and the largest standard deviation, in units of half the range, that are not excluded: eq. (142)."""
     groups = len(estimate)
     low, high = np.zeros(groups), np.zeros(groups)
     for start in range(0, groups, _GROUPS):
         some = slice(start, start + _GROUPS)
         part = _Moments(moments.estimate[some], moments.precision[some])
-        low[some], high[some] = _interval_of_some(part, estimate[some], margin**2)
+        low[some], high[some] = _interval_of_some(part, estimate[some], limits[some])
     return low, high
 
 
-def _interval_of_some(moments: _Moments, estimate: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
+def _interval_of_some(moments: _Moments, estimate: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
     regular = np.broadcast_to(np.linspace(0, 1, _GRID), (len(estimate), _GRID))
     grid = np.sort(np.append(regular, estimate[:, None], axis=1), axis=1)
     distances = np.stack([_distance(moments, values) for values in grid.T], axis=1)
     # Where noise has left nothing that fits, what fits best is all that is not excluded.
-    limits = np.maximum(limit, distances.min(axis=1))
+    limits = np.maximum(limits, distances.min(axis=1))
     is_in, rows = distances <= limits[:, None], np.arange(len(estimate))
     first, last = np.argmax(is_in, axis=1), grid.shape[1] - 1 - np.argmax(is_in[:, ::-1], axis=1)
     ends = []
