@@ -19,6 +19,7 @@ from residualplanner.ground.errors import ArgumentError
 from residualplanner.shell.cli import options as opt
 from residualplanner.shell.cli import paths
 from residualplanner.shell.cli.options import (
+    GuideOptions,
     MeasuringOptions,
     PlanOptions,
     RecordsOptions,
@@ -50,7 +51,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Publish the most accurate differentially private tables that a privacy budget allows.\n\n"
     "New here? Run: residualplanner demo\n\n"
-    "With data of your own: init, then fill in the spec, then plan, check, and last release. "
+    "With data of your own: start, which leads through it, or init, then fill in the spec; then plan, check, release. "
     "Exit status: 0, 1 (the run failed), 2 (the input is wrong).",
 )
 
@@ -112,6 +113,32 @@ def init(
         with write_atomically(path) as file:
             file.write(text.encode("utf-8"))
         say_start(start, source, path, output)
+
+
+@_command
+def start(
+    source: opt.Source,
+    spec: opt.NewSpec = None,
+    *,
+    choices: GuideOptions,
+    is_dictionary: opt.IsDictionary = False,
+    has_header: opt.HasHeader = False,
+    output: Output,
+) -> None:
+    """Be led from a codebook or a header to a spec, a first plan and its page; every question is explained.
+
+    SOURCE is as for init. What is given as an option is not asked for; with --quiet or --json nothing is, and defaults
+    are taken. No record is read.
+    """
+    require_files("start", paths.SOURCE, source)
+    path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
+    paths.require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    for each in (path, path.with_suffix(".plan"), path.with_suffix(".html")):
+        require_free_file(each)
+    from residualplanner.shell.cli.guide import run_start
+
+    with telling_outputs(path, path.with_suffix(".plan"), path.with_suffix(".html")):
+        run_start(source, path, choices, output, is_dictionary=is_dictionary, has_header=has_header)
 
 
 @_command

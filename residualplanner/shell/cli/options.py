@@ -75,9 +75,9 @@ Version = Annotated[bool, Option("--version", callback=_print_version, is_eager=
 
 # what is read
 Spec = Annotated[Path, Argument(help="A spec, as init writes it.", metavar="SPEC")]
-_DATA = "The records (.csv, .csv.gz, .parquet, or a folder of Parquet files)."
+_DATA = "The records (.csv, .csv.gz, .parquet, .sav, .dta, or a folder of Parquet files)."
 Data = Annotated[Path, Argument(help=_DATA, metavar="DATA")]
-_SOURCES = "A domain (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .csv.gz, .parquet)."
+_SOURCES = "A domain (.json), a spec (.toml), a data dictionary (.csv), or records (.csv, .parquet, .sav, .dta)."
 Source = Annotated[Path, Argument(help=_SOURCES, metavar="SOURCE")]
 PlanFile = Annotated[Path, Argument(help="A plan, as the command plan writes it.", metavar="PLAN")]
 _MEASUREMENTS = (
@@ -114,6 +114,15 @@ MaxCells = Annotated[int, Option(help="Leave out tables with more cells; 1000000
 IsDictionary = Annotated[bool, _flag("--dictionary", "SOURCE describes columns and holds no records: read all of it.")]
 _HEADER = "SOURCE is a CSV file of records whose first line holds names, not a record."
 HasHeader = Annotated[bool, _flag("--header", _HEADER)]
+
+# start
+_VALUES = "Values of a column, as age=85, 'sex=F, M' or 'age=0 < 18 < 65'; nothing after = leaves the column out."
+DeclaredTexts = Annotated[list[str] | None, _of("NAME=VALUES", _VALUES)]
+UpTo = Annotated[int | None, _of("NUMBER", "All tables that cross up to so many columns.", min=1)]
+MostRecords = Annotated[int | None, _of("NUMBER", "The most records of one person.", min=1)]
+FirstBudget = Annotated[str | None, _of("BUDGET", "zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.")]
+_INTEGERS = "Integers without a negative one that add up, or unbiased estimates."
+WantsIntegers = Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _INTEGERS)]
 
 # plan, release
 _BUDGET = "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."
@@ -228,6 +237,18 @@ class PlanOptions:
     budget: BudgetText = None
     at_most: AtMost = None
     loss: LossWord = None
+
+
+@dataclass(frozen=True, slots=True)
+class GuideOptions:
+    """What is chosen at a first use; what is not given is asked for."""
+
+    values: DeclaredTexts = None
+    up_to: UpTo = None
+    records_per_person: MostRecords = None
+    budget: FirstBudget = None
+    nonnegative: WantsIntegers = None
+    format: Format = None
 
 
 @dataclass(frozen=True, slots=True)

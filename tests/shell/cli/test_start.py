@@ -1,0 +1,96 @@
+"""Being led to a spec, a plan and its page: by answers, by options, and with nobody to ask."""
+
+import tomllib
+
+import pyreadstat
+import pytest
+from pandas import DataFrame
+from typer.testing import CliRunner
+
+import residualplanner as rp
+from command_line import outcome
+from shell.specs import app, read_spec
+
+ALL = ["--values", "age=85", "--values", "sex=F,M", "--values", "name="]
+
+
+@pytest.fixture
+def records(tmp_path):
+    DataFrame({"age": [30, 70], "sex": ["F", "M"], "name": ["x", "y"]}).to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def answered(lines, *arguments):
+    words = [str(argument) for argument in arguments]
+    return CliRunner().invoke(app.app, words, input="".join(f"{line}\n" for line in lines))
+
+
+def test_answers_lead_to_a_spec_a_plan_and_a_page(records):
+    spec = records.with_name("spec.toml")
+    lines = ["x", "h", "0 < 18 < y", "0 < 18 < 120", "F, M", "", "two", "2", "3", "x=1", "epsilon=1,delta=1e-9", "y"]
+    result = answered(lines, "start", records, "-o", spec)
+    assert result.exit_code == 0, result.output
+    for told in ("write d for a data", "edges of bins are numbers", "an integer of 1 or more", "a budget is written"):
+        assert told in result.output
+    read = tomllib.loads(spec.read_text())
+    assert read["budget"] == {"approx_dp": {"epsilon": "1", "delta": "1e-9"}}
+    assert (read["records_per_person"], read["workload"]) == (3, [{"up_to": 2}])
+    assert read["domain"]["age"]["bins"] == [0, 18, 120]
+    assert read["domain"]["sex"] == ["F", "M"]
+    assert "name" not in read["domain"]
+    assert (read["output"]["nonnegative"], read["output"]["round_to"]) == (True, 1)
+    assert rp.load_plan(spec.with_suffix(".plan")).neighbors.records_per_person == 3
+    assert "<html" in spec.with_suffix(".html").read_text(encoding="utf-8")
+    assert read_spec(spec).ledger.file == "spec.ledger"
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_options_take_the_place_of_answers(records, option):
+    words = ["--header", "--values", "age=85", "--values", "sex=1, 2", "--values", "name=", "--up-to", 1]
+    words += ["--budget", "zcdp=3", "--records-per-person", 2, "--nonnegative", "--format", "xlsx", option]
+    result = outcome("start", records, *words, "-o", records.with_name("spec.toml"))
+    assert result.exit_code == 0, result.output
+    read = tomllib.loads(records.with_name("spec.toml").read_text())
+    assert read["domain"] == {"age": 85, "sex": [1, 2]}
+    assert read["budget"] == read["ledger"]["budget"] == {"zcdp": "3"}
+    assert read["output"]["format"] == "xlsx"
+    released = outcome("release", records.with_name("spec.toml"), records, "--dry-run", "-o", records.with_name("out"))
+    assert "column 'sex' has values outside its schema" not in released.output
+
+
+def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path):
+    frame = DataFrame({"sex": [1.0, 2.0]})
+    pyreadstat.write_sav(frame, str(tmp_path / "a.sav"), variable_value_labels={"sex": {1: "female", 2: "male"}})
+    options = ["--budget", "zcdp=0.1", "--up-to", 1, "-o", tmp_path / "a.toml"]
+    result = answered(["1", "n"], "start", tmp_path / "a.sav", *options)
+    assert result.exit_code == 0, result.output
+    assert "Values of" not in result.output
+    assert "Columns of a table" not in result.output
+    assert tomllib.loads((tmp_path / "a.toml").read_text())["domain"]["sex"] == [[1, "female"], [2, "male"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--quiet"], "there is nobody to ask"),
+        (["--header", "--quiet", "--values", "age=85"], "Values of sex: there is nobody to ask"),
+        (["--header", "--quiet", "--values", "sax=2"], "for a column without declared values (age, sex, name)"),
+        (["--header", "--quiet", "--values", "age"], "--values is NAME=VALUES"),
+        (["--header", "--quiet", "--budget", "zcdp=-1", *ALL], "rho must be positive"),
+        (["--header", "--quiet", "--values", "age=1,1"], "twice"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(records, words, message):
+    result = outcome("start", records, *words, "-o", records.with_name("spec.toml"))
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not records.with_name("spec.toml").exists()
+
+
+def test_no_existing_file_is_replaced_and_an_end_of_answers_writes_nothing(records):
+    records.with_name("spec.plan").write_text("mine")
+    refused = outcome("start", records, "--header", "-o", records.with_name("spec.toml"))
+    assert "spec.plan exists already" in refused.output
+    ended = answered(["h"], "start", records, "-o", records.with_name("other.toml"))
+    assert ended.exit_code == 1
+    assert not records.with_name("other.toml").exists()
