@@ -65,7 +65,7 @@ OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
 SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap", "fits/stages")
 #: What others may take from `gate/sources`: users' words on their records, names of columns, the type of progress.
-HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "Progress", "columns_of"}
+HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "PackageColumn", "Progress", "columns_of", "columns_of_file"}
 HOMES = {
     "cvxpy": {"more/convex"},
     "clarabel": {"more/by_set", "fits/microdata"},
@@ -81,6 +81,7 @@ HOMES = {
     "jinja2": {"publish/report"},
     "xlsxwriter": {"publish/files"},
     "openpyxl": {"publish/files"},
+    "pyreadstat": {"gate/sources"},
     "typer": {"shell/cli"},
     "pydantic": {"shell/cli"},
     "cupy": {"release", "scale/cuda"},

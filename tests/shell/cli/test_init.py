@@ -337,7 +337,7 @@ def test_a_first_line_that_may_be_a_record_is_shown_only_if_it_is_said_to_be_a_h
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"x", r"a domain \(.json or .toml\) or records \(.csv, .csv.gz or .parquet\) are needed"),
+        ("a.txt", b"x", r"a domain \(.json or .toml\) or records \(.csv, .csv.gz, .parquet, .sav, .dta\) are needed"),
         ("a.json", b'{"a": 1, "a": 2}', "the name 'a' occurs twice"),
         ("a.json", b"{", "not valid JSON"),
         ("a.csv", b"\xff\n", "is not a line of column names"),

@@ -4,8 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from residualplanner.gate.sources import package_files
 from residualplanner.gate.sources.opening import columns_of
+from residualplanner.gate.sources.package_files import PackageColumn, columns_of_file
 from residualplanner.ground.errors import DataError, DomainError, FileFormatError
 from residualplanner.ground.file_kinds import CSV, JSON, PACKAGE, PARQUET, SPEC, kind_of_name
 from residualplanner.ground.json import parse_json
@@ -113,13 +113,13 @@ def _columns_of_records(path: Path) -> list[declared.Declared]:
 def _columns_of_package_file(path: Path) -> list[declared.Declared]:
     """What the value labels in a file of a statistics package declare; its entries are not read."""
     try:
-        columns = package_files.columns_of_file(path)
+        columns = columns_of_file(path)
     except DataError as error:
         raise FileFormatError(f"{path}: {error}") from None
     return [_of_package_column(column) for column in columns]
 
 
-def _of_package_column(column: package_files.PackageColumn) -> declared.Declared:
+def _of_package_column(column: PackageColumn) -> declared.Declared:
     about, labels = About(title=column.title), [*column.meanings]
     if not labels or not all(isinstance(label, int | str) for label in labels):
         return declared.Declared(column.name, None, about=about)
