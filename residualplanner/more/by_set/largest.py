@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.cost import LossSlopes, Maxima, largest
+from residualplanner.more.by_set.cost import LossSlopes, Maxima
 from residualplanner.more.by_set.group_basis import GroupBasis
+from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.rest_tables import RestTables, Table, applied
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
@@ -135,7 +136,7 @@ class LargestVariance:
         factors = self._at(bases)
         variances = self._variances(factors, 1 / precision)
         every = np.concatenate([each.ravel() for each in variances])
-        value, cells = largest(np.log(every), maxima.sharpness, maxima.cells)
+        value, cells = largest(np.log(every), maxima.sharpness, maxima.variances)
         by_cell = np.split(cells / every, np.cumsum([each.size for each in variances])[:-1])
         by_precision, by_vector = np.zeros(len(precision)), {n: np.zeros(len(v)) for n, v in factors.vectors.items()}
         by_table = [np.zeros(table.shape) for table in factors.tables]

@@ -105,5 +105,5 @@ def applied(matrices: Sequence[FloatArray], table: Table) -> Table:
     """A table with each of its axes multiplied by a matrix (n, m), (m_1, .., m_k)."""
     for matrix in matrices:
         # The first axis goes last, so that in the end all are in order.
-        table = np.tensordot(table, matrix, axes=(0, 0))
+        table = (table.reshape(len(matrix), -1).T @ matrix).reshape(*table.shape[1:], matrix.shape[1])
     return table
