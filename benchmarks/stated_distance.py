@@ -2,7 +2,7 @@
 
     python -m benchmarks.stated_distance [--count 60] [--seed 0] [--cells 30] [--json FILE]
 
-Each workload has one to four attributes, two kinds of query at most on each, one to six queries and often weights.  It
+Each workload has two to four attributes, two kinds of query at most on each, two to six queries and often weights.  It
 is planned by default for the sum of variances and for the largest, with records added or removed and replaced; and for
 targets.  The least loss of all unbiased linear mechanisms with Gaussian noise is from explicit matrices: for weights l
 of the rows, and p of the cells (or pairs of cells, where records are replaced) let V and L be the weighted sums of w w'
@@ -10,7 +10,7 @@ over rows w and of d d' over unit vectors (or differences of two) d.  Then K = L
 mechanism, and the square of the trace of its middle part a bound; weights move towards large variances and costs until
 they meet within 0.05%.
 
-Workloads are of four classes: an attribute has one kind in all queries; or several, but one in all queries of the same
+Workloads are of four classes in turn: an attribute has one kind in all queries; or several, but one in all queries of the same
 attributes; some kinds are rows of its own (`Custom`); or queries of the same attributes differ in kinds.  For the first
 three there is a most that the true distance may be.
 
@@ -38,6 +38,7 @@ GAP, STEPS = 1e-3, 600
 #: The classes of workloads, and the most that the true distance may be in them.
 ONE_KIND, MIXED, CUSTOM = "one kind an attribute", "several kinds an attribute", "with rows of its own"
 SAME_ATTRIBUTES = "several kinds on the same attributes"
+CLASSES = (ONE_KIND, MIXED, CUSTOM, SAME_ATTRIBUTES)
 MOST_OF_SUMS = {ONE_KIND: 0.005, MIXED: 0.007, CUSTOM: 0.02}
 MOST_OF_MAXIMA = {ONE_KIND: 0.02, MIXED: 0.02, CUSTOM: 0.02}
 
@@ -61,15 +62,24 @@ def kind_and_matrix(chance: np.random.Generator, size: int) -> tuple[Any, Matrix
     return choices[int(chance.choice(len(choices), p=[0.35, 0.2, 0.15, 0.15, 0.15]))]
 
 
-def random_workload(chance: np.random.Generator, cells: int) -> tuple[rp.Workload, list[Matrix]]:
-    """A workload, and the rows of each of its queries."""
+def class_of(workload: rp.Workload) -> str:
+    """The class of a workload."""
+    if len({tuple(query) for query in workload}) < len(workload):
+        return SAME_ATTRIBUTES
+    if any(isinstance(kind, rp.Custom) for kind in workload.kinds):
+        return CUSTOM
+    return MIXED if (workload.uses.sum(axis=1) > 1).any() else ONE_KIND
+
+
+def random_workload(chance: np.random.Generator, cells: int, kinds_of: str) -> tuple[rp.Workload, list[Matrix]]:
+    """A workload of a class, and the rows of each of its queries."""
     while True:
-        sizes = [int(size) for size in chance.integers(2, 13, int(chance.integers(1, 5)))]
+        sizes = [int(size) for size in chance.integers(2, 13, int(chance.integers(2, 5)))]
         if not 4 <= math.prod(sizes) <= cells:
             continue
         kinds = [[kind_and_matrix(chance, size) for _ in range(int(chance.integers(1, 3)))] for size in sizes]
         queries: dict[str, tuple[dict[str, Any], Matrix]] = {}
-        for _ in range(int(chance.integers(1, 7))):
+        for _ in range(int(chance.integers(2, 7))):
             members = chance.permutation(len(sizes))[: int(chance.integers(1, min(3, len(sizes)) + 1))]
             chosen = {int(i): kinds[i][int(chance.integers(len(kinds[i])))] for i in sorted(members)}
             factors = [chosen[i][1] if i in chosen else np.ones((1, size)) for i, size in enumerate(sizes)]
@@ -81,7 +91,7 @@ def random_workload(chance: np.random.Generator, cells: int) -> tuple[rp.Workloa
             workload = rp.Workload(domain, [query for query, _ in queries.values()], weights=weights)
         except rp.errors.WorkloadError:  # rows that are all 0
             continue
-        if len(workload) == len(queries):  # in an order of its own
+        if class_of(workload) == kinds_of and len(workload) == len(queries) > 1:  # in an order of its own
             alone = [next(iter(rp.Workload(domain, [query]))) for query, _ in queries.values()]
             return workload, [list(queries.values())[alone.index(query)][1] for query in workload]
 
@@ -142,15 +152,6 @@ class Found(NamedTuple):
     def is_below(self) -> bool:
         """Whether less is stated than is true."""
         return self.stated < self.true - 1e-6
-
-
-def class_of(workload: rp.Workload) -> str:
-    """The class of a workload."""
-    if len({tuple(query) for query in workload}) < len(workload):
-        return SAME_ATTRIBUTES
-    if any(isinstance(kind, rp.Custom) for kind in workload.kinds):
-        return CUSTOM
-    return MIXED if (workload.uses.sum(axis=1) > 1).any() else ONE_KIND
 
 
 def distances(number: int, workload: rp.Workload, parts: list[Matrix], targets: Any) -> dict[tuple[str, str], Found]:
@@ -217,7 +218,7 @@ def main() -> int:
     chance = np.random.default_rng(arguments.seed)
     found: dict[tuple[str, str, str], list[Found]] = defaultdict(list)
     for number in range(arguments.count):
-        workload, parts = random_workload(chance, arguments.cells)
+        workload, parts = random_workload(chance, arguments.cells, CLASSES[number % len(CLASSES)])
         targets = rp.losses.Targets(list(zip(workload, chance.uniform(1, 3, len(workload)).tolist(), strict=True)))
         for key, each in distances(number, workload, parts, targets).items():
             found[*key, class_of(workload)].append(each)
