@@ -10,9 +10,9 @@ over rows w and of d d' over unit vectors (or differences of two) d.  Then K = L
 mechanism, and the square of the trace of its middle part a bound; weights move towards large variances and costs until
 they meet within 0.05%.
 
-Workloads are of four classes in turn: an attribute has one kind in all queries; or several, but one in all queries of the same
-attributes; some kinds are rows of its own (`Custom`); or queries of the same attributes differ in kinds.  For the first
-three there is a most that the true distance may be.
+Workloads are of four classes in turn: an attribute has one kind in all queries; or several, but one in all queries of
+the same attributes; some kinds are rows of its own (`Custom`); or queries of the same attributes differ in kinds.  For
+the first three there is a most that the true distance may be.
 
 Prints the worst and the mean true and stated distance of root mean square errors, or largest errors, and which workload
 is the worst.  Exits with 1 if a distance is stated that is below the true one, or a true one is above the most.
