@@ -21,7 +21,7 @@ from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.rest_tables import RestTables, Table, applied
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
-from residualplanner.more.by_set.varying_tables import along
+from residualplanner.more.varying.varying_tables import along
 
 #: Cells with less than this part of the largest variance are left out of the rows of a program.
 _NEAR = 0.8

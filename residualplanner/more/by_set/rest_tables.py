@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.more.by_set.terms import RestTable, parts_of
-from residualplanner.more.by_set.varying_tables import along
+from residualplanner.more.varying.varying_tables import along
 
 Table = NDArray[np.float64]
 #: A rest table h in coordinates, (1+r_1, .., 1+r_k), and for the chain rule those whose axes were mapped in turn to
