@@ -65,7 +65,7 @@ class _Term(NamedTuple):
                 left = (left * squares).sum(axis=self.axes, keepdims=True)
             for axis in sorted(self.vectors, reverse=True):
                 if axis != kept:
-                    left = np.tensordot(left, factors.vectors[self.vectors[axis]], axes=(axis, 0))
+                    left = np.moveaxis(left, axis, -1) @ factors.vectors[self.vectors[axis]]
             found[kept] = left.ravel() if kept >= 0 else left
         return found
 
