@@ -160,7 +160,7 @@ class _Run:
         require_memory(groups)
         rows = rows_to_count(plan.closure, groups, family)
         progress = partial(self._report, 0, 40)
-        return source, _by_set(rows, source.count(rows, progress=progress))
+        return source, _of_sets(rows, source.count(rows, progress=progress))
 
     def draw(self, data: object, counted: _Counted) -> StagedRelease:
         """Draw the noise of all stages that are left, each chosen by those before it."""
@@ -189,7 +189,7 @@ class _Run:
         return Measurement(plan, noise.answers(block, counts), record)
 
 
-def _by_set(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
+def _of_sets(rows: Sequence[IntArray], tables: Sequence[IntArray]) -> _Counts:
     return {
         tuple(members): table
         for own, stack in zip(rows, tables, strict=True)
@@ -209,7 +209,7 @@ def _coarsened(choice: StageChoice, counted: _Counted, sizes: Sequence[int]) -> 
     found: dict[tuple[str, ...], IntArray] = {}
     wanted = {named: tuple(each.attribute for each in own) for named, own in axes.items()}
     for rows in _batches(sorted({own for own in wanted.values() if len(own) > 2}), sizes):
-        larger = _by_set(rows, source.count(rows))
+        larger = _of_sets(rows, source.count(rows))
         found |= {named: _summed(larger[own], axes[named]) for named, own in wanted.items() if own in larger}
     for named, own in wanted.items():
         if named not in found:

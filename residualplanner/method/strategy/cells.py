@@ -1,7 +1,7 @@
 """The cells of all queries of a workload at once: the largest variance of each query, and the variances of all cells.
 
 Attributes with one basis in all sets, the *constant* ones, enter by factors.  Those that vary, whose basis depends on
-the set, enter by a table over their answers for each subset: `residualplanner.more.by_set.varying_tables`.  In nearly
+the set, enter by a table over their answers for each subset: `residualplanner.more.varying.varying_tables`.  In nearly
 every strategy none varies, and that table has a single cell, 1.
 A subset is given by its bits: bit i is for the attribute of axis i.  Arrays have an axis for each varying attribute.
 Source: eqs. (23), (26) and (40).
@@ -22,7 +22,7 @@ from residualplanner.method.workload.attribute_sets import QueryBlock, indices_o
 from residualplanner.method.workload.workload import Workload
 
 if TYPE_CHECKING:
-    from residualplanner.more.by_set.varying_tables import VaryingTable, VaryingTables
+    from residualplanner.more.varying.varying_tables import VaryingTable, VaryingTables
 
 Cells = FloatArray
 
@@ -100,7 +100,7 @@ def cell_tables(strategy: Strategy) -> CellTables:
     """The tables of all queries that a strategy answers, each found once."""
     if not strategy.varying.any():
         return _ConstantTables(strategy)
-    from residualplanner.more.by_set.varying_tables import VaryingTables  # a door
+    from residualplanner.more.varying.varying_tables import VaryingTables  # a door
 
     return VaryingTables(strategy)
 

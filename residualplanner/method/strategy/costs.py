@@ -100,7 +100,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Raises WorkloadError: attributes vary, and there are too many pairs of records that one may replace.
     """
     if neighbors.has_public_total and strategy.varying.any():
-        from residualplanner.more.by_set.replaced_pairs import largest_of_pairs  # a door
+        from residualplanner.more.varying.replaced_pairs import largest_of_pairs  # a door
 
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return largest_of_pairs(strategy, noise_variance) * neighbors.cost_factor_up * (1 + 3 * _ULP)
@@ -147,7 +147,7 @@ def _varying_cost(strategy: Strategy, precision: FloatArray) -> Fraction:
     """What the sets with varying attributes cost, exactly.  Source: eq. (41)."""
     if not strategy.varying.any():
         return Fraction(0)
-    from residualplanner.more.by_set.varying_cost import exact_varying_cost  # a door
+    from residualplanner.more.varying.varying_cost import exact_varying_cost  # a door
 
     return exact_varying_cost(strategy, precision)
 
@@ -167,7 +167,7 @@ def cost_parts(strategy: Strategy, noise_variance: FloatArray, weight: FloatArra
     pcost = np.where(strategy.varying, 1.0, every[strategy.of_attribute])
     parts: FloatArray = strategy.closure.products(pcost) / noise_variance
     if strategy.varying.any():
-        from residualplanner.more.by_set.varying_cost import varying_cost_parts  # a door
+        from residualplanner.more.varying.varying_cost import varying_cost_parts  # a door
 
         loss, cost = weight * noise_variance, float(exact_cost(strategy, 1 / noise_variance))
         parts = varying_cost_parts(strategy, parts, loss / loss.sum() * cost)

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.cost import LossSlopes, Maxima, largest
+from residualplanner.more.by_set.cost import LossSlopes, Maxima
 from residualplanner.more.by_set.group_basis import GroupBasis
+from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.rest_tables import RestTables, Table, applied
 from residualplanner.more.by_set.table_costs import Rows, largest_cells
-from residualplanner.more.by_set.varying_tables import along
+from residualplanner.more.varying.varying_tables import along
 
 #: Cells with less than this part of the largest variance are left out of the rows of a program.
 _NEAR = 0.8
@@ -64,7 +65,7 @@ class _Term(NamedTuple):
                 left = (left * squares).sum(axis=self.axes, keepdims=True)
             for axis in sorted(self.vectors, reverse=True):
                 if axis != kept:
-                    left = np.tensordot(left, factors.vectors[self.vectors[axis]], axes=(axis, 0))
+                    left = np.moveaxis(left, axis, -1) @ factors.vectors[self.vectors[axis]]
             found[kept] = left.ravel() if kept >= 0 else left
         return found
 
@@ -135,7 +136,7 @@ class LargestVariance:
         factors = self._at(bases)
         variances = self._variances(factors, 1 / precision)
         every = np.concatenate([each.ravel() for each in variances])
-        value, cells = largest(np.log(every), maxima.sharpness, maxima.cells)
+        value, cells = largest(np.log(every), maxima.sharpness, maxima.variances)
         by_cell = np.split(cells / every, np.cumsum([each.size for each in variances])[:-1])
         by_precision, by_vector = np.zeros(len(precision)), {n: np.zeros(len(v)) for n, v in factors.vectors.items()}
         by_table = [np.zeros(table.shape) for table in factors.tables]

@@ -22,8 +22,9 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.method.strategy.costs import with_token_cost
-from residualplanner.more.by_set.cost import CostSlopes, Maxima, largest
+from residualplanner.more.by_set.cost import CostSlopes, Maxima
 from residualplanner.more.by_set.group_basis import GroupBasis, Member
+from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
 from residualplanner.more.by_set.table_costs import Rows, TableChoice
 
@@ -76,7 +77,7 @@ class ReplacementCost:
         precision = self._precision(member)
         by_set = self._of_sets(factors)
         costs = by_set @ precision
-        logs = maxima.axes.get(0)
+        logs = maxima.axes
         if logs is not None and len(logs) < len(costs):  # new pairs count as much as all do in the mean
             logs = np.pad(logs, (0, len(costs) - len(logs)), constant_values=-math.log(len(costs)))
         value, weights = largest(costs, maxima.sharpness, logs)
@@ -93,7 +94,7 @@ class ReplacementCost:
             np.add.at(by_products[group], (second, second), by_second)
             np.add.at(by_products[group], (first, second), by_both / 2)
             np.add.at(by_products[group], (second, first), by_both / 2)
-        return value, CostSlopes(by_precision, by_products, {}, {}, {0: weights})
+        return value, CostSlopes(by_precision, by_products, np.empty(0), np.empty(0), weights)
 
     def with_worst(self, member: Member) -> "ReplacementCost":
         """The same with pairs that cost a member more than all that are known."""
@@ -106,7 +107,7 @@ class ReplacementCost:
         new = found[order[costs[order] > known.max() * (1 + _ABOVE)]]
         return replace(self, pairs=np.concatenate([self.pairs, np.unique(new, axis=0)]))
 
-    def best_noise(self, member: Member, rows: Rows) -> TableChoice:
+    def best_noise(self, member: Member, rows: Rows, *, enough: float = _ENOUGH) -> TableChoice:
         """The best precisions for a member's bases and the rows of a loss, which are added as they are exceeded.
 
         So are pairs of records; where not all are known, some are climbed to for each of the precisions on the way.
@@ -120,7 +121,7 @@ class ReplacementCost:
             paid, (value, more) = costs @ precision, rows(precision)
             if value * paid.max() < best.loss:
                 best = TableChoice(precision / paid.max(), {}, value * float(paid.max()), 0.0)
-            if best.loss <= bound * (1 + _ENOUGH):
+            if best.loss <= bound * (1 + enough):
                 break
             known = np.unique(np.concatenate([known, costs[np.argsort(-paid)[:_ADDED]]]), axis=0)
             sums = np.unique(np.concatenate([sums, more]), axis=0)

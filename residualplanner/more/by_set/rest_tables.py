@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.more.by_set.terms import RestTable, parts_of
-from residualplanner.more.by_set.varying_tables import along
+from residualplanner.more.varying.varying_tables import along
 
 Table = NDArray[np.float64]
 #: A rest table h in coordinates, (1+r_1, .., 1+r_k), and for the chain rule those whose axes were mapped in turn to
@@ -105,5 +105,5 @@ def applied(matrices: Sequence[FloatArray], table: Table) -> Table:
     """A table with each of its axes multiplied by a matrix (n, m), (m_1, .., m_k)."""
     for matrix in matrices:
         # The first axis goes last, so that in the end all are in order.
-        table = np.tensordot(table, matrix, axes=(0, 0))
+        table = (table.reshape(len(matrix), -1).T @ matrix).reshape(*table.shape[1:], matrix.shape[1])
     return table

@@ -85,8 +85,7 @@ class Family:
         cost, slopes = self.cost.value_and_slopes(member, maxima)
         each = zip(member.bases, by.by_forms, by.by_us, slopes.by_products, strict=True)
         parts = [part for basis, form, u, products in each for part in basis.slopes(form, u, products / cost)]
-        parts.append(by.by_precision + slopes.by_precision / cost)
-        parts += [slope / cost for phis in slopes.by_messages.values() for slope in phis]
+        parts += [by.by_precision + slopes.by_precision / cost, slopes.by_messages / cost]
         return loss + math.log(cost), np.concatenate([np.ravel(part) for part in parts])
 
     def maxima(self, member: Member, maxima: Maxima, sharpness: float) -> Maxima:
@@ -98,9 +97,12 @@ class Family:
         """The same with what costs a member most in its cost."""
         return replace(self, cost=self.cost.with_worst(member))
 
-    def best_noise(self, member: Member) -> TableChoice:
-        """The best noise for a member's bases.  Raises SolverError: the solver gave no usable answer."""
-        return self.cost.best_noise(member, self.loss.rows(member.bases))
+    def best_noise(self, member: Member, **how: float) -> TableChoice:
+        """The best noise for a member's bases, near ``enough`` to a bound.
+
+        Raises SolverError: the solver gave no usable answer.
+        """
+        return self.cost.best_noise(member, self.loss.rows(member.bases), **how)
 
     def start(self, plain: ChosenNoise) -> Member:
         """A choice with one basis for each attribute as a member of cost 1, with messages of 0."""
@@ -133,7 +135,7 @@ def search(family: Family, start: Member, *, enough: float) -> Member:
         maxima = family.maxima(here, maxima, sharpness)
         here = _descended(family, here, maxima)
         family, best = family.with_worst(here), int(np.argmin(values))
-        values.append(math.log(family.best_noise(here).loss))
+        values.append(math.log(family.best_noise(here, enough=_PROGRESS / 10).loss))
         found.append(here)
         if values[-1] > values[best] + _ASTRAY:
             sharpness *= 3

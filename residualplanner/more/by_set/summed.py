@@ -5,6 +5,7 @@ Source: eqs. (39) and (40).
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.more.by_set.cost import LossSlopes, Maxima
 from residualplanner.more.by_set.group_basis import GroupBasis
 from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.by_set.rest_tables import RestTables, Table, applied
+from residualplanner.more.by_set.rest_forms import RestForms
 from residualplanner.more.by_set.table_costs import Rows
 
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
@@ -26,19 +27,21 @@ class SummedVariances:
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem = problem
+        #: Of each attribute the Gram matrices without the total, (kinds, r r).
+        self._present = {i: axis.grams[:, 1:, 1:].reshape(len(axis.grams), -1) for i, axis in problem.axes.items()}
+
+    @cached_property
+    def _forms(self) -> RestForms:
+        grams = {i: axis.grams for i, axis in self.problem.axes.items()}
+        return RestForms(self.problem.terms, self.problem.attribute_of_group.tolist(), grams)
 
     def variances(self, bases: Sequence[GroupBasis]) -> tuple[FloatArray, _Slopes]:
         """The weight V_A of each set's noise in the loss, (m,), the sum of ``V_A sigma_A**2``.  Source: eq. (40)."""
-        terms, grams = self.problem.terms, {i: axis.grams for i, axis in self.problem.axes.items()}
-        rests = RestTables(terms.rests, [basis.offset for basis in bases])
-        pairs = [list(zip(terms.rests[number].attributes, kinds, strict=True)) for number, kinds in terms.forms]
-        each = zip(pairs, terms.forms, strict=True)
-        formed = [applied([grams[i][kind] for i, kind in own], rests[number]) for own, (number, _) in each]
-        products = [float(np.vdot(rests[number], f)) for (number, _), f in zip(terms.forms, formed, strict=True)]
-        # ||W G||**2 and ||W u||**2 per row, for each group and kind.
-        present = [np.tensordot(basis.axis.grams[:, 1:, 1:], basis.form, axes=2) for basis in bases]
-        absent = [basis.axis.grams @ basis.u @ basis.u for basis in bases]
-        forms, factors = np.concatenate([[1.0], *absent, products]), np.concatenate([*present, [1.0]])
+        terms, us = self.problem.terms, [basis.u for basis in bases]
+        forms, products = self._forms.values(us)
+        # ||W G||**2 per row, for each group and kind.
+        grams = [self._present[i] for i in self.problem.attribute_of_group.tolist()]
+        factors = np.concatenate([*(gram @ b.form.ravel() for gram, b in zip(grams, bases, strict=True)), [1.0]])
         values = terms.weight * factors[terms.present].prod(axis=1)
         weights = np.bincount(terms.set, values * forms[terms.form], len(self.problem.cost_class)).astype(np.float64)
 
@@ -50,17 +53,10 @@ class SummedVariances:
             for column in range(terms.present.shape[1]):
                 others = np.delete(factors_of, column, axis=1).prod(axis=1)
                 by_present += np.bincount(terms.present[:, column], common * others, len(by_present))
-            by_tables = dict[int, Table]()
-            for (number, _), table, slope in zip(terms.forms, formed, by_form[len(factors) :].tolist(), strict=True):
-                by_tables[number] = by_tables.get(number, 0.0) + 2 * slope * table
-            by_forms, by_us, start = list[FloatArray](), list[FloatArray](), 0
-            for basis, by_offset in zip(bases, rests.slopes(by_tables), strict=True):
-                grams, end = basis.axis.grams, start + len(basis.axis.grams)
-                by_forms.append(np.tensordot(by_present[start:end], grams[:, 1:, 1:], axes=1))
-                by_us.append(2 * np.tensordot(by_form[1 + start : 1 + end], grams, axes=1) @ basis.u)
-                by_us[-1][1:] += by_offset
-                start = end
-            return by_forms, by_us
+            parts = np.split(by_present[:-1], np.cumsum([len(gram) for gram in grams])[:-1])
+            each = zip(parts, grams, bases, strict=True)
+            by_forms = [(part @ gram).reshape(basis.form.shape) for part, gram, basis in each]
+            return by_forms, self._forms.slopes(us, products, by_form)
 
         return np.maximum(weights, _LEAST * weights.max()), slopes
 

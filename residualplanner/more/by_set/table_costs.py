@@ -23,8 +23,8 @@ from residualplanner.ground.errors import SolverError
 from residualplanner.more.convex.loss_function import normalized
 
 _ROUNDS = 30
-#: Rows are added until the cost is within this fraction of the one that the solver knows of.
-_ENOUGH = 1e-8
+#: Rows are added until the loss is within this fraction of its bound, where nothing else is asked for.
+ENOUGH = 1e-8
 
 
 class CostTable(NamedTuple):
@@ -65,13 +65,18 @@ def minimize_over_tables(
     table_of: IntArray,
     start: FloatArray,
     messages: dict[int, list[FloatArray]],
+    cells: dict[int, IntArray] | None = None,
+    *,
+    enough: float = ENOUGH,
 ) -> TableChoice:
     """Minimize ``max_k sum_j v_kj / w_j`` subject to a cost of 1, over precisions w > 0 and messages.
 
     Each noise is of a table, ``table_of`` (n,).  The cost is ``sum_c max_r [w_c q_c(r) - sum_i phi_{c,i}(r_i)]`` over
     tables q_c of two columns or more, w_c the sum of their noises' precisions, and for each axis the maximum of
     ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only.  The search starts from
-    precisions (n,) near the best, and messages for each table of two columns or more.
+    precisions (n,) near the best, and messages for each table of two columns or more; and from ``cells`` (m, k) of such
+    tables, which become those that have a row in the end, so that the next search of the like begins with them.  It
+    ends where the loss is within the fraction ``enough`` of its bound.
 
     Raises SolverError: the solver gave no usable answer.
     Source: eq. (41).
@@ -86,6 +91,8 @@ def minimize_over_tables(
         scaled = {number: [phi / cost for phi in each] for number, each in phis.items()}
         return TableChoice(precision / cost, scaled, value * cost, 0.0)
 
+    cells = {} if cells is None else cells
+    model.cells = model.cells | cells
     best, bound = judged(start, messages), 0.0
     for _ in range(_ROUNDS):
         known = model.size
@@ -93,8 +100,9 @@ def minimize_over_tables(
         bound = max(bound, least_loss(model.weights(answer.z), tables, table_of, *model.cell_weights(answer.z)))
         found = judged(*model.read(answer.x))
         best = min(best, found, key=lambda choice: choice.loss)
-        if best.loss <= bound * (1 + _ENOUGH) or model.size == known:
+        if best.loss <= bound * (1 + enough) or model.size == known:
             break
+    cells |= model.cells
     return replace(best, bound=min(bound, best.loss))
 
 

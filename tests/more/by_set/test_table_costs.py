@@ -75,6 +75,18 @@ def cost_by_cells(tables, precision, messages):
     return total + sum(column.max() for column in single.values())
 
 
+@settings(max_examples=15)
+@given(problem=problems())
+def test_a_search_that_begins_with_the_cells_of_another_finds_the_same(problem):
+    sums, tables, table_of, start, messages = problem
+    known = {}
+    first = minimize_over_tables(rows_of(sums), tables, table_of, start, messages, known)
+    assert sorted(known) == sorted(messages)
+    again = minimize_over_tables(rows_of(sums), tables, table_of, start, messages, known, enough=1e-5)
+    assert again.bound <= first.loss * (1 + 1e-9)
+    assert again.loss <= first.loss * (1 + 1e-5)
+
+
 @settings(max_examples=25)
 @given(problem=problems())
 def test_the_choice_has_cost_1_and_a_loss_proved_least(problem):

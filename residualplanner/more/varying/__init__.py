@@ -1,0 +1,1 @@
+"""Costs and tables where an attribute has other bases in other sets."""
