@@ -223,7 +223,8 @@ def require_solvable(plan: Plan) -> None:
     more = [attribute.size - attribute.by_bin.size for attribute in plan.domain.attributes]
     parts = zip(plan.domain.sizes, more, cell_kinds(plan), strict=True)
     if any(own > 1 and kind.rows(size) > size - own for size, own, kind in parts):  # it tells apart the cells of a bin
-        what, remedy = "sums or means of amounts in several bins, or with squares,", "smaller tables or amounts in one bin"
+        what = "sums or means of amounts in several bins, or with squares,"
+        remedy = "smaller tables or amounts in one bin"
     elif (dual.unlimited(plan.noise_variances, reference_map(plan).own.squared_units) > 1).any():
         what = "queries that leave the noise of some sets of attributes without a limit, as thresholds may,"
         remedy = "smaller tables, or beside the thresholds the table of all their attributes"

@@ -96,5 +96,5 @@ def test_non_negative_amounts_that_would_not_be_found_are_refused_before_anythin
     with (folder / "pay.toml").open("a") as file:
         file.write("[output]\nnonnegative = true\n")
     told = run(command, "pay.toml", *options)
-    words = "sums or means of amounts in several bins, or with squares, are found for up to 4,000 cells, and these have 4,800"
+    words = "in several bins, or with squares, are found for up to 4,000 cells, and these have 4,800"
     assert (told.exit_code, words in told.stderr) == ((2, True) if is_refused else (0, False)), told.output
