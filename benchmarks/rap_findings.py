@@ -73,7 +73,7 @@ SIZES, OURS = (1, 4, 16, 64, 256), (1, 4, 16, 64)
 #: Our accounting of a row, in words: the page says what it is.
 JOINT = "joint accounting"
 #: The settings of T and K of `rap_accounting`, in words.
-SETTINGS = "T of 1, 4, 16 and K of 1, 4, 16, 64 with T K up to 64, of 16 tables up to 1,024"
+SETTINGS = "T of 1, 4, 16 and K of 1, 4, 16, 64 with T K up to 64, of 16 tables at 0.1 and 1 up to 1,024"
 #: Rows on runs of RAP whose fits were those of the library at the time; the others have the present default.
 EARLIER = (
     "F1",
