@@ -1,14 +1,20 @@
 """RAP's grid under both accountings and by several optimizers: every point is one run, and one line of JSON.
 
-    python -m benchmarks.rap_accounting [--most SECONDS] [--optimizers NAME ...] [--seeds N] [--show] [--json FILE]
+    python -m benchmarks.rap_accounting [--optimizers NAME ...] [--tables N ...] [--accountings NAME ...] [--seeds N]
+                                        [--epsilons E ...] [--cells N] [--most SECONDS] [--json FILE]
+    python -m benchmarks.rap_accounting --show [--json FILE]      prints all means over seeds
+    python -m benchmarks.rap_accounting --page [--json FILE]      prints the table of docs/adaptive-projection.md
 
 Each cell is charged for itself ("per-cell", as published) or for what one record changes ("joint"); otherwise both have
-the same tables, start and random bits.  Optimizers: "default"; "published", which takes 40 to 60 CPU seconds a round;
-"stand-in", 300 steps of the published relaxation at the falling rate 0.02, which comes near it in 1 to 3 seconds;
-"before", the default until its start was changed.  Three-way marginals of Adult, records replaced, delta = 1 / n**2.
+the same tables, start and random bits.  With one cell a round they are the same, and such a run counts for both.
+Optimizers: "default"; "published", which takes 10 to 60 CPU seconds a round; "stand-in", 300 steps of the published
+relaxation at the falling rate 0.02, which comes near it in 1 to 3 seconds; and the defaults of earlier versions:
+"larger steps", of 0.1, and "before", of 0.1 from logits that spread less.  Three-way marginals of Adult, records
+replaced, delta = 1 / n**2; other optimizers than the default with 16 tables at epsilons of 0.1 and 1, and the published
+one where T = 1 and K = 4, and in a few settings more.
 
 The most telling points come first.  Points that the file holds already are not run again, and none is begun after
-``--most`` CPU seconds, so that a run that was stopped goes on where it was.  ``--show`` prints means over seeds.
+``--most`` CPU seconds, so that a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -27,6 +33,7 @@ import numpy as np
 
 import residualplanner as rp
 from benchmarks.rap_cases import adult_case, rap_answers
+from benchmarks.rap_results import ACCOUNTINGS, SEEDS, BySeed, Ratio, charged_lines, mean, ratio
 from residualplanner.fits.rap import relaxed_records
 from residualplanner.fits.rap.tiles import ThresholdTable
 
@@ -36,11 +43,16 @@ OPTIMIZERS = {
     "default": Settings(),
     "published": Settings.published(),
     "stand-in": Settings(relaxation="sparsemax", learning_rate=0.02),
-    "before": Settings(),
+    "larger steps": Settings(learning_rate=0.1),
+    "before": Settings(learning_rate=0.1),
 }
-ACCOUNTINGS = ("per-cell", "joint")
-#: (T, K), by how much they tell.
-GRID = ((1, 16), (1, 64), (4, 4), (4, 16), (16, 1), (16, 4), (1, 4), (4, 1), (4, 64), (16, 16), (16, 64))
+#: More settings of the published optimizer, at 0.1, with 16 tables and all charged together.
+PUBLISHED = ((1, 16), (1, 64))
+#: Those that the default is compared with: it is to be as good as the better of them.
+RIVALS = ("published", "stand-in", "before")
+WORDS = {"published": "published", "stand-in": "like published", "before": "before"}
+#: (T, K), by how much they tell; the last three with 16 tables alone, at 0.1 and 1.
+GRID = ((1, 16), (1, 64), (4, 4), (4, 16), (16, 1), (16, 4), (1, 4), (4, 1), (1, 1), (4, 64), (16, 16), (16, 64))
 
 
 @dataclass(frozen=True)
@@ -57,16 +69,17 @@ class Point:
 
 
 def points(seeds: int) -> Iterator[Point]:
-    """Each setting for all seeds, accountings and cheap optimizers; then the published one."""
-    places = [(epsilon, tables) for tables in (16, 4, 64, 1) for epsilon in (0.1, 1.0, 0.01)]
-    cheap = [(one, other) for one in ACCOUNTINGS for other in ("default", "stand-in", "before")]
-    cheap.remove(("per-cell", "before"))
-    for (epsilon, tables), (rounds, choices), seed in product(places, GRID, range(seeds)):
-        for sensitivity, optimizer in cheap:
-            yield Point(epsilon, tables, rounds, choices, sensitivity, optimizer, seed)
-    for (epsilon, tables), (rounds, choices), seed in product(places, GRID, range(seeds)):
-        for sensitivity in ACCOUNTINGS:
-            yield Point(epsilon, tables, rounds, choices, sensitivity, "published", seed)
+    """Each setting for all seeds and accountings: the default; the others with 16 tables; and the published one."""
+    places = [(tables, epsilon) for tables in (16, 4, 64, 1) for epsilon in (0.1, 1.0, 0.01)]
+    for optimizer in ("default", "stand-in", "before"):
+        for (tables, epsilon), (rounds, choices) in product(places, GRID):
+            if (tables == 16 and epsilon > 0.01) or (optimizer == "default" and rounds * choices <= 64):
+                for seed, sensitivity in product(range(seeds), ACCOUNTINGS if choices > 1 else ACCOUNTINGS[:1]):
+                    yield Point(epsilon, tables, rounds, choices, sensitivity, optimizer, seed)
+    for (tables, epsilon), seed, sensitivity in product(places, range(seeds), ACCOUNTINGS):
+        yield Point(epsilon, tables, 1, 4, sensitivity, "published", seed)
+    for (rounds, choices), seed in product(PUBLISHED, range(seeds)):
+        yield Point(0.1, 16, rounds, choices, "joint", "published", seed)
 
 
 @cache
@@ -103,27 +116,58 @@ def run(point: Point) -> dict[str, Any]:
     }
 
 
-def rows(lines: list[dict[str, Any]]) -> Iterator[str]:
-    """The mean largest errors over the seeds, of each setting by accounting and optimizer, with how many there are."""
-    found: dict[tuple[Any, ...], dict[tuple[str, str], list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+#: A setting: the accounting, tables, epsilon, T and K.
+Place = tuple[Any, ...]
+
+
+def by_place(lines: list[dict[str, Any]], value: str = "largest") -> dict[Place, dict[str, BySeed]]:
+    """Of each setting and optimizer the errors, or something else that was written, by seed."""
+    found: dict[Place, dict[str, BySeed]] = defaultdict(lambda: defaultdict(dict))
     for line in lines:
-        place = tuple(line[name] for name in ("tables", "epsilon", "rounds", "choices"))
-        found[place][line["sensitivity"], line["optimizer"]].append(line)
-    columns = [(one, other) for one in ACCOUNTINGS for other in OPTIMIZERS if (one, other) != ("per-cell", "before")]
-    yield "| tables | epsilon | T | K | noise, per-cell and joint | " + " | ".join(map(", ".join, columns)) + " |"
-    yield "|" + "---:|" * (5 + len(columns))
-    for place, by in sorted(found.items()):
-        lists = [by[one, "default"] or by[one, "published"] for one in ACCOUNTINGS]
-        noise = ", ".join(f"{np.mean([line['noise'] for line in each]):.4f}" for each in lists if each)
-        cells = [shown(by[column]) for column in columns]
-        yield "| " + " | ".join([*map(str, place), noise, *cells]) + " |"
+        place = tuple(line[name] for name in ("sensitivity", "tables", "epsilon", "rounds", "choices"))
+        found[place][line["optimizer"]][line["seed"]] = line[value]
+    return dict(sorted(found.items()))
 
 
-def shown(lines: list[dict[str, Any]]) -> str:
-    if not lines:
-        return ""
-    error, seconds = (float(np.mean([line[name] for line in lines])) for name in ("largest", "cpu_seconds"))
-    return f"{error:.3f} ({len(lines)} seeds, {seconds:.1f} s)"
+def everything(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """The mean largest errors over the seeds, with how many there are and the mean seconds."""
+    errors, seconds = by_place(lines), by_place(lines, "cpu_seconds")
+    yield f"| accounting | tables | epsilon | T | K | {' | '.join(OPTIMIZERS)} |"
+    yield "|" + "---|" * (5 + len(OPTIMIZERS))
+    for place, by in errors.items():
+        shown = (
+            f"{mean(by[name]):.3f} ({len(by[name])} seeds, {mean(seconds[place][name]):.1f} s)" if by[name] else ""
+            for name in OPTIMIZERS
+        )
+        yield f"| {' | '.join(map(str, place))} | {' | '.join(shown)} |"
+
+
+def worst_of(by: dict[str, BySeed]) -> tuple[str, Ratio]:
+    """The default's errors as multiples of those of the better of the others, on the seeds that both have."""
+    ratios = {
+        name: ratio(by["default"], by[name]) for name in RIVALS if len(by[name].keys() & by["default"].keys()) > 1
+    }
+    name = max(ratios, key=lambda each: ratios[each].mean)
+    return name, ratios[name]
+
+
+def page_rows(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """The table of docs/adaptive-projection.md: means of 16 tables over the seeds that all have, and the ratios."""
+    errors = by_place(lines)
+    yield "| epsilon | T | K | per cell | together | published | like published | before | times the better |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for place, by in errors.items():
+        accounting, tables, *setting = place
+        if (accounting, tables) == ("joint", 16) and by["stand-in"]:
+            runs = [errors["per-cell", *place[1:]]["default"], *(by[name] for name in ("default", *RIVALS))]
+            means = [f"{mean(of_seeds(each)):.3f}" if each else "" for each in runs]
+            name, found = worst_of(by)
+            cells = *map(str, setting), *means, f"{found}; {WORDS[name]}, {found.less.seeds} seeds"
+            yield f"| {' | '.join(cells)} |"
+
+
+def of_seeds(runs: BySeed) -> BySeed:
+    return {seed: error for seed, error in runs.items() if seed in SEEDS}
 
 
 def main() -> int:
@@ -131,21 +175,35 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=RESULTS, help="lines are added to this file")
     parser.add_argument("--most", type=float, default=600.0, help="CPU seconds after which no run is begun")
     parser.add_argument("--optimizers", nargs="+", choices=list(OPTIMIZERS), default=list(OPTIMIZERS))
+    parser.add_argument("--accountings", nargs="+", choices=ACCOUNTINGS, default=ACCOUNTINGS)
+    parser.add_argument("--tables", nargs="+", type=int, default=[16, 4, 64, 1])
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 0.01])
+    parser.add_argument("--cells", type=int, default=1024, help="settings with at most so many cells T K")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--show", action="store_true", help="run nothing, and print the table")
-    arguments = parser.parse_args()
-    lines = [json.loads(line) for line in arguments.json.read_text().splitlines()] if arguments.json.exists() else []
-    if arguments.show:
-        print("\n".join(rows(lines)))
+    parser.add_argument("--show", action="store_true", help="run nothing, and print all means")
+    parser.add_argument("--page", action="store_true", help="run nothing, and print the table of the page")
+    asked = parser.parse_args()
+    lines = charged_lines(asked.json) if asked.json.exists() else []
+    if asked.show or asked.page:
+        print("\n".join(page_rows(lines) if asked.page else everything(lines)))
         return 0
     done = {Point(*(line[name] for name in asdict(Point(0, 0, 0, 0, "", "", 0)))) for line in lines}
-    with arguments.json.open("a") as file:
-        for point in points(arguments.seeds):
-            if time.process_time() > arguments.most:
+    wanted = (
+        point
+        for point in points(asked.seeds)
+        if point.optimizer in asked.optimizers
+        and point.sensitivity in asked.accountings
+        and point.tables in asked.tables
+        and point.epsilon in asked.epsilons
+        and point.rounds * point.choices <= asked.cells
+        and point not in done
+    )
+    with asked.json.open("a") as file:
+        for point in wanted:
+            if time.process_time() > asked.most:
                 break
-            if point not in done and point.optimizer in arguments.optimizers:
-                file.write(json.dumps(run(point)) + "\n")
-                file.flush()
+            file.write(json.dumps(run(point)) + "\n")
+            file.flush()
     return 0
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.rap_explanations
 
-Reads what `benchmarks.rap_grid` and `benchmarks.rap_rebuilt` wrote, and the regression tables that Avent and Korolova
-print ("AK").  Each line that it prints stands on the page.
+Reads what `benchmarks.rap_grid`, `benchmarks.rap_accounting` and `benchmarks.rap_rebuilt` wrote, and the regression
+tables that Avent and Korolova print ("AK").  Each line that it prints stands on the page.
 """
 
 import math
@@ -28,7 +28,7 @@ from benchmarks.rap_findings import (
 )
 from benchmarks.rap_grid import ALL_RECORDS
 from benchmarks.rap_rebuilt import by_seed, mean_of, results
-from benchmarks.rap_results import FILES, SETTING, Point, Results, chosen, mean, ratio, results_of
+from benchmarks.rap_results import FILES, SETTING, Point, Results, best_of, chosen, mean, ratio, results_of
 
 #: How many sets of runs are simulated, and how many sets of random workloads are drawn.
 SIMULATED, DRAWN = 2_000, 200
@@ -190,7 +190,7 @@ def mean_log_queries(*, is_filtered: bool) -> float:
 def errors(r: Results) -> Iterator[str]:
     """Single tables, whether a larger grid would help, and whether another fit would."""
     for epsilon in LINE:
-        ours = mean(r.best_runs(experiment="sizes", tables=1, epsilon=epsilon, filtered=False, sensitivity="joint"))
+        ours = mean(best_of(r.charged("per-cell", 1, epsilon)))
         yield f"a single table at epsilon {epsilon:g}: {ours:.3f}, AK's line {line(epsilon, 1):.3f}"
     yield from grids(r)
     yield from fits(r)
@@ -234,10 +234,10 @@ def fits(r: Results) -> Iterator[str]:
 
 
 def rebuilt_beside_ours(r: Results) -> Iterator[str]:
-    """RAP rebuilt and our grid at epsilon 0.1, on the workloads that both have."""
+    """RAP rebuilt and ours at epsilon 0.1, on the workloads that both have, each cell charged for itself."""
     for rounds, choices in ((1, 16), (4, 4)):
         rebuilt = by_seed(results(), epsilon=0.1, rounds=rounds, choices=choices, index="right")
-        grid = r.runs(experiment="sizes", tables=16, epsilon=0.1, filtered=False, sensitivity="joint")[rounds, choices]
+        grid = r.charged("per-cell", 16, 0.1)[rounds, choices]
         seeds = sorted(rebuilt.keys() & grid.keys())
         errors_of = [mean({seed: runs[seed] for seed in seeds}) for runs in (rebuilt, grid)]
         yield (

@@ -11,10 +11,12 @@ import numpy as np
 from scipy.stats import t as student
 
 RESULTS = Path(__file__).parent / "results"
-#: What `rap_grid`, `partial_knowledge`, `rap` and `rap_more_tables` wrote, as it is kept.
-FILES = tuple(
-    RESULTS / name for name in ("rap_grid.jsonl", "partial_knowledge.json", "rap.json", "rap_more_tables.jsonl")
-)
+#: What `rap_grid`, `partial_knowledge`, `rap`, `rap_more_tables` and `rap_accounting` wrote, as it is kept.
+NAMES = ("rap_grid.jsonl", "partial_knowledge.json", "rap.json", "rap_more_tables.jsonl", "rap_accounting.jsonl")
+FILES = tuple(RESULTS / name for name in NAMES)
+ACCOUNTINGS = ("per-cell", "joint")
+#: Both accountings are shown on the workloads of these seeds.
+SEEDS = (0, 1, 2)
 #: What a setting of RAP is told apart by.
 SETTING = ("rounds", "choices")
 Point = dict[str, Any]
@@ -160,6 +162,12 @@ class Results(NamedTuple):
     partial: list[Point]
     speed: list[Point]
     more: list[Point] = []  # noqa: RUF012 - never written to
+    accounting: list[Point] = []  # noqa: RUF012 - nor this
+
+    def charged(self, sensitivity: str, tables: int, epsilon: float) -> dict[tuple[int, int | None], BySeed]:
+        """Of the default optimizer and this accounting the largest error of each setting (T, K), by seed."""
+        points = chosen(self.accounting, optimizer="default", sensitivity=sensitivity, tables=tables, epsilon=epsilon)
+        return runs_of(point for point in points if point["seed"] in SEEDS)
 
     def best(self, **wanted: Any) -> float:
         """The smallest mean over seeds of the largest error, over settings of RAP."""
@@ -243,10 +251,24 @@ def listed(numbers: Iterable[float]) -> str:
     return ", ".join(f"{number:.3f}" for number in numbers)
 
 
-def results_of(grid: Path, partial: Path, speed: Path, more: Path) -> Results:
-    """What the files of the four benchmarks hold."""
-    lines, others = (list(map(json.loads, path.read_text().splitlines())) for path in (grid, more))
-    return Results(lines, json.loads(partial.read_text()), json.loads(speed.read_text()), others)
+def results_of(grid: Path, partial: Path, speed: Path, more: Path, accounting: Path) -> Results:
+    """What the files of the five benchmarks hold."""
+    lines, others = (lines_of(path) for path in (grid, more))
+    by_rap = [{"method": "rap", **point} for point in charged_lines(accounting)]
+    return Results(lines, json.loads(partial.read_text()), json.loads(speed.read_text()), others, by_rap)
+
+
+def lines_of(path: Path) -> list[Point]:
+    return list(map(json.loads, path.read_text().splitlines()))
+
+
+def charged_lines(path: Path) -> list[Point]:
+    """What `rap_accounting` wrote; a run with one cell a round, which both accountings charge alike, is of both."""
+    return [
+        {**point, "sensitivity": accounting}
+        for point in lines_of(path)
+        for accounting in (ACCOUNTINGS if point["choices"] == 1 else (point["sensitivity"],))
+    ]
 
 
 def mean(runs: BySeed) -> float:

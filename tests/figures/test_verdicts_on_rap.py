@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from benchmarks.rap_accounting import RESULTS, by_place, worst_of
 from benchmarks.rap_explanations import ADULT_RUNS, BY_TABLES, LOANS, LOANS_RUNS, design
 from benchmarks.rap_rebuilt import Fit, Point, project, selected
-from benchmarks.rap_results import Finding, Part, Results, difference, ratio
+from benchmarks.rap_results import Finding, Part, Results, charged_lines, difference, ratio
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.relaxed_records import sparsemax
 from residualplanner.fits.rap.tiles import ThresholdTable
@@ -53,6 +54,29 @@ def test_runs_are_only_compared_if_every_setting_has_them():
     points = [run(choices, seed) for choices in (1, 4) for seed in (0, 1)] + [run(1, 2)]
     found = Results(points, [], []).runs()
     assert {setting: set(errors) for setting, errors in found.items()} == {(1, 1): {0, 1}, (1, 4): {0, 1}}
+
+
+def test_the_default_is_compared_with_the_optimizer_beside_which_it_is_worst():
+    by = {
+        "default": {0: 0.2, 1: 0.3, 2: 9.0},
+        "before": {0: 0.1, 1: 0.15},
+        "stand-in": {0: 0.4, 1: 0.6},
+        "published": {},
+    }
+    name, found = worst_of(by)
+    assert name == "before"
+    assert found.mean == pytest.approx(2)
+
+
+def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_within_its_error():
+    compared = [
+        by for (_, tables, *_), by in by_place(charged_lines(RESULTS)).items() if tables == 16 and by["stand-in"]
+    ]
+    assert len(compared) >= 42  # both accountings
+    for by in compared:
+        _, found = worst_of(by)
+        assert found.interval[0] <= 1
+        assert found.mean <= 1.1
 
 
 def test_the_published_p_values_are_those_of_two_degrees_of_freedom_and_not_of_six():

@@ -69,7 +69,7 @@ class Relaxation:
 
 
 RELAXATIONS = {
-    "softmax": Relaxation(True, 0.1),
+    "softmax": Relaxation(True, 0.03),
     "sparsemax": Relaxation(False, 0.001),
     "interval": Relaxation(False, 0.001, is_interval=True),
 }
