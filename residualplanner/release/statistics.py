@@ -5,6 +5,7 @@ from residualplanner.release.comparisons import change, difference, ranks, ratio
 from residualplanner.release.deviations import standard_deviations
 from residualplanner.release.means import means, quantiles
 from residualplanner.release.proportions import proportions
+from residualplanner.release.simulations import simulated
 
 __all__ = [
     "StandardDeviation",
@@ -15,5 +16,6 @@ __all__ = [
     "quantiles",
     "ranks",
     "ratio",
+    "simulated",
     "standard_deviations",
 ]
