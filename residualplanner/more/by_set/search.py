@@ -150,7 +150,7 @@ def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
     from scipy import optimize  # takes a fifth of the time to import the package
 
     def value_and_slope(point: FloatArray) -> tuple[float, FloatArray]:
-        with np.errstate(all="ignore"), suppress(ValueError, OverflowError, np.linalg.LinAlgError):
+        with np.errstate(all="ignore"), suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
             value, slope = family.value_and_slope(point, maxima)
             if math.isfinite(value) and np.isfinite(slope).all():
                 return value, slope
