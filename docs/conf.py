@@ -36,6 +36,7 @@ INTERNAL = [
     "Centered",
     "Closure",
     "Coarsening",
+    "Comparisons",
     "Codes",
     "Contributions",
     "Days",
