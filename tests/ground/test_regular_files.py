@@ -53,10 +53,10 @@ def test_a_pipe_or_device_is_refused_by_its_name(reader, device, tmp_path):
             assert str(caught.value) == f"{path} is a pipe, a device or the like; write its content to a file"
 
 
-def test_files_of_statistics_packages_are_told_how_to_be_read(tmp_path):
+def test_files_that_only_have_the_name_of_a_statistics_package_are_told(tmp_path):
     for name in ("a.dta", "a.SAV", "a.sas7bdat"):
         (tmp_path / name).touch()
-        with pytest.raises(rp.errors.DataError, match="save it as CSV, or in Python give the frame that pandas reads"):
+        with pytest.raises(rp.errors.DataError, match="is no such file as its name says, or it is damaged"):
             opening.open_source(tmp_path / name, DOMAIN)
 
 
