@@ -161,7 +161,7 @@ def f17(r: Results) -> Finding:
                 shown_if(min(each.mean for each in shorter.values()) <= 1 / 20),
             ),
         ),
-        "rap_more_tables thresholds many records",
+        "rap_more_tables thresholds records",
     )
 
 
