@@ -85,9 +85,6 @@ EARLIER = (
     "F7",
     "F13",
     "F14",
-    "F15",
-    "F16",
-    "F17",
     *(f"F{n}" for n in range(19, 25)),
 )
 Columns = NDArray[np.float64]

@@ -4,7 +4,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,19 @@ from benchmarks.rap_results import (
     mean,
     parts_by_verdict,
     ratio,
+    runs_of,
     shown_if,
 )
 from residualplanner.more.queries.thresholds import threshold_probability
 
 #: What of AK's experiment with thresholds was run.
 FOUR = (
-    "in part: Adult, epsilon 0.1, 1,000 relaxed records; 4 thresholds of at most a million queries each in place of "
-    "1 to "
-    "256 of any size, epsilon 0.1 alone, four settings of T and K of 16, joint accounting"
+    "in part: charged per cell; Adult, epsilon 0.1 alone, 1,000 relaxed records; thresholds of at most a million "
+    "queries each; (T, K) of (4, 4), (4, 16) and (16, 4), with 4 and 16 thresholds of (16, 16), too, in place of 16 "
+    "settings; our optimizer; 3 seeds"
 )
+#: How many of them, with 3 seeds; and how many with a single one, of 16 rounds of 4 cells alone.
+NUMBERS, MANY = (4, 16, 64), 256
 #: And of that with queries that are known in part.
 KNOWN = (
     "in part: 1-of-3 thresholds of Adult, epsilon 0.1, 1,000 relaxed records; three settings of T and K of 16, 40 "
@@ -44,95 +47,138 @@ KNOWN = (
 FAMILIES = ("uniform", "zipf", "geometric")
 
 
-def thresholds(r: Results, at_least: int) -> dict[tuple[int, int | None], BySeed]:
-    return r.runs(experiment="thresholds", at_least=at_least, relaxed=1000)
+def thresholds(r: Results, at_least: int, tables: int) -> dict[tuple[int, int | None], BySeed]:
+    return runs_of(r.more, experiment="thresholds", at_least=at_least, tables=tables)
+
+
+def by_at_least(figures: dict[tuple[int, int], BySeed]) -> str:
+    """The means of each r, by the number of thresholds."""
+    return "; ".join(
+        f"r = {k}: {listed(mean(runs) for (each, _), runs in figures.items() if each == k)}"
+        for k in dict.fromkeys(k for k, _ in figures)
+    )
 
 
 def f15(r: Results) -> Finding:
-    ours = {k: best_of(thresholds(r, k)) for k in (4, 3, 2, 1)}
-    gaussian = {k: r.baseline_runs("gaussian", "per-cell", experiment="thresholds", at_least=k) for k in ours}
-    zero = {k: {p["seed"]: p["largest"] for p in chosen(r.more, experiment="zero", at_least=k)} for k in ours}
-    rows = [listed(map(mean, each.values())) for each in (ours, zero, gaussian)]
+    ours, zero, gaussian = {}, {}, {}
+    for k, number in product((4, 3, 2, 1), (*NUMBERS, MANY)):
+        of_point = {"experiment": "thresholds", "at_least": k, "tables": number}
+        ours[k, number] = best_of(thresholds(r, k, number))
+        for method, found in (("zero", zero), ("gaussian", gaussian)):
+            found[k, number] = {p["seed"]: p["largest"] for p in chosen(r.more, method=method, **of_point)}
+
+    def below(others: dict[tuple[int, int], BySeed]) -> dict[str, str]:
+        return {f"r = {k} of {number}": ratio(runs, others[k, number]).verdict for (k, number), runs in ours.items()}
+
+    numbers = ", ".join(map(str, (*NUMBERS, MANY)))
+    least, near = {}, {}
+    for k, number in product((3, 2, 1), (*NUMBERS, MANY)):
+        least[f"than r = {k} of {number}"] = ratio(ours[4, number], ours[k, number]).verdict
+        most = {seed: 1.5 * error for seed, error in ours[4, number].items()}
+        near[f"r = {k} of {number}"] = ratio(ours[k, number], most).verdict
     return Finding(
         "F15",
         "r-of-4 thresholds: RAP is far below answering 0 and Gaussian noise everywhere; its error is least for r = "
         "4, and "
         "not much greater for r < 4 (AK, Figure 7)",
         "pictures, no values in the text",
-        f"r = 4, 3, 2, 1: {rows[0]}; 0: {rows[1]}; Gaussian charged per cell: {rows[2]}",
-        FOUR + "; Gaussian noise is charged per cell, RAP is not",
+        f"{numbers} thresholds: {by_at_least(ours)}. Answering 0: {by_at_least(zero)}. Gaussian noise: at least "
+        f"{min(map(mean, gaussian.values())):.3f}",
+        f"{FOUR}; {MANY} thresholds with one seed, of (16, 4) alone, which shows nothing",
         (
-            *parts_by_verdict("below answering 0", {f"r = {k}": ratio(ours[k], zero[k]).verdict for k in ours}),
-            *parts_by_verdict("below Gaussian noise", {f"r = {k}": ratio(ours[k], gaussian[k]).verdict for k in ours}),
-            *parts_by_verdict("least for r = 4", {f"than r = {k}": ratio(ours[4], ours[k]).verdict for k in (3, 2, 1)}),
-            Part("for r < 4 at most 1.5 times that", shown_if(max(map(mean, ours.values())) <= 1.5 * mean(ours[4]))),
+            *parts_by_verdict("below answering 0", below(zero)),
+            *parts_by_verdict("below Gaussian noise", below(gaussian)),
+            *parts_by_verdict("less for r = 4", least),
+            *parts_by_verdict("for r < 4 less than 1.5 times that", near),
         ),
-        "rap_grid thresholds; rap_more_tables zero",
+        "rap_more_tables thresholds many",
     )
 
 
 def f16(r: Results) -> Finding:
-    runs = {k: thresholds(r, k) for k in (4, 3, 2, 1)}
-    best = {k: best_setting(found) for k, found in runs.items()}
-    ahead = {k: ratio(runs[k][16, 4], runs[k][4, 16]) for k in (3, 2, 1)}
+    runs = {(k, number): thresholds(r, k, number) for k, number in product((4, 3, 2, 1), NUMBERS)}
+    best = {key: best_setting(found) for key, found in runs.items()}
+    ahead = {key: ratio(found[16, 4], found[4, 16]) for key, found in runs.items()}
+    texts = [
+        f"r = {k}: " + " and ".join(f"{best[k, number][0]}, {best[k, number][1]}" for number in NUMBERS)
+        for k in (4, 3, 2, 1)
+    ]
+    ratios = [f"r = {k}: " + ", ".join(str(ahead[k, number]) for number in NUMBERS) for k in (4, 3, 2, 1)]
     return Finding(
         "F16",
         "For r < 4 the error is least with many rounds of few cells each; for r = 4 only T K matters (AK, Figure 8, of "
         "64 thresholds)",
         "pictures, no values in the text",
-        "best T, K for r = 4, 3, 2, 1: "
-        + "; ".join(f"{t}, {k}" for t, k in best.values())
-        + "; 16 rounds of 4 cells, times 4 of 16: "
-        + ", ".join(map(str, ahead.values()))
-        + " for r = 3, 2, 1",
+        f"best T, K of {', '.join(map(str, NUMBERS))} thresholds: {'; '.join(texts)}. The error of 16 rounds of 4 "
+        f"cells, times that of 4 of 16, of {', '.join(map(str, NUMBERS))}: {'; '.join(ratios)}",
         FOUR,
         (
-            *parts_by_verdict("16 rounds of 4 beat 4 of 16", {f"r = {k}": found.verdict for k, found in ahead.items()}),
-            Part("for r = 4 they are as good", shown_if(ratio(runs[4][16, 4], runs[4][4, 16]).verdict == "not shown")),
+            *parts_by_verdict(
+                "16 rounds of 4 beat 4 of 16",
+                {f"r = {k} of {number}": found.verdict for (k, number), found in ahead.items() if k < 4},
+            ),
+            *parts_by_verdict(
+                "for r = 4 they are within 30% of one another",
+                {f"{number}": ahead[4, number].within(1.3) for number in NUMBERS},
+            ),
         ),
-        "rap_grid thresholds",
+        "rap_more_tables thresholds",
     )
 
 
 def f17(r: Results) -> Finding:
-    setting = {"experiment": "thresholds", "rounds": 16, "choices": 4, "method": "rap"}
-    run = complete(chosen(r.grid, **setting), "at_least", "relaxed")
+    run = chosen(r.more, experiment="thresholds", rounds=16, choices=4, method="rap", tables=4)
+    run = complete(run + chosen(r.more, experiment="records"), "at_least", "relaxed")
     errors = {
         size: {s: float(np.mean([p["largest"] for p in chosen(run, relaxed=size, seed=s)])) for s in _seeds(run)}
         for size in (500, 1000, 2000)
     }
     lower = ratio(errors[2000], errors[500])
-    same = _seconds(run, 1, (16, 4)) / _seconds(run, 4, (16, 4))
-    every = chosen(r.grid, experiment="thresholds", method="rap", relaxed=1000)
-    best = {k: best_setting(thresholds(r, k)) for k in (4, 1)}
-    each_best = _seconds(every, 1, best[1]) / _seconds(every, 4, best[4])
+    same = {number: ratio(_seconds(r, 4, number, (16, 4)), _seconds(r, 1, number, (16, 4))) for number in NUMBERS}
+    shorter = {
+        number: ratio(*(_seconds(r, k, number, best_setting(thresholds(r, k, number))) for k in (4, 1)))
+        for number in NUMBERS
+    }
     return Finding(
         "F17",
         "More relaxed records lower the error mildly; r = 1 takes up to 20 times as long as r = 4, as its best T is "
         "larger "
         "(AK, Figure 9)",
         "up to 20 times",
-        f"500, 1,000, 2,000 relaxed records: {listed(map(mean, errors.values()))}; r = 1 takes {same:.1f} times as "
-        f"long as "
-        f"r = 4 with the same T and K, {each_best:.1f} times with the best of each",
-        FOUR + "; fits stop at the noise",
+        f"500, 1,000, 2,000 relaxed records, the mean of all r: {listed(map(mean, errors.values()))}; "
+        f"{', '.join(map(str, NUMBERS))} thresholds: r = 1 takes {times(same)} times as long as r = 4 with 16 rounds "
+        f"of 4 cells, {times(shorter)} times with the best T and K of each",
+        f"{FOUR}; numbers of relaxed records with 4 thresholds and 16 rounds of 4 cells "
+        "alone; CPU time; fits stop at the noise",
         (
             Part(f"2,000 have a smaller error than 500: {lower} times", lower.verdict),
-            Part("r = 1 takes longer than r = 4 with the best T and K of each", shown_if(each_best > 1)),
-            Part("20 times as long", shown_if(each_best >= 20)),
+            *parts_by_verdict(
+                "r = 1 takes longer than r = 4 with the best T and K of each",
+                {f"{number}": found.verdict for number, found in shorter.items()},
+            ),
+            Part(
+                "20 times as long with some number of thresholds",
+                shown_if(min(each.mean for each in shorter.values()) <= 1 / 20),
+            ),
         ),
-        "rap_grid thresholds",
+        "rap_more_tables thresholds records",
     )
+
+
+def times(found: dict[int, Ratio]) -> str:
+    """How many times as long the others take."""
+    return ", ".join(f"{1 / each.mean:.1f}" for each in found.values())
 
 
 def _seeds(points: list[Point]) -> list[int]:
     return sorted({point["seed"] for point in points})
 
 
-def _seconds(points: list[Point], at_least: int, setting: tuple[int, int | None]) -> float:
+def _seconds(r: Results, at_least: int, tables: int, setting: tuple[int, int | None]) -> BySeed:
+    """By seed the CPU seconds of a run of RAP."""
     rounds, choices = setting
-    found = chosen(points, at_least=at_least, rounds=rounds, choices=choices, relaxed=1000)
-    return float(np.mean([point["cpu_seconds"] for point in found]))
+    wanted = {"experiment": "thresholds", "method": "rap", "at_least": at_least, "tables": tables}
+    return {p["seed"]: p["cpu_seconds"] for p in chosen(r.more, rounds=rounds, choices=choices, **wanted)}
 
 
 def f18(_: Results) -> Finding:

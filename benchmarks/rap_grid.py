@@ -3,9 +3,9 @@
     python -m benchmarks.rap_grid [EXPERIMENT ...] [--seeds N] --json FILE
 
 Experiments: sizes (X6, X7), filter (X7, with --seeds 6), baselines (X11), fem (X1), small (X2), rounding (X3),
-relaxed (X4), thresholds (X8), nonadaptive (F7), tables (ours), optimizer (F12).  Points that the file holds already are
-not run again, so that a run that was stopped goes on where it was; `benchmarks.rap_findings` judges them.  What two
-seeds cannot decide is repeated by
+relaxed (X4), nonadaptive (F7), tables (ours), optimizer (F12).  Thresholds (X8) are in `benchmarks.rap_more_tables`.
+Points that the file holds already are not run again, so that a run that was stopped goes on where it was;
+`benchmarks.rap_findings` judges them.  What two seeds cannot decide is repeated by
 
     python -m benchmarks.rap_grid repeated --seeds 3 --json benchmarks/results/rap_grid.jsonl
 
@@ -118,25 +118,6 @@ def relaxed(seed: int) -> Iterator[Point]:
         yield Point("relaxed", rounds=8, choices=4, relaxed=records, seed=seed)
 
 
-def thresholds(seed: int) -> Iterator[Point]:
-    for at_least in (4, 3, 2, 1):
-        for rounds, choices in ((4, 16), (16, 4), (4, 4), (16, 16)):
-            yield Point("thresholds", 4, at_least, tables=4, rounds=rounds, choices=choices, max_cells=10**6, seed=seed)
-        for records in (500, 2000):
-            yield Point("thresholds", 4, at_least, tables=4, rounds=16, relaxed=records, max_cells=10**6, seed=seed)
-        for sensitivity in ("joint", "per-cell"):
-            yield Point(
-                "thresholds",
-                4,
-                at_least,
-                tables=4,
-                method="gaussian",
-                sensitivity=sensitivity,
-                max_cells=10**6,
-                seed=seed,
-            )
-
-
 def nonadaptive(seed: int) -> Iterator[Point]:
     for tables in (1, 4, 16):
         for epsilon in (0.01, 0.1):
@@ -191,7 +172,7 @@ def optimizer(seed: int) -> Iterator[Point]:
 
 def repeated(seed: int) -> Iterator[Point]:
     """What is to have three seeds, the cheapest first; of `sizes` all tables, not the filtered ones."""
-    for cheap in (relaxed, thresholds, fem, small, rounding, nonadaptive, baselines):
+    for cheap in (relaxed, fem, small, rounding, nonadaptive, baselines):
         yield from cheap(seed)
     yield from (point for point in sizes(seed) if not point.filtered)
 
@@ -204,7 +185,6 @@ EXPERIMENTS = {
     "small": small,
     "rounding": rounding,
     "relaxed": relaxed,
-    "thresholds": thresholds,
     "nonadaptive": nonadaptive,
     "tables": whole_tables,
     "optimizer": optimizer,

@@ -5,9 +5,11 @@
 
 Experiments, all on Adult: privacy (Figure 2: 64 tables, by epsilon), more (Figures 3 and 4: up to all tables that the
 paper's filter leaves, at epsilon 0.1 and 0.05), rounding (Figure 5b, at an epsilon at which RAP's own error does not
-hide it), all (a run on all 20.9 million three-way cells), zero (answering 0, for the thresholds of `rap_grid`).  The
-first two are run in the published accounting, each cell charged on its own, with the part of the published grid of T
-and K that has at most 50 cells.  Points that the file holds already are not run again.
+hide it), all (a run on all 20.9 million three-way cells); and of AK thresholds (Figures 7 and 8: r-of-4 thresholds of
+at most a million queries, 4, 16 and 64 of them; a quarter of an hour of CPU time), many (256 of them, one seed) and
+records (Figure 9: 500 and 2,000 relaxed records, 4 thresholds).  All but rounding and all are run in the published
+accounting, each cell charged on its own; the first two with the part of the published grid of T and K that has at most
+50 cells.  Points that the file holds already are not run again.
 """
 
 import argparse
@@ -15,6 +17,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,9 @@ SETTINGS = ((2, 5), (2, 25), (5, 5), (5, 10), (10, 5))
 #: the paper leaves 278 tables of three attributes and 156 of five, so that no more can be asked for.
 EPSILONS = {3: (0.25, 0.2, 0.15, 0.1), 5: (1.0, 0.5, 0.25, 0.15, 0.1)}
 TABLES = {3: (64, 128, 278), 5: (64, 128, 156)}
+#: By the number of thresholds (T, K) of AK's grid: T of 1 to 64, K of 4 to 256.
+THRESHOLDS = {4: ((4, 4), (4, 16), (16, 4), (16, 16)), 16: ((4, 4), (4, 16), (16, 4), (16, 16))}
+THRESHOLDS |= {64: ((4, 4), (4, 16), (16, 4)), 256: ((16, 4),)}
 
 
 def privacy(seed: int) -> Iterator[Point]:
@@ -60,12 +66,41 @@ def every(seed: int) -> Iterator[Point]:
     yield Point("all", tables=364, rounds=4, choices=4, seed=seed)
 
 
-def zero(seed: int) -> Iterator[Point]:
-    for at_least in (4, 3, 2, 1):
-        yield Point("zero", 4, at_least, tables=4, method="zero", max_cells=10**6, seed=seed)
+def thresholds(seed: int) -> Iterator[Point]:
+    yield from _thresholds(Point("thresholds", 4, max_cells=10**6, seed=seed), (4, 16, 64))
 
 
-EXPERIMENTS = {"zero": zero, "all": every, "privacy": privacy, "more": more, "rounding": rounding}
+def many(seed: int) -> Iterator[Point]:
+    if seed == 0:
+        yield from _thresholds(Point("thresholds", 4, max_cells=10**6, seed=seed), (256,))
+
+
+def _thresholds(point: Point, numbers: Sequence[int]) -> Iterator[Point]:
+    """RAP and Gaussian noise, each cell charged on its own, and answering 0."""
+    for tables, at_least in product(numbers, (4, 3, 2, 1)):
+        here = replace(point, at_least=at_least, tables=tables)
+        for rounds, choices in THRESHOLDS[tables]:
+            yield replace(here, rounds=rounds, choices=choices, sensitivity="per-cell")
+        yield replace(here, method="zero")
+        yield replace(here, method="gaussian", sensitivity="per-cell")
+
+
+def records(seed: int) -> Iterator[Point]:
+    for at_least, relaxed in product((4, 3, 2, 1), (500, 2000)):
+        yield Point(
+            "records", 4, at_least, tables=4, sensitivity="per-cell", relaxed=relaxed, max_cells=10**6, seed=seed
+        )
+
+
+EXPERIMENTS = {
+    "thresholds": thresholds,
+    "many": many,
+    "records": records,
+    "all": every,
+    "privacy": privacy,
+    "more": more,
+    "rounding": rounding,
+}
 HEAD = "| attributes, tables | epsilon | RAP | best T, K | answering 0 | FEM, by its authors | Figure |"
 
 

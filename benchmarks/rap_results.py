@@ -80,6 +80,13 @@ class Ratio(NamedTuple):
     def verdict(self) -> str:
         return self.less.verdict
 
+    def within(self, factor: float) -> str:
+        """Whether the whole interval is within the factor of 1, or beyond it."""
+        low, high = self.interval
+        if 1 / factor < low and high < factor:
+            return "shown"
+        return "contradicted" if low > factor or high < 1 / factor else "not shown"
+
     def __str__(self) -> str:
         low, high = self.interval
         return f"{self.mean:.2f} ({low:.2f} to {high:.2f})"

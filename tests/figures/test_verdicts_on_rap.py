@@ -31,6 +31,14 @@ def test_a_ratio_of_errors_is_compared_on_the_same_seeds_with_its_interval():
     assert ratio({0: 0.1, 1: 0.4}, 0.2).verdict == "not shown"
 
 
+def test_errors_are_alike_only_if_the_whole_interval_of_their_ratio_is_near_1():
+    ones = {0: 1.0, 1: 1.0, 2: 1.0}
+    assert ratio({0: 1.0, 1: 1.05, 2: 1.02}, ones).within(1.3) == "shown"
+    assert ratio({0: 1.0, 1: 1.5, 2: 0.7}, ones).within(1.3) == "not shown"  # 1 is in its interval, and much else
+    assert ratio({0: 2.0, 1: 2.1, 2: 2.05}, ones).within(1.3) == "contradicted"
+    assert ratio({0: 1.0}, ones).within(1.3) == "not shown"  # a single seed
+
+
 @pytest.mark.parametrize(
     ("verdicts", "together"),
     [
