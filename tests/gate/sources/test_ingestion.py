@@ -198,7 +198,7 @@ def test_all_columns_that_break_a_rule_are_named_in_the_domains_order():
         (np.zeros(2, dtype=int), "must be a matrix of integer codes"),
         (np.zeros((2, 3), dtype=int), "needs one column per attribute, 2; it has 3"),
         ("nowhere.csv", "there is no file 'nowhere.csv'"),
-        ("a.xlsx", r"read from \.csv, \.csv\.gz and \.parquet files, not from 'a\.xlsx'"),
+        ("a.xlsx", r"files, and those of SPSS, Stata and SAS, not from 'a\.xlsx'"),
         ("empty.csv", "is empty; its first line must hold"),
         ("empty.csv.gz", "is empty; its first line must hold|could not be read as a table"),
         ("empty.parquet", "could not be read as a table"),
