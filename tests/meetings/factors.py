@@ -138,7 +138,7 @@ AMOUNTS = {
     "sum of large ones": Amounts("sum", (0, 40 * 10**9), "1000", scale=10**9),
     "counts by bin": Amounts("identity", (0, 20, 40)),
     "proportions by bin": Amounts("proportions", (0, 20, 40), missing=True),
-    "standard deviation": Amounts("standard deviation", (0, 20, 40), missing=True, squares=True),
+    "standard deviation": Amounts("standard deviation", missing=True, squares=True),
     "mean, with squares": Amounts("mean", squares=True),
 }
 

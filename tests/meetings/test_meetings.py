@@ -31,7 +31,7 @@ FOUND = [
     "format: workbook; quality: graded; reader: another; report: of the folder",
 ]
 #: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
-#: figures of matplotlib.  Nor is it of published errors but that they are in the files: three simulations are made,
+#: figures of matplotlib.  Nor is it of published errors but that they are in the files: two simulations are made,
 #: and come again.  One case in so many writes its pictures and makes all simulations.
 WHOLE = 8
 DRAWS = nonnegative.nonnegative_draws
@@ -46,10 +46,10 @@ def save_nothing(_figure, stream, **_options):
     stream.write("<svg></svg>")
 
 
-def three_draws(*given, **named):
+def two_draws(*given, **named):
     draw, turns = DRAWS(*given, **named), count()
     made = cache(lambda turn: draw(np.random.default_rng(turn)))
-    return lambda _generator: made(next(turns) % 3)
+    return lambda _generator: made(next(turns) % 2)
 
 
 def test_every_pair_of_values_meets_or_is_refused():
@@ -65,7 +65,7 @@ def test_the_manual_says_what_is_refused():
 def test_a_case_gives_the_truth_at_the_stated_cost(number, tmp_path, monkeypatch):
     if number % WHOLE:
         monkeypatch.setattr(Figure, "savefig", save_nothing)
-        monkeypatch.setattr(nonnegative, "nonnegative_draws", three_draws)
+        monkeypatch.setattr(nonnegative, "nonnegative_draws", two_draws)
     check(Case(ROWS[number]), tmp_path)
 
 

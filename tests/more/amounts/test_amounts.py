@@ -155,7 +155,7 @@ def test_errors_in_units_of_scales_and_the_budget_for_a_loss_do_not_depend_on_th
     how = {"loss": LOSSES[loss], "neighbors": neighbors}
     small, large = (planned(unit, budget=rp.pcost(1), **how) for unit in (1, 10**9))
     mine, theirs = (plan.errors()["std_err"] / plan.errors()["scale"] for plan in (small, large))
-    np.testing.assert_allclose(theirs, mine, rtol=2e-3)
+    np.testing.assert_allclose(theirs, mine, rtol=5e-3)
     assert large.loss_value == pytest.approx(small.loss_value, rel=1e-4)
     small, large = (planned(unit, at_most=2.0, **how) for unit in (1, 10**9))
     assert float(large.budget.pcost) == pytest.approx(float(small.budget.pcost), rel=1e-4)
