@@ -73,6 +73,7 @@ INTERNAL = [
     "StatedTable",
     "StatedZeros",
     "Statistic",
+    "Steps",
     "ThresholdTable",
     "Tile",
     "Unit",

@@ -23,11 +23,17 @@ from residualplanner.ground.words import suggestion
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+#: Called with the number of steps done, and of all that there may be.
+Steps = Callable[[int, int], None]
 Number = int | float | str | Fraction | Decimal
 #: What are integers to Python or NumPy, and no numbers to people.
 _NO_NUMBERS = (bool, np.timedelta64)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 Entry = TypeVar("Entry")
+
+
+def untold(_done: int, _total: int) -> None:
+    """The progress that nobody is told of."""
 
 
 def value_text(value: object) -> str:

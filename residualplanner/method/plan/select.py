@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray, require_positive, value_text
+from residualplanner.ground.checks import FloatArray, Steps, require_positive, untold, value_text
 from residualplanner.ground.errors import BudgetError, SolverError, WorkloadError, memory_for
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -43,6 +43,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     neighbors: Notion = "add-remove",
     records_per_person: int = 1,
     time: float = 10.0,
+    progress: Steps | None = None,
 ) -> Plan:
     """Choose the noise that makes a loss as small as a budget allows, or the least budget that reaches a loss.
 
@@ -71,6 +72,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         time: about how many seconds of one core may go to the proof of how far from the best of all mechanisms the plan
             is, and by default as many to a search for better bases.  How long they take is estimated from sizes alone,
             so that equal arguments give equal plans.
+        progress: called with the number of steps done, and of all that there may be, in each search for bases.
 
     Returns:
         The plan, with its proved distance from the best of all mechanisms where one is known.
@@ -104,12 +106,13 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
     notion = _read_neighbors(workload, neighbors, records_per_person)
     importance = goal.importance(workload)
     important = goal.basis_importance(workload, importance)
-    how = {"for_maximum": goal.is_of_maximum, "replaced": notion.has_public_total}
+    told = progress or untold
+    how = {"for_maximum": goal.is_of_maximum, "replaced": notion.has_public_total, "progress": told}
     measured = _measured(workload, important, bases, **how)
     problem = NoiseProblem(workload, measured, importance, notion, gap)
     if isinstance(bases, str) and bases == BY_SET:
         _require_by_set(problem, goal)
-        problem = replace(problem, search=_search(problem, goal, is_asked=True))
+        problem = replace(problem, search=_search(problem, goal, told, is_asked=True))
 
     def solved(problem: NoiseProblem) -> tuple[ChosenNoise, float]:
         """The noise, and what it costs."""
@@ -118,7 +121,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         found = goal.cheapest_noise(problem, limit)
         return found, cost_upper_bound(found.strategy, found.noise_variance, notion)
 
-    found, cost, distance = _compared(problem, goal, solved, time, searches=bases is None)
+    found, cost, distance = _compared(problem, goal, solved, time, told if bases is None else None)
     if budget is None:
         # A float more than the noise costs, as a budget reads the decimal spelling where that is less.
         budget = pcost(math.nextafter(cost, math.inf))
@@ -141,18 +144,20 @@ def _compared(
     goal: Loss,
     solved: Callable[[NoiseProblem], tuple[ChosenNoise, float]],
     seconds: float,
-    *,
-    searches: bool,
+    searching: Steps | None,
 ) -> tuple[ChosenNoise, float, float]:
-    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
+    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better.
+
+    There is none unless there is somebody, or nobody, to tell of the search.
+    """
     found, cost = solved(problem)
     at_cost_1 = goal.pcost_for(1.0, found.loss)  # 0 where it is too small for a float
     known = _least_variance(problem, goal, cost / at_cost_1 if at_cost_1 > 0 else math.inf, seconds)
     distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
-    if searches and distance > _FAR and _is_mixed(problem, goal):
+    if searching is not None and distance > _FAR and _is_mixed(problem, goal):
         enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
         try:
-            search = _search(problem, goal, seconds=seconds, enough=enough)
+            search = _search(problem, goal, searching, seconds=seconds, enough=enough)
             found, cost = solved(replace(problem, search=search))
             distance = _distance(goal, found, cost, known)
         except (SolverError, WorkloadError) as error:
@@ -163,7 +168,13 @@ def _compared(
 
 
 def _search(
-    problem: NoiseProblem, goal: Loss, *, enough: float = 0.0, is_asked: bool = False, **limit: float
+    problem: NoiseProblem,
+    goal: Loss,
+    progress: Steps,
+    *,
+    enough: float = 0.0,
+    is_asked: bool = False,
+    **limit: float,
 ) -> StrategySearch:
     """The search for better bases, which raises WorkloadError where it would be too large.
 
@@ -174,7 +185,7 @@ def _search(
     from residualplanner.more.by_set.choice import bases_for_replaced, choose_by_set  # a door
 
     what = problem.workload, problem.importance
-    how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, **limit}
+    how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, "progress": progress, **limit}
 
     def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
         found = plain
@@ -246,7 +257,7 @@ def _distance(goal: Loss, found: ChosenNoise, cost: float, known: float | str | 
     return math.ceil((math.sqrt(max(excess, 1.0)) - 1) * _DIGITS) / _DIGITS if excess < math.inf else math.inf
 
 
-def _measured(workload: Workload, importance: FloatArray, bases: Bases | None, **how: bool) -> tuple[Basis, ...]:
+def _measured(workload: Workload, importance: FloatArray, bases: Bases | None, **how: Any) -> tuple[Basis, ...]:
     """The basis of every attribute: of one count per value the subtraction basis, which is the best for these."""
     bases = "optimal" if bases is None else bases
     if isinstance(bases, str) and bases == "optimal" and all(kind.is_identity for kind in workload.kinds):

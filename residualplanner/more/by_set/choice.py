@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.checks import FloatArray, IntArray, Steps, untold
 from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
@@ -36,7 +36,14 @@ _STATUS = "noise certified for bases by set from a local search"
 
 
 def choose_by_set(
-    workload: Workload, importance: FloatArray, plain: ChosenNoise, neighbors: Neighbors, *, enough: float, **how: Any
+    workload: Workload,
+    importance: FloatArray,
+    plain: ChosenNoise,
+    neighbors: Neighbors,
+    *,
+    enough: float,
+    progress: Steps = untold,
+    **how: Any,
 ) -> ChosenNoise:
     """The best bases by set that are found for a loss, and the best noise of cost 1 for them.
 
@@ -53,12 +60,18 @@ def choose_by_set(
         return plain
     family = Family.of(problem)
     with one_thread():
-        found = search(family, family.start(plain), enough=enough)
+        found = search(family, family.start(plain), enough=enough, progress=progress)
         return _with_noise(family, *_rounded(family, found), neighbors)
 
 
 def bases_for_replaced(
-    workload: Workload, importance: FloatArray, plain: ChosenNoise, *, enough: float, **how: Any
+    workload: Workload,
+    importance: FloatArray,
+    plain: ChosenNoise,
+    *,
+    enough: float,
+    progress: Steps = untold,
+    **how: Any,
 ) -> tuple[Basis, ...]:
     """One basis for each attribute, (d,), the best that are found where records are replaced; else as above."""
     problem, bases = (
@@ -69,7 +82,7 @@ def bases_for_replaced(
         return tuple(bases)
     family = Family.of(problem)
     with one_thread():
-        matrices, _, _ = _rounded(family, search(family, family.start(plain), enough=enough))
+        matrices, _, _ = _rounded(family, search(family, family.start(plain), enough=enough, progress=progress))
     groups = zip(workload.closure.attribute_of_factor.tolist(), problem.group.tolist(), strict=True)
     for i, group in dict(groups).items():
         if group >= 0:

@@ -13,7 +13,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.checks import FloatArray, IntArray, Steps, untold
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import unit_costs
@@ -123,7 +123,7 @@ class Family:
         return replace(member, precision=member.precision / cost, messages=messages)
 
 
-def search(family: Family, start: Member, *, enough: float) -> Member:
+def search(family: Family, start: Member, *, enough: float, progress: Steps = untold) -> Member:
     """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``.
 
     It makes the part of its rounds that there is time for, and stops at a loss that is small ``enough``.
@@ -131,7 +131,9 @@ def search(family: Family, start: Member, *, enough: float) -> Member:
     sharpness, family = _SHARPNESS, family.with_worst(start)
     values, found = [family.value(start)], [start]
     here, maxima = _descended(family, start, Maxima(sharpness)), Maxima(sharpness)
-    for _ in range(math.ceil(_ROUNDS * family.problem.part)):
+    rounds = math.ceil(_ROUNDS * family.problem.part)
+    for done in range(rounds):
+        progress(done, rounds)
         maxima = family.maxima(here, maxima, sharpness)
         here = _descended(family, here, maxima)
         family, best = family.with_worst(here), int(np.argmin(values))

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, Steps, untold
 from residualplanner.ground.errors import SolverError, WorkloadError
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import CERTIFIED, Basis
@@ -64,7 +64,12 @@ BasisOption = Literal["optimal", "orthogonal"]
 
 
 def choose_bases(
-    workload: Workload, importance: FloatArray, option: BasisOption = "optimal", *, grams_of: GramsOf = grams_for_sum
+    workload: Workload,
+    importance: FloatArray,
+    option: BasisOption = "optimal",
+    *,
+    grams_of: GramsOf = grams_for_sum,
+    progress: Steps = untold,
 ) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for a sum of average variances weighted by ``importance`` (q,).
 
@@ -80,8 +85,10 @@ def choose_bases(
         search = before = _searched(
             workload, importance, _merged(grams, MERGED[0]), _ROUNDS if option == "optimal" else 0
         )
-        for finer in (_merged(grams, MERGED[1]), grams):
+        for done, finer in enumerate((_merged(grams, MERGED[1]), grams), 1):
+            progress(done, 3)
             before, search = search, search.refined(finer, before, option)
+        progress(3, 3)
         bases = search.bases(option)
     inverse_forms.cache_clear()  # of matrices that may be large
     return bases

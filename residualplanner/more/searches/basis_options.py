@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from residualplanner.ground.checks import FloatArray, IntArray, frozen, require_numbers, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, Steps, frozen, require_numbers, untold, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.bases.basis import Basis
@@ -38,7 +38,13 @@ _TOLERANCE = 1e-10
 
 
 def bases_for(
-    workload: Workload, importance: FloatArray, bases: Bases, *, for_maximum: bool, replaced: bool
+    workload: Workload,
+    importance: FloatArray,
+    bases: Bases,
+    *,
+    for_maximum: bool,
+    replaced: bool,
+    progress: Steps = untold,
 ) -> tuple[Basis, ...]:
     """The basis of every attribute, (d,): those that are given, and the best ones elsewhere; refusals as `read_bases`.
 
@@ -58,9 +64,10 @@ def bases_for(
     elif option == "orthogonal":
         found = choose_bases(workload, importance, "orthogonal")
     elif for_maximum:
-        found = choose_bases_for_maximum(workload, importance)
+        found = choose_bases_for_maximum(workload, importance, progress)
     else:
-        found = choose_bases(workload, importance, grams_of=plain_grams if option == _BY_SET else grams_for_sum)
+        grams_of = plain_grams if option == _BY_SET else grams_for_sum
+        found = choose_bases(workload, importance, grams_of=grams_of, progress=progress)
     return tuple(given.get(name, basis) for name, basis in zip(names, found, strict=True))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, Steps, untold
 from residualplanner.ground.process import one_thread
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -189,7 +189,7 @@ def _contracted(array: FloatArray, factors: FloatArray) -> FloatArray:
     return result.reshape(len(array), *rest, factors.shape[2])
 
 
-def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tuple[Basis, ...]:
+def choose_bases_for_maximum(workload: Workload, importance: FloatArray, progress: Steps = untold) -> tuple[Basis, ...]:
     """The residual basis of every attribute, (d,), for the largest cell variance times ``importance`` (q,).
 
     Cost: 2**k passes over one weight for each cell of a query of each orbit, at most `_WEIGHTS` in all, for each of up
@@ -199,11 +199,11 @@ def choose_bases_for_maximum(workload: Workload, importance: FloatArray) -> tupl
     grams = attribute_grams(workload, grams_for_maximum)
     bases = [subtraction_basis(size) for size in workload.domain.sizes]
     if any(len(forms.width) > _EFFORT[-1][0] for forms in grams.values()):
-        return choose_bases(workload, importance)
+        return choose_bases(workload, importance, progress=progress)
     if grams:
         with one_thread():
             search = _JointSearch(workload, importance, grams)
-            search.run()
+            search.run(progress)
         for code in range(len(search.forms)):
             basis = search.basis(code)
             for attribute in np.flatnonzero(search.basis_class == code).tolist():
@@ -236,7 +236,7 @@ class _JointSearch:
             count[group.queries].reshape(-1, *(1,) * len(group.widths)) * self._even(group) for group in self.groups
         ]
 
-    def run(self) -> None:
+    def run(self, progress: Steps = untold) -> None:
         """Search; keep the bases of the least maximum seen.
 
         Bases follow weights with a delay, so the level of early rounds is too high to be a measure of progress.
@@ -244,7 +244,9 @@ class _JointSearch:
         best, least, steady = self.found, np.inf, Extrapolation()
         ends = np.cumsum([weights.size for weights in self.weights])[:-1]
         values = max(len(forms.width) for forms in self.forms)
-        for _ in range(next(rounds for limit, rounds, _ in _EFFORT if values <= limit)):
+        rounds = next(rounds for limit, rounds, _ in _EFFORT if values <= limit)
+        for done in range(rounds):
+            progress(done, rounds)
             total = sum(float(weights.sum()) for weights in self.weights)
             self.weights = [weights / total for weights in self.weights]
             used = np.full(len(self.pcost), 1e-300)

@@ -76,8 +76,8 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, memor
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
     require_shapes(workload, maps_of_spec(spec))
     say_workload(workload, output, memory=memory, bases=spec.bases)
-    with output.progress("choosing the noise"):
-        plan = plan_of_spec(spec, workload)
+    with output.progress("choosing the noise") as progress:
+        plan = plan_of_spec(spec, workload, progress)
     say_plan(plan, output)
     return plan
 

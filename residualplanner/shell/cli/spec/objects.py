@@ -8,6 +8,7 @@ from operator import add
 from pathlib import Path
 from typing import Any, cast
 
+from residualplanner.ground.checks import Steps
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
 from residualplanner.ground.words import listed, names_text
 from residualplanner.method.domain.attribute import About, Attribute
@@ -210,7 +211,8 @@ def targets_of_spec(spec: SpecFile) -> Targets | None:
     return Targets(margins, spec.output.chosen_level, spec.reserve) if margins else None
 
 
-def plan_of_spec(spec: SpecFile, workload: Workload) -> Plan:
+def plan_of_spec(spec: SpecFile, workload: Workload, progress: Steps | None = None) -> Plan:
     """The best noise for the spec's workload."""
     same = {name: getattr(spec, name) for name in ("budget", "at_most", "gap", "bases", "neighbors", "time")}
-    return select(workload, **same, loss=targets_of_spec(spec) or spec.loss, records_per_person=spec.most_records)
+    loss, most = targets_of_spec(spec) or spec.loss, spec.most_records
+    return select(workload, **same, loss=loss, records_per_person=most, progress=progress)
