@@ -26,7 +26,7 @@ Truth = Callable[[QueryLike], ArrayLike]
 
 
 def future_error(result: RapResult, truth: Truth, queries: Iterable[QueryLike]) -> float:
-    """The mean over queries that are asked later of the largest error in each, as a fraction of the records."""
+    """The mean over later queries of the largest error in each, as a fraction of the records."""
     return (
         float(np.mean([np.abs(result.table(query) - np.asarray(truth(query))).max() for query in queries]))
         / result.total

@@ -121,7 +121,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         found = goal.cheapest_noise(problem, limit)
         return found, cost_upper_bound(found.strategy, found.noise_variance, notion)
 
-    found, cost, distance = _compared(problem, goal, solved, time, told if bases is None else None)
+    found, cost, distance = _compared(problem, goal, solved, time, told, searches=bases is None)
     if budget is None:
         # A float more than the noise costs, as a budget reads the decimal spelling where that is less.
         budget = pcost(math.nextafter(cost, math.inf))
@@ -144,20 +144,19 @@ def _compared(
     goal: Loss,
     solved: Callable[[NoiseProblem], tuple[ChosenNoise, float]],
     seconds: float,
-    searching: Steps | None,
+    progress: Steps,
+    *,
+    searches: bool,
 ) -> tuple[ChosenNoise, float, float]:
-    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better.
-
-    There is none unless there is somebody, or nobody, to tell of the search.
-    """
+    """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
     found, cost = solved(problem)
     at_cost_1 = goal.pcost_for(1.0, found.loss)  # 0 where it is too small for a float
     known = _least_variance(problem, goal, cost / at_cost_1 if at_cost_1 > 0 else math.inf, seconds)
     distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
-    if searching is not None and distance > _FAR and _is_mixed(problem, goal):
+    if searches and distance > _FAR and _is_mixed(problem, goal):
         enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
         try:
-            search = _search(problem, goal, searching, seconds=seconds, enough=enough)
+            search = _search(problem, goal, progress, seconds=seconds, enough=enough)
             found, cost = solved(replace(problem, search=search))
             distance = _distance(goal, found, cost, known)
         except (SolverError, WorkloadError) as error:

@@ -1,1 +1,1 @@
-"""Amounts: columns of numbers, weights of records, and the kinds of query for sums, means and quantiles."""
+"""Amounts: columns of numbers, weights of records, and the kinds of query for sums and statistics of them."""

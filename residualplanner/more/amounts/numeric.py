@@ -208,9 +208,9 @@ class Numeric:
             The cells (..., 2 bins), or (..., 3 bins) with squares, in fractions 1/D of a record.
 
         Raises:
-            DomainError: the shapes are not these, or no amounts within the bins have such counts and sums.
+            DataError: the shapes are not these, or no amounts within the bins have such counts, sums and squares.
 
-        Source: eqs. (104) and (105): the counts are the sums of both ends, the sums those of ends times amounts.
+        Source: eqs. (104), (105) and (140): the counts are the sums of both ends, the sums those of ends times amounts.
 
         Example:
             >>> Numeric(0, 30, bins=[10]).ready_counts([2, 1], [13, 17])

@@ -1,4 +1,4 @@
-"""The tables of a release in a report: of each order the largest, with its numbers; means and quantiles; and maps."""
+"""The tables of a release in a report: of each order the largest; statistics, comparisons and maps."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

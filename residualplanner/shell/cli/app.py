@@ -102,8 +102,7 @@ def init(
     the spec, so it must hold names. The values they can take are declared by hand, never read from the records.
     """
     require_files("init", paths.SOURCE, source)
-    path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
-    paths.require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    path = paths.path_of_spec(source, spec)
     require_free_file(path)
     from residualplanner.shell.cli.spec.starting import say_start, starting_spec, with_ledger
 
@@ -131,8 +130,7 @@ def start(
     are taken. No record is read.
     """
     require_files("start", paths.SOURCE, source)
-    path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
-    paths.require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    path = paths.path_of_spec(source, spec)
     for each in (path, path.with_suffix(".plan"), path.with_suffix(".html")):
         require_free_file(each)
     from residualplanner.shell.cli.guide import run_start

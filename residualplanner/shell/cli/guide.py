@@ -65,19 +65,19 @@ class _Choices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Questions:
-    """What is asked of somebody at a terminal; of a program, or with --quiet, the defaults are taken."""
+    """The questions to somebody at a terminal; a program, or a user of --quiet, gets the defaults."""
 
     output: Output
 
     @property
     def is_silent(self) -> bool:
-        """Whether nobody is asked."""
+        """Whether there is nobody to answer."""
         return self.output.quiet or self.output.as_json
 
     def answer(
         self, given: T | None, explanation: str, question: str, default: str | None, read: Callable[[str], T]
     ) -> T:
-        """What was given; or the answer, asked for again until it can be read; without anybody to ask the default."""
+        """What was given; or the answer, once it can be read; or the default where there is nobody to answer."""
         if given is not None:
             return given
         if self.is_silent:

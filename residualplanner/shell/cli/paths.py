@@ -51,6 +51,13 @@ def require_files(command: str, expected: Expected, *paths: Path | None) -> None
             raise FileFormatError(f"{path} is {found}; {command} wants {words}")
 
 
+def path_of_spec(source: Path, spec: Path | None) -> Path:
+    """The spec to write, named after its source unless it has a name; FileFormatError where that does not end so."""
+    path = Path(Path(source.name.removesuffix(".gz")).stem + ".toml") if spec is None else spec
+    require_kind_of_name(path, kinds.SPEC, "end the name of a spec in .toml")
+    return path
+
+
 def require_free_file(path: Path) -> None:
     """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
     if path.is_dir():
