@@ -80,9 +80,7 @@ class _Questions:
         """What was given; or the answer, once it can be read; or the default where there is nobody to answer."""
         if given is not None:
             return given
-        if self.is_silent:
-            if default is None:
-                raise ArgumentError(f"{question}: there is nobody to ask; give it as an option")
+        if self.is_silent and default is not None:
             return read(default)
         self.output.say(f"\n{explanation}")
         while True:
@@ -98,7 +96,7 @@ def run_start(
 ) -> None:
     """Write a spec, its plan, and a page on this, from answers or options."""
     questions = _Questions(output)
-    if kind_of_name(source) == CSV and not (is_dictionary or has_header):
+    if kind_of_name(source) == CSV and not (is_dictionary or has_header or questions.is_silent):
         is_dictionary, has_header = _what_csv_is(questions)
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header)
     typed = _typed_values(given.values or [], start.undeclared)
@@ -149,8 +147,9 @@ def _values(questions: _Questions, name: str) -> Attribute | None:
         f"{name}: which values can it take?  Codes 0, 1, ..: how many, as 85.  Labels: F, M.  Numbers: the edges of "
         "bins,\nas 0 < 18 < 65 < 120.  Nothing leaves the column out."
     )
-    default = None if questions.is_silent else ""  # a column is left out by somebody, not by default
-    return questions.answer(None, explanation, f"Values of {name}", default, lambda text: values_of_text(name, text))
+    if questions.is_silent:  # a column is left out by somebody, not by default
+        raise ArgumentError(f"{name!r} has no declared values, and there is nobody to ask; add --values {name}=VALUES")
+    return questions.answer(None, explanation, f"Values of {name}", "", lambda text: values_of_text(name, text))
 
 
 def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:

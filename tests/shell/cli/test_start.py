@@ -72,8 +72,11 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--quiet"], "there is nobody to ask"),
-        (["--header", "--quiet", "--values", "age=85"], "Values of sex: there is nobody to ask"),
+        (["--quiet"], "add --header; if there is no such line"),
+        (
+            ["--header", "--quiet", "--values", "age=85"],
+            "'sex' has no declared values, and there is nobody to ask; add --values sex=VALUES",
+        ),
         (["--header", "--quiet", "--values", "sax=2"], "for a column without declared values (age, sex, name)"),
         (["--header", "--quiet", "--values", "age"], "--values is NAME=VALUES"),
         (["--header", "--quiet", "--budget", "zcdp=-1", *ALL], "rho must be positive"),
