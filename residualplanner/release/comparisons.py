@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _MOST_RANKED = 4096
 #: The columns of numbers.
 _COMPARED = "estimate", "std_err", "low", "high"
+#: What standard errors are.
+EXACT, FIRST_ORDER, BY_SIMULATION = "exact", "to first order", "of noise alone, by simulation"
 #: Those of ranks, which follow the estimate.
 RANKS = "rank", "first", "last"
 
@@ -45,8 +47,9 @@ class ComparedTable:
         level: the confidence level of the intervals; with ``simultaneous``, of all of them together.
         simultaneous: whether all intervals hold at once with that probability.
         equal: what the estimate would be if both cells were equal.
+        errors: what the standard errors are: exact for differences, to first order for ratios, or by simulation.
         estimate (q_1, .., q_k): the differences or ratios; NaN where what is divided by is estimated as 0 or less.
-        std_err (q_1, .., q_k): exact for differences, to first order for ratios.
+        std_err (q_1, .., q_k): of the estimates, as ``errors`` says.
         low (q_1, .., q_k): the lower ends of the intervals; minus infinity where a ratio has none.
         high (q_1, .., q_k): the upper ends; infinity likewise.
     """
@@ -58,6 +61,7 @@ class ComparedTable:
     level: float
     simultaneous: bool
     equal: float
+    errors: str
     estimate: FloatArray
     std_err: FloatArray
     low: FloatArray
@@ -77,9 +81,9 @@ class ComparedTable:
     @property
     def columns(self) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of the columns of numbers."""
-        order, all_at_once = "exact" if self.unit else "to first order", ", of all rows at once" * self.simultaneous
+        all_at_once = ", of all rows at once" * self.simultaneous
         ends = [f"{end} end of the interval of level {self.level:.15g}{all_at_once}" for end in ("low", "high")]
-        meanings = self.title, f"standard error, {order}", *ends
+        meanings = self.title, f"standard error, {self.errors}", *ends
         return [(name, self.unit, meaning) for name, meaning in zip(_COMPARED, meanings, strict=True)]
 
     def to_frame(self) -> "pd.DataFrame":
@@ -332,8 +336,9 @@ def _compared(
     one, other = tables
     found = (frozen(np.asarray(each)) for each in numbers)
     is_same = has_same_noise(one.noisy_answers, other.noisy_answers)
+    errors = EXACT if unit else FIRST_ORDER
     words = title.format(one.title, f"{other.title}{'' if is_same else ' of another release'}")
-    return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, *found)
+    return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, errors, *found)
 
 
 def _framed(

@@ -3,6 +3,7 @@
 Source: parametric bootstrap, Efron and Tibshirani (1993), chapter 6.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,7 +29,8 @@ class SimulatedStatistic:
         estimate (..): of the tables as they are.
         std_err (..): the standard deviation over the simulations, of those in which the statistic is a number.
         bias (..): how far the simulations are from the estimate, on average.
-        low (..): the lower ends of the intervals: twice the estimate, less an upper quantile of the simulations.
+        low (..): the lower ends of the intervals: twice the estimate, less an upper quantile of the simulations, of
+            which those in which the statistic is no number count as infinite.
         high (..): the upper ends.
         level: the confidence level of the intervals.
         simulations: how many there were.
@@ -86,12 +88,21 @@ def simulated(
     number, level = require_integer("simulations", simulations, least=_FEWEST), require_level(level)
     estimate = _numbers(statistic(release))
     drawn = np.stack([_numbers(statistic(each), estimate) for each in _noisier(release, number, seed)])
-    with np.errstate(all="ignore"):
-        low, high = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where the statistic was never a number, nothing else is
+        low, high = _ends(drawn, level)
         std_err, bias = np.nanstd(drawn, axis=0, ddof=1), np.nanmean(drawn, axis=0) - estimate
-    found = (std_err, bias, 2 * estimate - high, 2 * estimate - low)
-    std_err, bias, low, high = (frozen(np.asarray(each)) for each in found)
+    is_none = np.isnan(estimate)
+    ends = np.where(is_none, -np.inf, 2 * estimate - high), np.where(is_none, np.inf, 2 * estimate - low)
+    std_err, bias, low, high = (frozen(np.asarray(each)) for each in (std_err, bias, *ends))
     return SimulatedStatistic(frozen(estimate), std_err, bias, low, high, level, number)
+
+
+def _ends(drawn: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Between which values the simulations are; one in which the statistic is no number may be any."""
+    is_none = np.isnan(drawn)
+    low = np.quantile(np.where(is_none, -np.inf, drawn), (1 - level) / 2, axis=0, method="lower")
+    return low, np.quantile(np.where(is_none, np.inf, drawn), (1 + level) / 2, axis=0, method="higher")
 
 
 def _numbers(given: Any, like: FloatArray | None = None) -> FloatArray:

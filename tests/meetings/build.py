@@ -288,6 +288,7 @@ class Built:
             "quantiles": lambda: rp.Quantiles(0.5),
             "proportions": rp.Proportions,
             "standard deviation": rp.statistics.StandardDeviation,
+            "moments": rp.statistics.Moments,
         }
         found = []
         for name, where in [("b", {})] + ([("d", {"b": ["F"]})] if self.case["universe"] else []):

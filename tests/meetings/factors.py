@@ -140,6 +140,7 @@ AMOUNTS = {
     "proportions by bin": Amounts("proportions", (0, 20, 40), missing=True),
     "standard deviation": Amounts("standard deviation", missing=True, squares=True),
     "mean, with squares": Amounts("mean", squares=True),
+    "moments": Amounts("moments", (0, 20, 40), missing=True, squares=True),
 }
 
 

@@ -124,8 +124,9 @@ def amount_rows(kind: Any, edges: Sequence[int], own: int) -> list[Row]:
         half = Fraction(1, 2)
         inner = range(1, bins)
         return [count, *(row(lambda found, _, edge=edge: half if found < edge else -half) for edge in inner)]
-    if word == "standard deviation":
-        return _deviation_rows(row, Fraction(low + high, 2), Fraction(high - low, 2))
+    if word in ("standard deviation", "moments"):
+        every = _deviation_rows(row, Fraction(low + high, 2), Fraction(high - low, 2))
+        return every[:6] if word == "standard deviation" else [every[0], every[6], every[3]]
     between = (low, high) if isinstance(kind, str) else kind["between"]
     span = high - low
     above = row(lambda _, amount: (amount - between[0]) / span)
@@ -142,7 +143,15 @@ def _deviation_rows(
         )
 
     one, part = Fraction(1), Fraction(1, 2)
-    return [of(one, 0, 0), of(part, part, 0), of(part, -part, 0), of(0, 0, one), of(one, 0, -one), of(0, part, part)]
+    return [
+        of(one, 0, 0),
+        of(part, part, 0),
+        of(part, -part, 0),
+        of(0, 0, one),
+        of(one, 0, -one),
+        of(0, part, part),
+        of(0, one, 0),
+    ]
 
 
 # Costs and errors of what was measured, from its matrices.

@@ -61,7 +61,7 @@ def test_a_kind_is_read_from_json_as_it_was_written():
 def test_amounts_without_squares_have_no_standard_deviations(release):
     plain = rp.Domain({"job": 3, "pay": rp.Numeric(0, 30)})
     with pytest.raises(
-        rp.errors.WorkloadError, match=r"no squares, for standard deviations; declare Numeric\(\.\.\., squ"
+        rp.errors.WorkloadError, match=r"no squares, for standard deviation; declare Numeric\(\.\.\., squ"
     ):
         rp.Workload(plain, [QUERY])
     with pytest.raises(rp.errors.DomainError, match="more than 32,768 with squares; choose a coarser unit"):

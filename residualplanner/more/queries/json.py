@@ -13,6 +13,7 @@ from residualplanner.method.queries.json import Readers, is_size, kind_from_json
 from residualplanner.method.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.more.amounts.amounts import ByBin, Sum, by_bin
 from residualplanner.more.amounts.deviation import StandardDeviation
+from residualplanner.more.amounts.moments import Moments
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.hierarchy import Hierarchy
@@ -118,6 +119,7 @@ READERS: Readers = {
     ),
     "mean": (_or_with_squares({"between": (None, pair_of(float, float)), "edges": _EDGES}), _mean),
     "standard deviation": (({"edges": _EDGES},), lambda value: StandardDeviation(edges=_edges(value))),
+    "moments": (({"edges": _EDGES},), lambda value: Moments(edges=_edges(value))),
     "quantiles": (
         ({"probabilities": [float], "edges": _EDGES, "ends": lambda ends: type(ends) is int and ends in (1, 2, 3)},),
         lambda value: Quantiles(tuple(value["probabilities"]), edges=_edges(value), ends=value["ends"]),

@@ -24,7 +24,7 @@ from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec, maps_of_spec, plan_of_spec, workload_of_spec
-from residualplanner.shell.cli.spec.tables import OutputTable
+from residualplanner.shell.cli.spec.output_tables import OutputTable
 from residualplanner.shell.cli.spec.wanted import WantedOutput
 from residualplanner.shell.cli.steps import require_writable
 from residualplanner.shell.cli.words import say_errors, say_means, say_plan, say_workload

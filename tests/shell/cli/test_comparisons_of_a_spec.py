@@ -96,10 +96,49 @@ def test_reconstruct_makes_those_of_another_spec(folder):
     assert list(rp.load_tables(folder / "again").numbers.described.comparisons) == ["ill-per-1000", "order"]
 
 
+MOMENTS = """
+budget = { zcdp = "0.5" }
+[domain]
+sex = ["F", "M"]
+pay = { numeric = { low = 0, high = 40, squares = true } }
+age = { numeric = { low = 15, high = 75, squares = true } }
+[[workload]]
+queries = [{ sex = "identity", pay = "moments", age = "moments" }, { sex = "identity", pay = "moments" }]
+[output]
+format = "csv"
+[[output.comparisons]]
+name = "together"
+kind = "correlation"
+of = ["pay", "age"]
+by = ["sex"]
+[[output.comparisons]]
+name = "slopes"
+kind = "regression"
+outcome = "pay"
+on = ["sex"]
+"""
+
+
+def test_a_correlation_and_a_regression_are_those_of_the_release(tmp_path):
+    (tmp_path / "spec.toml").write_text(MOMENTS)
+    chance = np.random.default_rng(0)
+    records = {"sex": chance.choice(["F", "M"], 500), "pay": chance.integers(0, 41, 500)}
+    pd.DataFrame(records | {"age": records["pay"] + 20}).to_csv(tmp_path / "records.csv", index=False)
+    result = outcome("release", tmp_path / "spec.toml", tmp_path / "records.csv", "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    saved = rp.load_tables(tmp_path / "out")
+    release, statistics = rp.reconstruct(saved), rp.statistics
+    for name, expected in (
+        ("together", statistics.correlation(release, "pay", "age", ["sex"])),
+        ("slopes", statistics.regression(release, "pay", ["sex"])),
+    ):
+        pd.testing.assert_frame_equal(saved.numbers.comparison(name), expected.to_frame(), check_exact=True)
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (entry('kind = "rank"', "query = []"), "number 1, kind: expected 'difference', 'ratio', 'change' or 'ranks'"),
+        (entry('kind = "rank"', "query = []"), "number 1, kind: expected 'difference', 'ratio'"),
         (entry('kind = "ratio"', 'query = ["ill"]'), "number 1: a ratio needs to = { ... }"),
         (entry('kind = "ranks"', 'query = ["ill"]', "to = { query = [] }"), "'to' does not belong to the kind 'ranks'"),
         (entry('kind = "change"', 'query = ["ill"]', "to = {}"), "number 1, to: say what to compare with"),
@@ -112,6 +151,10 @@ def test_reconstruct_makes_those_of_another_spec(folder):
             "number 1: the two tables have other labels of 'ill'",
         ),
         (entry('kind = "ranks"', 'query = ["ill"]').replace("one", "a b"), "letters from A to Z, digits"),
+        (entry('kind = "correlation"', 'of = ["ill", "region"]'), "number 1: 'ill' has no amounts to correlate"),
+        (entry('kind = "correlation"', 'of = ["ill"]'), "number 1, of: "),
+        (entry('kind = "regression"', 'outcome = "ill"'), "number 1: a regression needs on = [...]"),
+        (entry('kind = "regression"', 'outcome = "ill"', 'on = ["region"]', "query = []"), "'query' does not belong"),
         (RATIO + RATIO, "number 3: an earlier one is called 'ill-per-1000', too"),
     ],
 )

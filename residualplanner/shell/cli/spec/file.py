@@ -15,7 +15,8 @@ from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec import values
-from residualplanner.shell.cli.spec.tables import Attribute, Kind, OutputTable, Query, Where
+from residualplanner.shell.cli.spec.output_tables import OutputTable
+from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
 
 #: The longest spec, in bytes.
 SIZE_LIMIT = 2**20

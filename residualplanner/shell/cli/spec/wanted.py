@@ -26,7 +26,7 @@ from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.spec.comparing import WantedComparison, wanted_comparisons
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, query_of_spec
-from residualplanner.shell.cli.spec.tables import KnownTable, OutputTable
+from residualplanner.shell.cli.spec.output_tables import KnownTable, OutputTable
 
 _LOSSES: Mapping[LossName, SumOfVariances | MaxVariance] = {
     "sum": SumOfVariances(),

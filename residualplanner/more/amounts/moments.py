@@ -1,0 +1,96 @@
+"""The kind of query for correlations and regressions of amounts: counts, sums and sums of squares.
+
+Source: eq. (143).
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.more.amounts.amounts import OfBins, amounts_of
+from residualplanner.more.amounts.statistics import COUNT
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Moments(OfBins):
+    """The count of the amounts of an attribute, and the sums of t and t^2, t from -1 at the least amount to 1.
+
+    In a query with several such attributes the answers are of all products: with two, the sum of t u for the amounts of
+    both, of t^2 u, and so on.
+
+    Attributes:
+        edges: of the bins that it is tied to; None as long as there is no attribute.
+
+    Raises:
+        WorkloadError: once tied, the attribute has no amounts with squares.
+
+    Source: eq. (143).
+
+    Example:
+        >>> from residualplanner import Numeric
+        >>> pay = Attribute("pay", numeric=Numeric(0, 40, squares=True))
+        >>> Moments().on(pay).matrix(3).tolist()
+        [[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]]
+    """
+
+    name = "moments"
+
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    @property
+    def written(self) -> Self:
+        """The same without edges."""
+        return type(self)()
+
+    def to_json(self) -> dict[str, Any]:
+        """The edges, or null."""
+        return {"kind": self.name, "edges": self.edges_in_json}
+
+    @property
+    def middle(self) -> float:
+        """Half of the way from the least to the largest amount, where t is 0."""
+        return (self.tied_edges[0] + self.tied_edges[-1]) / 2
+
+    @property
+    def half(self) -> float:
+        """How far the limits are from the middle."""
+        return (self.tied_edges[-1] - self.tied_edges[0]) / 2
+
+    def on(self, attribute: Attribute) -> Self:
+        """The kind tied to an attribute's bins; WorkloadError where its amounts have no squares."""
+        numeric = amounts_of(attribute, f"with {self.name}")
+        if not numeric.squares:
+            problem = f"the amounts of {attribute.name!r} have no squares, for {self.name}"
+            raise WorkloadError(f"{problem}; declare Numeric(..., squares=True)")
+        return type(self)(edges=numeric.amounts)
+
+    def sparse_rows(self, size: int) -> sparse.csr_array:
+        """The three rows over the cells, (3, size); 0 for other labels.  Source: eqs. (140) and (143)."""
+        return self._over(size, *self._of_cells)
+
+    @property
+    def _of_cells(self) -> tuple[NDArray[np.float64], ...]:
+        """1, t and t^2 of each cell of the bins."""
+        low, high = ((np.array([*pairwise(self.tied_edges)]) - self.middle) / self.half).T
+        t = np.ravel(np.column_stack([low, (low + high) / 2, high]))
+        return np.ones(len(t)), t, np.ravel(np.column_stack([low**2, low * high, high**2]))
+
+    @staticmethod
+    def _over(size: int, *rows: NDArray[np.float64]) -> sparse.csr_array:
+        found = np.zeros((len(rows), size))
+        found[:, : len(rows[0])] = rows
+        return sparse.csr_array(found)
+
+    def labels(self, attribute: Attribute) -> tuple[object, ...]:
+        """``count``, and what the sums are of, (3,)."""
+        middle = f"distance from {self.on(attribute).middle:.15g}"
+        return COUNT, middle, f"squared {middle}"
