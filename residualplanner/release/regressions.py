@@ -11,6 +11,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray, frozen, require_type
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.margins import margin_factor
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.labels import label_text
@@ -96,7 +97,7 @@ def correlation(
 
     found = simulated(release, transformed, level=level, simulations=simulations)
     estimate = np.tanh(found.estimate)
-    numbers = estimate, found.std_err * (1 - estimate**2), np.tanh(found.low), np.tanh(found.high)
+    numbers = estimate, np.tanh(found.low), np.tanh(found.high)
     groups = [place for place in range(len(table.names)) if place not in axes]
     names, labels = (tuple(table.names[place] for place in groups), tuple(table.labels[place] for place in groups))
     return _table(f"correlation of {one} and {other}", names, labels, found, numbers)
@@ -142,7 +143,7 @@ def regression(
     queries = regression_queries(domain, outcome, on)
 
     found = simulated(release, lambda each: _coefficients(each, queries), level=level, simulations=simulations)
-    numbers = found.estimate, found.std_err, found.low, found.high
+    numbers = found.estimate, found.low, found.high
     terms = ("intercept", *(term for name in on for term in _terms(domain[name])))
     return _table(f"regression of {outcome} on {', '.join(on)}", ("term",), (terms,), found, numbers)
 
@@ -172,7 +173,10 @@ def _table(
     found: SimulatedStatistic,
     numbers: Sequence[FloatArray],
 ) -> ComparedTable:
-    every = (frozen(np.asarray(each)) for each in numbers)
+    estimate, low, high = numbers
+    # Where noise may nearly hide a term, simulations have no standard deviation to speak of: that of the middle ones.
+    std_err = (high - low) / (2 * margin_factor(found.level))
+    every = (frozen(np.asarray(each)) for each in (estimate, std_err, low, high))
     return ComparedTable(title, "", names, labels, found.level, False, 0.0, BY_SIMULATION, *every)
 
 

@@ -4,9 +4,9 @@ Source: eqs. (33) and (126).
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import scipy
@@ -40,6 +40,7 @@ class Block:
     entries: FloatArray
     first: float
     scale: float  # how much its trace counts
+    seconds: float = 0.0  # how long its trace takes, about
     arrows: dict[tuple[int, int], Arrow | None] | None = None  # its heads as arrows, where determinants are quicker
 
     @classmethod
@@ -56,27 +57,19 @@ class Block:
         common = set.intersection(*map(set, patterns)) if first == 1 else set()
         rest = [tuple(pair for pair in pattern if pair not in common) for pattern in patterns]
         block = cls(heads, rest, entries, first, scale * math.prod(roots[pair] for pair in common))
+        lengths = block.lengths
         arrows = {pair: arrow_of(heads[pair]) for pair in {pair for pattern in rest for pair in pattern}}
-        ways = [block, replace(block, arrows=arrows)] if has_few_ties(rest, arrows) else [block]
+        ways = [replace(block, seconds=3 * CUBE * float(_row_count(rest, lengths)) ** 3)]
+        if has_few_ties(rest, arrows):
+            entry_count = sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in rest)
+            quicker = _DETERMINANTS * (CUBE * sum(lengths.values()) ** 3 + _ENTRY * entry_count)
+            ways.append(replace(block, arrows=arrows, seconds=quicker))
         return min(ways, key=lambda way: way.seconds)
 
     @property
     def lengths(self) -> dict[int, int]:
         """How many coordinates each attribute has."""
         return {pair[0]: len(self.heads[pair]) for pattern in self.patterns for pair in pattern}
-
-    @property
-    def entry_count(self) -> int:
-        """How many coordinates all patterns have together."""
-        lengths = self.lengths  # once, as there may be a hundred thousand patterns
-        return sum(math.prod(lengths[attribute] for attribute, _ in pattern) for pattern in self.patterns)
-
-    @property
-    def seconds(self) -> float:
-        """How long its trace takes, about."""
-        if self.arrows is None:
-            return 3 * CUBE * float(_row_count(self.patterns, self.lengths)) ** 3
-        return _DETERMINANTS * (CUBE * sum(self.lengths.values()) ** 3 + _ENTRY * self.entry_count)
 
     def root_trace(self) -> float:
         """The sum of the roots of its eigenvalues."""
@@ -94,6 +87,25 @@ class Block:
         return root_trace(block)
 
 
+def renamed_once(
+    rows: Iterable[tuple[list[Pattern], FloatArray, float, float]], heads: Mapping[tuple[int, int], FloatArray]
+) -> list[tuple[list[Pattern], FloatArray, float, float]]:
+    """Rows of patterns with their entries, corner and factor: those that differ in names of attributes alone once.
+
+    The trace of a block is that of another one whose attributes have the same heads, in the same order.
+    """
+    found: dict[object, tuple[list[Pattern], FloatArray, float, float]] = {}
+    for patterns, entries, first, factor in rows:
+        members = sorted({attribute for pattern in patterns for attribute, _ in pattern})
+        number = {attribute: place for place, attribute in enumerate(members)}
+        named = [tuple((number[pair[0]], id(heads[pair])) for pair in pattern) for pattern in patterns]
+        order = sorted(range(len(named)), key=named.__getitem__)
+        key = tuple(named[each] for each in order), np.round(entries[order], 12).tobytes(), round(first, 12)
+        before = found[key][3] if key in found else 0.0
+        found[key] = patterns, entries, first, before + factor
+    return [*found.values()]
+
+
 def root_trace(matrix: NDArray[np.float64]) -> float:
     """The sum of the roots of the eigenvalues of a positive semidefinite matrix (n, n).
 
@@ -104,7 +116,8 @@ def root_trace(matrix: NDArray[np.float64]) -> float:
 
 
 def _row_count(patterns: Sequence[Pattern], lengths: Mapping[int, int]) -> int:
-    subsets = {subset for pattern in patterns for subset, _, _ in _subsets(pattern, lengths)}
+    sets = {tuple(attribute for attribute, _ in pattern) for pattern in patterns}
+    subsets = {subset for own in sets for order in range(len(own) + 1) for subset in combinations(own, order)}
     return sum(math.prod(lengths[attribute] - 1 for attribute in subset) for subset in subsets)
 
 

@@ -29,7 +29,7 @@ from residualplanner.method.queries.kind import Kind
 from residualplanner.method.workload.attribute_sets import row_numbers
 from residualplanner.method.workload.closure import subset_products
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.bounds.blocks import CUBE, TERM, Block, require_quick, root_trace
+from residualplanner.more.bounds.blocks import CUBE, TERM, Block, renamed_once, require_quick, root_trace
 from residualplanner.more.searches.eigen import eigen, reflected_form
 from residualplanner.more.searches.merged_grams import exchangeable_groups
 
@@ -166,10 +166,9 @@ def _blocks(
     total = float((count[alone] * corner[alone] * np.sqrt(table[alone].data) * roots[table[alone].indices]).sum())
     rest = (terms > 0) & ~alone
     require_quick(TERM * float(terms[rest].sum()), seconds)
-    blocks = [
-        Block.of(factors.heads, factors.roots, [patterns[column] for column in columns], entries, first, scale)
-        for columns, entries, first, scale in distinct_rows(table[rest], count[rest], corner[rest])
-    ]
+    rows = distinct_rows(table[rest], count[rest], corner[rest])
+    named = (([patterns[column] for column in row[0]], *row[1:]) for row in rows)
+    blocks = [Block.of(factors.heads, factors.roots, *row) for row in renamed_once(named, factors.heads)]
     return total, blocks
 
 

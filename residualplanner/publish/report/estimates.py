@@ -1,9 +1,9 @@
 """The tables of a release in a report: of each order the largest; statistics, comparisons and maps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from residualplanner.publish.files.sidecar import ComparisonForm
 from residualplanner.publish.maps import Boundaries
 from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures.drawing import svg_of
-from residualplanner.publish.pictures.plots import ShownTable, draw_intervals
+from residualplanner.publish.pictures.plots import ShownTable, draw_intervals, shown_table
 from residualplanner.publish.report.figures import Figure
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, table_names
@@ -195,6 +195,8 @@ def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:
 
 #: The most tables of statistics on a page, and the most rows of each.
 MOST_TABLES, MOST_ROWS = 20, 100
+#: The most charts of statistics, and of comparisons.
+MOST_CHARTS = 4
 #: What stands for a number that says nothing.
 _NOTHING = "–"
 #: The fields of errors, each of which has its own digits.
@@ -207,7 +209,9 @@ def statistics_of(subject: Subject) -> list[dict[str, Any]]:
         return []
     wanted = set(subject.tables.query_numbers.tolist())
     rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
-    return [_rows_of(subject, row) for row in islice(rows, MOST_TABLES)]
+    drawn = rows_of_tables(subject)  # with the estimates
+    every = [_rows_of(subject, row, is_drawn=row not in drawn) for row in islice(rows, MOST_TABLES)]
+    return _with_charts(every, "statistic", subject.level)
 
 
 def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
@@ -215,10 +219,54 @@ def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
     saved = subject.saved
     if saved is None:
         return []
-    return [_comparison(saved, form) for form in islice(saved.described.comparisons.values(), MOST_TABLES)]
+    every = [_comparison(saved, form) for form in islice(saved.described.comparisons.values(), MOST_TABLES)]
+    return _with_charts(every, "comparison", subject.level)
 
 
-def _comparison(saved: Saved, form: ComparisonForm) -> dict[str, Any]:
+class Chart(NamedTuple):
+    """A picture of estimates with intervals, beside the table that has their numbers."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+class _Drawn(NamedTuple):
+    """What a chart shows: estimates of the cells of these axes, with the ends of their intervals."""
+
+    axes: Mapping[str, Sequence[object]]
+    estimate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    unit: str
+
+
+def _with_charts(
+    tables: Sequence[tuple[dict[str, Any], _Drawn | None]], word: str, level: float
+) -> list[dict[str, Any]]:
+    """The tables, the first of them that can be drawn with a chart each."""
+    found: list[dict[str, Any]] = []
+    left = MOST_CHARTS
+    for number, (table, drawn) in enumerate(tables):
+        is_chart = left > 0 and drawn is not None and drawn.estimate.size > 1
+        left -= is_chart
+        chart = _chart(f"{word}-{number}", table["title"], drawn, level) if is_chart and drawn else None
+        found.append({**table, "chart": chart})
+    return found
+
+
+def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
+    estimate, low, high = (np.where(np.isfinite(each), each, np.nan) for each in drawn[1:4])
+    shown = shown_table(drawn.axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
+    labels = f"{level_text(level)} interval", ""
+    rows = "" if shown.is_whole else f"The {len(shown.labels)} largest of {shown.cells:,} rows.  "
+    without = "A row without a bar has an interval without an end." if np.isnan(high - low).any() else ""
+    caption = f"{rows}{without}".strip()
+    return Chart(name, title, caption, svg_of(partial(draw_intervals, shown, labels=labels)))
+
+
+def _comparison(saved: Saved, form: ComparisonForm) -> tuple[dict[str, Any], _Drawn | None]:
     frame = saved.comparison(form.name)
     errors = frame.get("std_err", np.ones(1))
     decimals = decimals_of_errors(np.asarray(errors, dtype=np.float64), fewest=0)
@@ -234,7 +282,7 @@ def _comparison(saved: Saved, form: ComparisonForm) -> dict[str, Any]:
         map(label_text if place < labels else text, frame[column.name].tolist()[:MOST_ROWS])
         for place, column in enumerate(form.columns)
     ]
-    return {
+    table = {
         "title": f"{form.name}: {form.title}",
         "head": [column.name.replace("std_err", "standard error").capitalize() for column in form.columns],
         "rows": [*zip(*columns, strict=True)],
@@ -242,15 +290,31 @@ def _comparison(saved: Saved, form: ComparisonForm) -> dict[str, Any]:
         "meanings": [column.words for column in numbers],
         "left_out": max(0, len(frame) - MOST_ROWS),
     }
+    if "low" not in frame or not labels:  # ranks have no intervals
+        return table, None
+    names = [column.name for column in form.columns[:labels]]
+    cells = [" · ".join(map(label_text, row)) for row in frame[names].itertuples(index=False, name=None)]
+    unit = next(column.unit for column in numbers if column.name == "estimate")
+    return table, _drawn({" × ".join(names): cells}, frame.to_dict("series"), unit)
 
 
-def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
+def _drawn(axes: Mapping[str, Sequence[object]], fields: Mapping[Any, Any], unit: str) -> _Drawn | None:
+    if "low" not in fields:
+        return None
+    estimate, low, high = (np.asarray(fields[name], dtype=np.float64) for name in ("estimate", "low", "high"))
+    return _Drawn(axes, estimate, low, high, unit)
+
+
+def _rows_of(subject: Subject, row: int, *, is_drawn: bool) -> tuple[dict[str, Any], _Drawn | None]:
     table, query = subject.table(row), subject.plan.workload.query_at(row)
     form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
     assert form is not None
     axes = {attribute.heading: labels_in_words(kind, attribute) for attribute, kind in form.groups}
     axes |= {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
-    numbers = zip(*_texts(form, _values(subject, table, form)), strict=True)
+    values = _values(subject, table, form)
+    fields = {column.field: values[column.name] for column in form.columns}
+    drawn = _drawn(axes, fields, table.plan.domain.unit) if is_drawn else None
+    numbers = zip(*_texts(form, values), strict=True)
     rows = [(*cell, *texts) for cell, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)]
     groups, names = ", ".join(attribute.heading for attribute, _ in form.groups), [each.name for each in form.columns]
     return {
@@ -260,7 +324,7 @@ def _rows_of(subject: Subject, row: int) -> dict[str, Any]:
         "texts": max(1, len(axes)),
         "meanings": form.described(subject.plan.domain.unit, subject.level),
         "left_out": form.rows - len(rows),
-    }
+    }, drawn
 
 
 def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ def family_of(case, loss="sum", neighbors="add-remove"):
     return None if problem is None else Family.of(problem)
 
 
+@cache
 def one_for_each(case, loss="sum", neighbors="add-remove"):
     return rp.select(case, budget=rp.pcost(1), loss=loss, neighbors=neighbors.split(",")[0], bases="optimal")
 
