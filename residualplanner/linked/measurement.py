@@ -43,4 +43,5 @@ def noise_of_tables(plan: LinkedPlan, measurements: Mapping[str, Measurement | R
     """The noise of all tables together, whose costs add up for a unit with all its records.  Source: eq. (151)."""
     own = [measurements[name] for name in plan]
     found = NoiseRecord.of_several([each.plan for each in own], [each.noise for each in own])
-    return replace(found, neighbors=plan.tables.change(plan.notion))
+    tables, notion = plan.tables, plan.notion
+    return replace(found, neighbors=tables.change(notion), omission=tables.omission(notion))

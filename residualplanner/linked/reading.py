@@ -123,11 +123,16 @@ class JoinedReading:
         yield from joined_blocks(self.tables, read)[self.target]
 
 
-def limited_data(tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> dict[str, object]:
-    """The records of each table, as many of each unit as count; all, where their number is public."""
+def limited_data(
+    tables: LinkedTables, data: Mapping[str, object], notion: Notion, key: bytes | None = None
+) -> dict[str, object]:
+    """The records of each table, as many of each unit as count; all, where their number is public.
+
+    Which are chosen at random follows from the ``key``, which is the operating system's if not given.
+    """
     if tables.neighbors(notion).has_public_total:
         return dict(data)
-    key = LimitedRecords(None, tables.unit).key  # the same for all tables
+    key = key or LimitedRecords(None, tables.unit).key  # the same for all tables
     return {
         name: LimitedRecords(data[name], tables.unit, tables[name].records, tables[name].order, key) for name in tables
     }

@@ -164,7 +164,16 @@ def load(folder: PathLike) -> LinkedRelease:
         return found
     except FileFormatError as error:
         raise FileFormatError(refuse(error)) from None
-    except (ArgumentError, BudgetError, DomainError, WorkloadError, LookupError, TypeError, ValueError) as error:
+    except (
+        ArgumentError,
+        BudgetError,
+        DomainError,
+        WorkloadError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise FileFormatError(refuse(f"it does not hold what it should ({type(error).__name__})")) from None
 
 
@@ -180,6 +189,10 @@ def _of_manifest(folder: Path, stated: Any) -> LinkedRelease:
         tables[name] = LinkedTable(releases[name].plan.workload, about["records"], about["order"], rules)
     plans = {name: each.plan for name, each in releases.items()}
     linked = LinkedTables(tables, stated["unit"])
+    for name, each in releases.items():
+        kept, table = each.noise.kept, tables[name]
+        if kept.person is not None and kept.to_json()["people"] != table.people(linked.unit):
+            raise FileFormatError(f"other records of table {name!r} were counted than it says")
     return LinkedRelease(LinkedPlan(linked, plans, Budget.from_json(stated["budget"]), stated["weights"]), releases)
 
 

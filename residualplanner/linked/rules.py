@@ -90,6 +90,7 @@ class DerivedColumn(ABC):
             if domain[name].numeric is not None:
                 raise DomainError(f"{name!r} has amounts; declare Bins to compute {target.name!r} from it")
         self._allowed(domain)
+        self.code_of_number(target, domain, records)
         self._code_of_absent(target, domain, records)
 
     def per_unit(self, target: Attribute, domain: Domain, most: int, records: UnitRecords) -> IntArray:

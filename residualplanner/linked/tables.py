@@ -11,7 +11,7 @@ from residualplanner.ground.checks import is_integer, is_unicode, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.words import count_text, suggestion
 from residualplanner.linked.rules import DerivedColumn
-from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.domain import Domain, remarks_of
 from residualplanner.method.privacy import Neighbors, Notion
 from residualplanner.method.workload.workload import Workload, require_workload
 
@@ -83,6 +83,10 @@ class LinkedTable:
         own = {each.name: each for each in whole.attributes if each.name not in self.derived}
         weight = cast("Weight", whole.weight) if whole.weight.columns else None
         return Domain(own, weight=weight)
+
+    def people(self, unit: str) -> dict[str, Any]:
+        """Which records count, as files have it where this is a table by itself."""
+        return {"person": unit, "keep": self.records, "order": self.order}
 
     def to_json(self) -> dict[str, Any]:
         """All but the workload, as JSON values."""
@@ -211,6 +215,16 @@ class LinkedTables:
     def to_json(self) -> dict[str, Any]:
         """All but the workloads, as JSON values."""
         return {"unit": self.unit, "tables": {name: self[name].to_json() for name in self}}
+
+    def omission(self, notion: Notion) -> str:
+        """Which records of a unit count where it has more, and what readers must know of the tables, in sentences."""
+        rules = (
+            f"in {name!r} {'chosen at random' if (by := self[name].order) is None else f'the first by {by!r}'}"
+            for name in self
+        )
+        kept = f"Where one {self.unit!r} has more records than that, so many count: {', '.join(rules)}."
+        remarks = dict.fromkeys(remark for name in self if (remark := remarks_of(self[name].domain)))
+        return "  ".join([*([] if self.neighbors(notion).has_public_total else [kept]), *remarks])
 
     @property
     def _limits(self) -> str:
