@@ -18,6 +18,7 @@ from residualplanner.linked.tables import LinkedTables
 from residualplanner.method.losses import Loss, LossLike, read_loss
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
+from residualplanner.method.plan.select import Bases
 from residualplanner.method.plan.select import select as select_one
 from residualplanner.method.privacy import Budget, Neighbors, Notion, PrivacyClaim, pcost
 
@@ -132,6 +133,7 @@ def select(
     at_most: float | None = None,
     loss: LossLike | Mapping[str, LossLike] = "sum",
     weights: Mapping[str, float] | None = None,
+    bases: Bases | Mapping[str, Bases | None] | None = None,
     neighbors: Notion = "add-remove",
     **options: Any,
 ) -> LinkedPlan:
@@ -146,15 +148,16 @@ def select(
         weights: how much the loss of each table counts; 1 if not given.
         neighbors: "add-remove": data sets are neighbors if one has a unit more, with all its records; "replace": if a
             unit has other records, as many in each table.
-        options: as for `residualplanner.select`: ``bases``, ``gap``, ``time``.
+        bases: as for `residualplanner.select`, the same for all tables; or, by the name of each table, its own.
+        options: as for `residualplanner.select`: ``gap``, ``time``.
 
     Returns:
         The plan.
 
     Raises:
         BudgetError: as by `residualplanner.select`; or weights are not positive.
-        DomainError: ``loss`` or ``weights`` is for other tables; records are replaced, and those without a unit would
-            be left out.
+        DomainError: ``loss``, ``weights`` or ``bases`` is for other tables; or records are replaced, and those without
+            a unit would be left out.
         WorkloadError: as by `residualplanner.select`; or losses are of several kinds, or convex ones.
         SolverError: as by `residualplanner.select`.
 
@@ -175,6 +178,7 @@ def select(
     goals = _goals(tables, loss)
     first = next(iter(goals.values()))
     counts = _weights(tables, weights)
+    measured = _of_each(tables, "bases", bases)
     at_most = first.default_limit if budget is None and at_most is None else at_most
     if (budget is None) == (at_most is None):
         raise BudgetError("give exactly one of budget= and at_most=")
@@ -185,6 +189,7 @@ def select(
             tables[name].workload,
             budget=pcost(1),
             loss=goals[name],
+            bases=measured[name],
             neighbors=neighbors,
             records_per_person=tables[name].records,
             **options,
@@ -224,12 +229,12 @@ def _at_cost(unit: Plan, goal: Loss, budget: Budget) -> Plan:
     cost = float(budget.pcost_exact)
     noise = unit.noise_variances / cost
     loss_value = goal.stated(1 / goal.pcost_for(1.0, unit.loss_value) / cost)
-    return replace(unit, noise_variances=noise, budget=budget, loss_value=loss_value)
+    strategy = unit.strategy.scaled(cost)
+    return replace(unit, strategy=strategy, noise_variances=noise, budget=budget, loss_value=loss_value)
 
 
 def _goals(tables: LinkedTables, loss: LossLike | Mapping[str, LossLike]) -> dict[str, Loss]:
-    given: Mapping[str, Any] = loss if isinstance(loss, Mapping) else dict.fromkeys(tables, loss)
-    tables.require_mapping("loss", given)
+    given = _of_each(tables, "loss", loss)
     goals = {name: read_loss(given[name]) for name in tables}
     if len({(goal.is_of_maximum, goal.has_targets) for goal in goals.values()}) > 1:
         raise WorkloadError("the losses of all tables must be of one kind: all sums, all maxima, or all targets")
@@ -238,9 +243,15 @@ def _goals(tables: LinkedTables, loss: LossLike | Mapping[str, LossLike]) -> dic
     return goals
 
 
+def _of_each(tables: LinkedTables, what: str, given: Any) -> Mapping[str, Any]:
+    """What is given for each table, where that is a mapping; else the same for all."""
+    found = given if isinstance(given, Mapping) else dict.fromkeys(tables, given)
+    tables.require_mapping(what, found)
+    return found
+
+
 def _weights(tables: LinkedTables, weights: Mapping[str, float] | None) -> dict[str, float]:
-    given = dict.fromkeys(tables, 1.0) if weights is None else weights
-    tables.require_mapping("weights", given)
+    given = _of_each(tables, "weights", 1.0 if weights is None else weights)
     return {name: require_positive(f"the weight of {name!r}", given[name]) for name in tables}
 
 
@@ -248,7 +259,7 @@ def _require_units_named(tables: LinkedTables) -> None:
     """DomainError where a record without a unit would be left out, when the number of records is public."""
     for name in tables.read_together:
         rules = [rule for each in tables[name].read_domain.attributes for rule in (each.unknown, each.missing)]
-        if "error" not in rules:
+        if rules and "error" not in rules:
             raise DomainError(
                 f"when records are replaced their number is public, and records of {name!r} without a unit would be "
                 'left out; declare unknown="error" for one of its attributes'

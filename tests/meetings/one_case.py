@@ -31,7 +31,7 @@ def _check(case: Case, folder: Path) -> None:
     check_cost(built, measurement)
     check_told(built, measurement)
     if case["noise"] == "discrete":
-        assert run.spent == measurement.noise.pcost
+        assert run.spent == run.cost(measurement)
     tables = Tables(built, measurement.plan, built.lines)
     estimates = check_files(built, tables_folder, tables)
     check_changed(built, folder, tables, measurement.plan)

@@ -105,7 +105,8 @@ def block_of_columns(
         leaves |= dropped
         breaches.update((position, word) for word in broken)
     if persons.size and (nobody := (persons[0] < 0) & ~leaves).any():
-        if all("error" not in (each.unknown, each.missing) for each in domain.attributes):  # so no record is wrong
+        rules = [rule for each in domain.attributes for rule in (each.unknown, each.missing)]
+        if rules and "error" not in rules:  # so no record is wrong
             leaves |= nobody
         else:
             breaches.add((len(domain.columns), "no person"))
