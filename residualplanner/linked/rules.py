@@ -14,13 +14,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import IntArray, is_integer, value_text
+from residualplanner.ground.checks import IntArray, is_integer
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
-from residualplanner.method.domain.labels import Label
+from residualplanner.method.domain.labels import Label, plain_label
 
 #: How many different sums there may be.
 _MOST_SUMS = 10**6
@@ -53,6 +53,18 @@ class DerivedColumn(ABC):
     where: Condition | None = None
     absent: Label | None = None
     kind: ClassVar[str]  # in files
+
+    def __post_init__(self) -> None:
+        where = {} if self.where is None else self.where
+        if not isinstance(self.of, str) or not isinstance(where, Mapping):
+            raise DomainError(
+                f'a rule is for a table, such as {type(self).__name__}("persons", where={{"age": ["0-17"]}})'
+            )
+        lists = {name: [*labels] for name, labels in where.items() if _is_list(labels)}
+        if lists.keys() != where.keys() or not all(lists.values()):
+            raise DomainError('where= needs a list of labels for each attribute, such as {"age": ["0-17", "18-64"]}')
+        object.__setattr__(self, "where", {name: [*map(_stated, lists[name])] for name in lists} or None)
+        object.__setattr__(self, "absent", None if self.absent is None else _stated(self.absent))
 
     @abstractmethod
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
@@ -105,9 +117,7 @@ class DerivedColumn(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """The rule as JSON values; `rule_from_json` is the inverse."""
-        stated = {field.name: getattr(self, field.name) for field in fields(self)}
-        where = None if self.where is None else {name: list(labels) for name, labels in self.where.items()}
-        return {"kind": self.kind, **stated, "where": where}
+        return {"kind": self.kind, **{field.name: getattr(self, field.name) for field in fields(self)}}
 
     def _code_of_absent(self, target: Attribute, domain: Domain, records: int) -> int:
         if self.absent is None:
@@ -118,8 +128,6 @@ class DerivedColumn(ABC):
         """For each attribute of the condition whether each of its codes is allowed."""
         found = {name: np.zeros(domain[name].size, dtype=np.bool_) for name in self.where or {}}
         for name, labels in (self.where or {}).items():
-            if isinstance(labels, str) or not isinstance(labels, Sequence) or not labels:
-                raise DomainError(f"where= needs a list of labels of {name!r}, got {value_text(labels)}")
             found[name][[domain[name].code_of_label(label) for label in labels]] = True
         return found
 
@@ -307,6 +315,17 @@ class ValueOf(DerivedColumn):
         """Of which record it is, and what stands where there is none."""
         rest = f"{self.condition}; {self.absent} if there is none"
         return f"{self.attribute} of the first record in {self.of!r}{rest}"
+
+
+def _is_list(labels: object) -> bool:
+    """Whether it is several labels, and not one that is text."""
+    return isinstance(labels, Sequence) and not isinstance(labels, str)
+
+
+def _stated(label: Any) -> Label:
+    """A label as files can have it: a date as text, which stands for it in tables, too."""
+    plain = plain_label(label)
+    return str(label)[:10] if plain is None else plain
 
 
 def _codes_of_counts(target: Attribute, most: int, *, may_be_zero: bool) -> IntArray:

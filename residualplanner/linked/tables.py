@@ -56,6 +56,8 @@ class LinkedTable:
         if not is_integer(self.records, least=1):
             raise WorkloadError(f"records must be an integer, at least 1, got {value_text(self.records)}")
         object.__setattr__(self, "records", int(self.records))
+        if not isinstance(self.derived, Mapping):
+            raise DomainError('derived must be a mapping, such as {"size": CountOf("persons")}')
         object.__setattr__(self, "derived", dict(self.derived))
         for name, rule in self.derived.items():
             if name not in self.domain:
@@ -137,9 +139,7 @@ class LinkedTables:
             raise DomainError('tables must be a mapping, such as {"households": (workload, 1), "persons": (other, 6)}')
         if not isinstance(self.unit, str) or not self.unit or not is_unicode(self.unit):
             raise DomainError(f"unit must be the name of a column, got {value_text(self.unit)}")
-        found = {
-            name: each if isinstance(each, LinkedTable) else LinkedTable(*each) for name, each in self.tables.items()
-        }
+        found = {name: _table_of(each) for name, each in self.tables.items()}
         if len({str(name).casefold() for name in found}) < len(found):
             raise DomainError("two tables are called the same but for capital letters; each has a folder of its own")
         for name, table in found.items():
@@ -229,3 +229,12 @@ class LinkedTables:
     @property
     def _limits(self) -> str:
         return " and ".join(f"up to {count_text(self[name].records, 'record')} in {name!r}" for name in self)
+
+
+def _table_of(given: object) -> LinkedTable:
+    """A table as it is, or of a workload and a number of records; DomainError where it is neither."""
+    if isinstance(given, tuple) and len(given) == 2:
+        return LinkedTable(*given)
+    if not isinstance(given, LinkedTable):
+        raise DomainError(f"a table is LinkedTable(workload, records=6) or (workload, 6), got {value_text(given)}")
+    return given

@@ -117,7 +117,6 @@ ONE = rp.marginals(PERSONS, order=1)
         ({"tenure": linked.CountOf("persons")}, "has none of the integers from 0 to 3"),
         ({"tenure": linked.AnyOf("persons")}, r"declare it with labels=\[False, True\]"),
         ({"size": linked.CountOf("persons", where={"aged": AGES})}, "'aged' is no attribute of table 'persons'"),
-        ({"size": linked.CountOf("persons", where={"age": "0-17"})}, "needs a list of labels of 'age'"),
         ({"size": linked.CountOf("persons", where={"age": ["young"]})}, "has no value 'young'"),
         ({"size": linked.CountOf("persons", absent=9)}, "has no value 9"),
         ({"hours": linked.SumOf("persons", attribute="age")}, "must have integers, none below 0"),
@@ -156,6 +155,7 @@ def test_a_circle_and_bad_names_are_refused():
         linked.LinkedTables({"a": one, "b": other}, unit="serial")
     for tables, unit, message in (
         ({}, "serial", "tables must be a mapping"),
+        ({"a": ONE}, "serial", r"a table is LinkedTable\(workload, records=6\)"),
         ({"a": (ONE, 1)}, "", "unit must be the name of a column"),
         ({"a": (ONE, 1)}, "age", "it is no attribute, and no order"),
         ({"a": (ONE, 1), "A": (ONE, 1)}, "serial", "but for capital letters"),
@@ -163,5 +163,10 @@ def test_a_circle_and_bad_names_are_refused():
     ):
         with pytest.raises(rp.errors.DomainError, match=message):
             linked.LinkedTables(tables, unit=unit)
+    for where in ({"age": "0-17"}, {"age": []}, {"age": 3}):
+        with pytest.raises(rp.errors.DomainError, match="where= needs a list of labels"):
+            linked.CountOf("persons", where=where)
+    with pytest.raises(rp.errors.DomainError, match=r'such as AnyOf\("persons"'):
+        linked.AnyOf({"age": ["0-17"]})
     with pytest.raises(rp.errors.WorkloadError, match="at least 1, got 0"):
         linked.LinkedTable(ONE, records=0)

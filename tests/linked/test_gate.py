@@ -129,6 +129,18 @@ def test_an_error_while_noise_is_drawn_says_what_was_charged(monkeypatch):
     assert len(account.entries) == 1
 
 
+def test_a_defect_in_a_rule_tells_no_record(monkeypatch):
+    def failing(*_given):
+        raise ValueError(TEXT)
+
+    monkeypatch.setattr(linked.CountOf, "numbers", failing)
+    account = ledger()
+    with pytest.raises(rp.errors.UnexpectedError) as caught:
+        linked.measure(PLAN, DATA, ledger=account)
+    assert TEXT not in str(caught.value) + caught.value.__notes__[0]
+    assert not account.entries
+
+
 def test_arguments_that_do_not_fit_are_refused():
     for data, error, message in (
         ({"households": DATA["households"]}, rp.errors.DomainError, "data must be a mapping with an entry for each"),

@@ -1,10 +1,12 @@
 """One folder for all tables: whole or not at all, read back bit for bit, and refused where it was altered."""
 
+import datetime as dt
 import json
 import random
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import residualplanner as rp
@@ -61,6 +63,27 @@ def test_a_folder_is_whole_or_not_there(fails, tmp_path):
     (tmp_path / "there" / "file").write_text("kept")
     with pytest.raises(FileExistsError):
         RELEASE.save(tmp_path / "there")
+
+
+def test_rules_about_dates_and_integers_are_saved(tmp_path):
+    days = rp.Domain({"day": rp.Attribute("day", labels=[dt.date(2020, 1, day) for day in (1, 2)]), "ward": 3})
+    rule = linked.AnyOf("visits", where={"day": [dt.date(2020, 1, 2)], "ward": np.arange(2).tolist()}, absent=False)
+    patients = rp.Domain({"second": rp.Attribute("second", labels=[False, True])})
+    tables = linked.LinkedTables(
+        {
+            "patients": linked.LinkedTable(rp.marginals(patients, order=1), derived={"second": rule}),
+            "visits": (rp.marginals(days, order=1), 2),
+        },
+        unit="id",
+    )
+    plan = linked.select(tables, budget=rp.zcdp(10**6))
+    visits = pa.table({"id": [1, 1, 2], "day": ["2020-01-01", "2020-01-02", "2020-01-02"], "ward": [0, 1, 2]})
+    data = {"patients": pa.table({"id": [1, 2, 3]}), "visits": visits}
+    ledger = rp.Ledger.unlimited("test", records_per_person=3)
+    linked.reconstruct(linked.measure(plan, data, ledger=ledger)).save(tmp_path / "release")
+    found = linked.load(tmp_path / "release")
+    assert found.plan.tables["patients"].derived == {"second": rule}
+    assert found["patients"]["second"].estimate.round().tolist() == [2, 1]
 
 
 ALTERED = {
