@@ -158,7 +158,8 @@ def select(
         BudgetError: as by `residualplanner.select`; or weights are not positive.
         DomainError: ``loss``, ``weights`` or ``bases`` is for other tables; or records are replaced, and those without
             a unit would be left out.
-        WorkloadError: as by `residualplanner.select`; or losses are of several kinds, or convex ones.
+        WorkloadError: as by `residualplanner.select`; or losses are of several kinds, or convex ones; or there are
+            weights beside targets.
         SolverError: as by `residualplanner.select`.
 
     Guarantees: the privacy costs of all plans, recomputed and rounded up, add up to at most the budget.
@@ -177,6 +178,8 @@ def select(
     require_type("linked.select", "tables", tables, LinkedTables, "write LinkedTables({...}, unit=...)")
     goals = _goals(tables, loss)
     first = next(iter(goals.values()))
+    if first.has_targets and weights is not None:
+        raise WorkloadError("targets say how much each table counts; leave out weights=, or give other margins")
     counts = _weights(tables, weights)
     measured = _of_each(tables, "bases", bases)
     at_most = first.default_limit if budget is None and at_most is None else at_most

@@ -105,6 +105,15 @@ def test_records_that_do_not_fit_cost_nothing_and_are_not_quoted(persons, messag
     assert frames[1:] == ["entered"]
 
 
+def test_who_may_not_see_the_records_pays_before_they_are_counted():
+    account = ledger()
+    wrong = pa.table({"serial": ["1"], "age": ["old"], "hours": [1], "line": [1]})
+    with pytest.raises(rp.errors.DataError) as caught:
+        linked.measure(PLAN, DATA | {"persons": wrong}, ledger=account, charge="first")
+    assert len(account.entries) == 1
+    assert "The charge stays" in caught.value.__notes__[0]
+
+
 def test_what_fails_in_the_second_table_comes_before_the_charge_and_the_first_noise(monkeypatch):
     drawn = []
     monkeypatch.setattr(linked_measuring.ExactNoise, "answers", lambda *_given, **_named: drawn.append(1))

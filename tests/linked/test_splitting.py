@@ -181,6 +181,7 @@ def test_what_cannot_be_planned_is_refused():
         ({"loss": cp.sum}, rp.errors.WorkloadError, "says nothing of how to split"),
         ({"loss": {"households": "sum"}}, rp.errors.DomainError, "must be a mapping with an entry for each of"),
         ({"weights": {"households": 1, "persons": 0}}, rp.errors.BudgetError, "the weight of 'persons' must be"),
+        ({"loss": rp.losses.Targets(9.0), "weights": {}}, rp.errors.WorkloadError, "targets say how much"),
         ({"at_most": 1.0}, rp.errors.BudgetError, "exactly one of budget= and at_most="),
     ):
         with pytest.raises(error, match=message):
