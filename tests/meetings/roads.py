@@ -106,7 +106,7 @@ class Run:
             budget=rp.pcost(built.budget),
             loss={"people": loss, "others": other},
             bases={"people": bases, "others": None},
-            weights={"people": 1, "others": 1e-3},
+            weights=None if case["loss"] == "targets" else {"people": 1, "others": 1e-3},
             **options,
         )
         whose = sorted({line.who for line in lines})
