@@ -157,7 +157,10 @@ class _LinkedRun:
         assert isinstance(data, Mapping)
         for name, each in data.items():
             if isinstance(each, LimitedRecords):
-                raise DataError(f"table {name!r} says itself how many records of a unit count; give its records alone")
+                raise DataError(
+                    f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a unit "
+                    'count with neighbors="add-remove", and all do where records are replaced'
+                )
 
     def steps(
         self, data: Mapping[str, object], ledger: "Ledger | None", bill: spending.Bill

@@ -157,7 +157,7 @@ def test_arguments_that_do_not_fit_are_refused():
         (
             DATA | {"persons": rp.LimitedRecords(DATA["persons"], person="serial")},
             rp.errors.DataError,
-            "table 'persons' says itself how many",
+            "give the records of table 'persons' alone, without LimitedRecords",
         ),
     ):
         with pytest.raises(error, match=message):

@@ -90,6 +90,11 @@ class Built:
         return self.is_linked and self.case["neighbors"] == "add-remove"
 
     @property
+    def is_limited_by_the_plan(self) -> bool:
+        """Whether records that are limited are so by the plan of several tables, and not by what is given."""
+        return self.is_linked_and_limited and self.people.limited
+
+    @property
     def size(self) -> int:
         """How many values and labels of its own ``a`` has."""
         return len(self.column.entries) + len(self.own)

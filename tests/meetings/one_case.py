@@ -67,8 +67,10 @@ def _rows_of(rule: Rule, covering: Covering) -> Iterator[Row]:
         numbers = [covering.values.index(found) for found in pair.items()]
         saved = covering.may_meet.copy()
         covering.may_meet[np.ix_(numbers, numbers)] = True
-        public = [] if "noise" in pair else [covering.values.index(("noise", "operating system"))]
-        row = covering.completed([*numbers, *public], None, chance)
+        # a convex loss may have no usable answer at such budgets, which would be said before what is refused
+        plain = {"noise": "operating system", "loss": "sum"}
+        beside = [covering.values.index(found) for found in plain.items() if found[0] not in pair]
+        row = covering.completed([*numbers, *beside], None, chance)
         covering.may_meet = saved
         assert row is not None
         yield covering.named(row)

@@ -81,7 +81,7 @@ class Run:
         case, plan = self.built.case, self.built.plan
         source = self.built.source(lines, self.folder)
         if self.built.is_linked:
-            return self._linked(lines, source.data if self.built.people.limited else source)
+            return self._linked(lines, source.data if self.built.is_limited_by_the_plan else source)
         if case["noise"] == "bits":
             return measured_with(plan, source, 7)
         if case["memory"]:
