@@ -158,8 +158,8 @@ class _LinkedRun:
         for name, each in data.items():
             if isinstance(each, LimitedRecords):
                 raise DataError(
-                    f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a unit "
-                    'count with neighbors="add-remove", and all do where records are replaced'
+                    f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
+                    'unit count with neighbors="add-remove", and all do where records are replaced'
                 )
 
     def steps(
