@@ -40,6 +40,7 @@ INTERNAL = [
     "Codes",
     "Contributions",
     "Days",
+    "DerivedColumn",
     "Description",
     "EqualWeights",
     "Estimates",

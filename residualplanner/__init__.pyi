@@ -1,4 +1,5 @@
 from . import fits as fits
+from . import linked as linked
 from . import publish as publish
 from . import scale as scale
 from .fits.nonnegative.nonnegative import nonnegative
@@ -74,6 +75,7 @@ __all__ = [
     "check",
     "errors",
     "fits",
+    "linked",
     "load_measurement",
     "load_plan",
     "load_tables",

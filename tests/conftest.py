@@ -27,6 +27,7 @@ SLOW = (
     "scale/cuda/test_twin.py",
     "scale/engines/test_engines.py",
     "scale/engines/test_every_engine.py",
+    "scale/engines/test_linked_tables.py",
     "scale/engines/test_spark.py",
     "scale/stored/test_readiness.py",
     "statistical",

@@ -49,6 +49,8 @@ from residualplanner.gate.sources import (
 from residualplanner.ground import archive, array_hashes, atomic, margins
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
+from residualplanner.linked import measuring as linked_measuring
+from residualplanner.linked import reading as linked_reading
 from residualplanner.method.domain.families import MISSING, UNKNOWN
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.kron import arrays

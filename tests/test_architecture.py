@@ -21,7 +21,7 @@ from inner_parts import opening
 
 ROOT = Path(residualplanner.__file__).parent
 #: A module imports from its own ring and from those before it.
-RINGS = ("ground", "method", "more", "gate", "scale", "release", "publish", "fits", "shell")
+RINGS = ("ground", "method", "more", "gate", "scale", "release", "publish", "fits", "linked", "shell")
 #: Rooms that stand beside the rings: data for examples.
 ASIDE = ("datasets",)
 #: Doors: of each file, the modules of rings behind its own that it imports where one of its functions is called, and
@@ -63,7 +63,7 @@ CLOSURES = {
 #: The one module that imports others by their names, which stand in a table: those that open a form of records each.
 OPENING = "residualplanner.gate.sources.opening"
 #: The only rooms that see records, and who may use what is told to their holder alone.
-SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap", "fits/stages")
+SEE_RECORDS = ("gate", "scale/engines", "scale/stored", "fits/rap", "fits/stages", "linked")
 #: What others may take from `gate/sources`: users' words on their records, names of columns, the type of progress.
 HOLD_NO_RECORDS = {"CsvFile", "LimitedRecords", "PackageColumn", "Progress", "columns_of", "columns_of_file"}
 HOMES = {
@@ -195,12 +195,23 @@ def test_planning_loads_no_ring_that_only_releases_need():
     }
 
 
-PUBLIC_ROOMS = ("errors", "fits", "losses", "privacy", "publish", "questions", "scale", "statistics", "strategies")
+PUBLIC_ROOMS = (
+    "errors",
+    "fits",
+    "linked",
+    "losses",
+    "privacy",
+    "publish",
+    "questions",
+    "scale",
+    "statistics",
+    "strategies",
+)
 
 
 def test_every_public_name_is_listed_and_found_and_few_of_them_are_rooms():
     assert sorted(residualplanner.__all__) == residualplanner.__all__
-    assert len(residualplanner.__all__) <= 50
+    assert len(residualplanner.__all__) <= 51
     found = {name: getattr(residualplanner, name) for name in {*residualplanner.__all__, *dir(residualplanner)}}
     assert {name for name, each in found.items() if isinstance(each, ModuleType)} == {*PUBLIC_ROOMS}
 

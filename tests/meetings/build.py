@@ -80,6 +80,21 @@ class Built:
         return list(dict.fromkeys(labels))
 
     @property
+    def is_linked(self) -> bool:
+        """Whether there is another table about the same persons."""
+        return self.case["road"] == "linked tables"
+
+    @property
+    def is_linked_and_limited(self) -> bool:
+        """Whether no more records of a person count than are protected, because of the other table."""
+        return self.is_linked and self.case["neighbors"] == "add-remove"
+
+    @property
+    def is_limited_by_the_plan(self) -> bool:
+        """Whether records that are limited are so by the plan of several tables, and not by what is given."""
+        return self.is_linked_and_limited and self.people.limited
+
+    @property
     def size(self) -> int:
         """How many values and labels of its own ``a`` has."""
         return len(self.column.entries) + len(self.own)
@@ -398,11 +413,15 @@ class Built:
             row["pay"] = None if line.pay is None else float(line.pay)
         if self.weights:
             row["w"] = Decimal(line.w)
-        if self.people.limited:
-            row["who"] = f"p{line.who}" if self.people.as_text else line.who
-            if self.people.order:
-                row["when"] = None if line.rank is None else self.people.order[line.rank]
+        if self.people.limited or self.is_linked:
+            row["who"] = self.name_of(line.who)
+        if self.people.limited and self.people.order:
+            row["when"] = None if line.rank is None else self.people.order[line.rank]
         return row
+
+    def name_of(self, who: int) -> str | int:
+        """What the records of a person say whose they are."""
+        return f"p{who}" if self.people.as_text else who
 
     @property
     def schema(self) -> pa.Schema:
@@ -410,8 +429,9 @@ class Built:
         types = {"a": self.column.type, "b": pa.string(), "d": pa.int64()}
         types |= {"pay": pa.float64()} if self.amounts else {}
         types |= {"w": pa.decimal128(4, 1)} if self.weights else {}
-        if self.people.limited:
+        if self.people.limited or self.is_linked:
             types["who"] = pa.string() if self.people.as_text else pa.int64()
+        if self.people.limited:
             types |= {"when": self.people.type} if self.people.order else {}
         return pa.schema(types)
 

@@ -54,7 +54,7 @@ def check_told(built: Built, measurement: rp.Measurement) -> None:
     has_drop = "drop" in (built.rules.unknown, built.rules.missing)
     assert ("left out" in noise.omission) == has_drop
     if built.case["noise"] != "bits":
-        assert ("of each 'who'" in noise.omission or "who" in noise.omission) == built.people.limited
+        assert ("who" in noise.omission) == (built.people.limited or built.is_linked_and_limited)
 
 
 class Tables:

@@ -181,7 +181,8 @@ SOURCES = _named(
 
 #: How a measurement is made.
 ROADS = _named(
-    "measure | session | store | release | plan, measure, reconstruct | measurement from a file | folder of a release"
+    "measure | session | store | release | plan, measure, reconstruct | measurement from a file | "
+    "folder of a release | linked tables"
 )
 
 MEMORY = {"all at once": False, "in blocks": True}

@@ -122,11 +122,22 @@ RULES = [
         {"source": ["Arrow, stream"], "road": ["store"]},
         "only once",
     ),
+    Rule(
+        "a matrix of codes, and tables of counts | tables that are joined (`rp.linked`) | neither says whose a record "
+        "is",
+        {"source": ["codes", "counts"], "road": ["linked tables"]},
+        "whose a record is",
+    ),
+    Rule(
+        "a convex loss | several tables with one budget (`rp.linked`) | it does not say how to split the budget",
+        {"loss": ["convex"], "road": ["linked tables"]},
+        "how to split a budget",
+    ),
     Rule("commands read files", {"road": COMMANDS, "source": NOT_FILES}),
     Rule("a spec has no functions", {"road": COMMANDS, "loss": ["convex"]}),
     Rule("a spec has no matrices of bases", {"road": COMMANDS, "bases": ["given"]}),
     Rule("commands publish", {"road": COMMANDS, "noise": ["continuous", "test bits"]}),
-    Rule("they have no such option", {"road": [*COMMANDS, "store"], "memory": ["in blocks"]}),
+    Rule("they have no such option", {"road": [*COMMANDS, "store", "linked tables"], "memory": ["in blocks"]}),
     Rule("both are charged to a ledger", {"road": ["session", "store"], "noise": ["continuous", "test bits"]}),
     Rule("test bits are for small tests", {"noise": ["test bits"], "memory": ["in blocks"]}),
 ]

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyarrow import parquet
 
 import residualplanner as rp
 from command_line import outcome
+from forms_of_records import dask_of
+from inner_parts import InsecureTestBits, linked_measuring
 from meetings.build import Built, Line
 from meetings.factors import Product
 from replayed_measuring import measured_with
@@ -38,8 +41,13 @@ class Run:
             rp.pcost(self.built.all_budget),
             data_set="made up",
             neighbors=self.built.case["neighbors"],
-            records_per_person=people.most,
+            records_per_person=people.most + self.built.is_linked,
         )
+        self._of_others: Any = 0
+
+    def cost(self, measurement: rp.Measurement) -> Any:
+        """What was to be charged for a measurement, and for that of the other table, if there is one."""
+        return measurement.noise.pcost + self._of_others
 
     @property
     def spent(self) -> Any:
@@ -72,11 +80,49 @@ class Run:
         """The noisy answers, by a road in Python."""
         case, plan = self.built.case, self.built.plan
         source = self.built.source(lines, self.folder)
+        if self.built.is_linked:
+            return self._linked(lines, source.data if self.built.is_limited_by_the_plan else source)
         if case["noise"] == "bits":
             return measured_with(plan, source, 7)
         if case["memory"]:
             return self._in_blocks(source)
         return self._in_python(source)
+
+    def _linked(self, lines: Sequence[Line], source: Any) -> rp.Measurement:
+        """Together with a table of the persons, in which the records of each are counted, so that both are joined."""
+        case, built = self.built.case, self.built
+        order = "when" if built.people.order else None
+        counts = rp.linked.LinkedTable(
+            rp.marginals(rp.Domain({"records": 3}), order=1), derived={"records": rp.linked.CountOf("people")}
+        )
+        people = rp.linked.LinkedTable(built.workload, built.people.most, order)
+        tables = rp.linked.LinkedTables({"people": people, "others": counts}, unit="who")
+        options = dict(built.options)
+        del options["records_per_person"]
+        loss, bases = options.pop("loss"), options.pop("bases")
+        other = rp.losses.Targets(30.0) if case["loss"] == "targets" else loss
+        plan = rp.linked.select(
+            tables,
+            budget=rp.pcost(built.budget),
+            loss={"people": loss, "others": other},
+            bases={"people": bases, "others": None},
+            weights=None if case["loss"] == "targets" else {"people": 1, "others": 1e-3},
+            **options,
+        )
+        whose = sorted({line.who for line in lines})
+        others: Any = pa.table({"who": [built.name_of(who) for who in whose]})
+        if case["source"].startswith("Dask"):
+            others = dask_of(others.to_pandas())
+        data = {"people": source, "others": others}
+        if case["noise"] == "bits":
+            found = linked_measuring.measure_with_bits(plan, data, InsecureTestBits(7))
+        else:
+            ledger = self.ledger if case["noise"] == "discrete" else None
+            found = rp.linked.measure(plan, data, noise=case["noise"], ledger=ledger)
+        self._of_others = found["others"].noise.pcost
+        of_persons = rp.reconstruct(found["others"])["records"]
+        assert abs(of_persons.estimate.sum() - len(whose)) <= 8 * of_persons.std_err.sum()
+        return found["people"]
 
     def _in_blocks(self, source: Any) -> rp.Measurement:
         """With as little memory as it takes; where that is too little nothing has been charged or read."""

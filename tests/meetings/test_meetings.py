@@ -29,6 +29,11 @@ FOUND = [
     "kind: hierarchy without leaves; universe: the table's own attribute; amounts: sum by bin; threshold: 2 of 3; "
     "bases: orthogonal; loss: targets; road: plan, measure, reconstruct; product: with published errors; "
     "format: workbook; quality: graded; reader: another; report: of the folder",
+    # LAPACK found no eigenvalues of a matrix in the search for a bound.
+    "source: Polars, lazy; column: codes of 8 bits; odd entries: unknown, with a label; people: at most 2, promised; "
+    "neighbors: replace; kind: hierarchy; universe: one value; amounts: sum by bin; bases: given; loss: max; "
+    "road: linked tables; noise: test bits; product: with the unbiased; format: workbook; profile: acs; "
+    "report: of the folder, few cells",
 ]
 #: Nothing is compared of the pictures of a report, whose layout and text take a third of a case: all are made, as
 #: figures of matplotlib.  Nor is it of published errors but that they are in the files: two simulations are made,

@@ -93,7 +93,7 @@ def measure(  # noqa: PLR0913
     """
     require_type("measure", "plan", plan, Plan, "write measure(plan, records); load_plan(path) reads a plan")
     require_guarded_main("measure")
-    _require_options(noise, seed)
+    require_noise(noise, seed)
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
     require_room_given(memory, scratch)
@@ -217,7 +217,8 @@ def _measuring(
     return _Measuring(noise, blocks, collector, progress)
 
 
-def _require_options(noise: str, seed: int | None) -> None:
+def require_noise(noise: object, seed: object) -> None:
+    """Raise BudgetError unless there is such noise, and it may have this seed."""
     if not isinstance(noise, str) or noise not in ("discrete", "gaussian"):
         meant = suggestion(noise, ("discrete", "gaussian"))
         raise BudgetError(f'noise must be "discrete" or "gaussian", got {value_text(noise)}{meant}')

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from residualplanner.method.privacy import Neighbors
 _KEY_BYTES = 32
 #: What `CodedBlock.persons` is where persons play no part.
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
+
+
+class NumberedPersons(Protocol):
+    """What the numbers in `CodedBlock.persons` stand for, once all records have been read."""
+
+    @property
+    def entries(self) -> Mapping[bytes, int]:
+        """The number of each person, by its entry."""
+
+    def ranks(self, numbers: IntArray) -> IntArray:
+        """Integers in the order of the entries with these numbers, the same for the same entries, (records,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

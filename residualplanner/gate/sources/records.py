@@ -134,7 +134,7 @@ def records_of_tables(domain: Domain, groups: Sequence[IntArray], tables: Sequen
 
 def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]]) -> Source:
     """Counts of records that come as a stream of coded blocks, in one pass; ``blocks`` starts the stream."""
-    return Source(partial(_count, domain, blocks, Passes()))
+    return Source(partial(_count, domain, blocks, Passes()), blocks)
 
 
 def _count(

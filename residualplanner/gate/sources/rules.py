@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources.counting import Codes, exact_total, products
-from residualplanner.gate.sources.limited_records import NO_PERSONS
+from residualplanner.gate.sources.limited_records import NO_PERSONS, NumberedPersons
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.attribute import Attribute
@@ -77,6 +77,7 @@ class CodedBlock:
     #: which it is ordered, 0 where there is none; `NO_PERSONS` where persons play no part
     persons: IntArray = field(default_factory=lambda: NO_PERSONS)
     often: IntArray | None = None  # (records,): how often each record counts; once where there are no integers
+    people: NumberedPersons | None = None  # who these persons are, where all records have been read
 
     @property
     def total(self) -> int:
@@ -104,7 +105,8 @@ def block_of_columns(
         leaves |= dropped
         breaches.update((position, word) for word in broken)
     if persons.size and (nobody := (persons[0] < 0) & ~leaves).any():
-        if all("error" not in (each.unknown, each.missing) for each in domain.attributes):  # so no record is wrong
+        rules = [rule for each in domain.attributes for rule in (each.unknown, each.missing)]
+        if rules and "error" not in rules:  # so no record is wrong
             leaves |= nobody
         else:
             breaches.add((len(domain.columns), "no person"))
@@ -117,15 +119,14 @@ def block_of_columns(
 
 
 def joined(blocks: Sequence[CodedBlock]) -> CodedBlock:
-    """The records of all blocks, at least one, as one block."""
+    """The records of all blocks, at least one, as one block, which no longer says whose they are."""
     if len(blocks) == 1:
         return blocks[0]
     breaches = frozenset[Breach]().union(*(block.breaches for block in blocks))
     weights = [block.often for block in blocks if block.often is not None]  # all blocks have them, or none
     above = {position: np.concatenate([block.above[position] for block in blocks]) for position in blocks[0].above}
     codes = np.concatenate([block.codes for block in blocks], axis=1)
-    persons = np.concatenate([block.persons for block in blocks], axis=1)
-    return CodedBlock(codes, breaches, above, persons, np.concatenate(weights) if weights else None)
+    return CodedBlock(codes, breaches, above, often=np.concatenate(weights) if weights else None)
 
 
 def of_records(block: CodedBlock, stay: NDArray[np.bool_]) -> CodedBlock:

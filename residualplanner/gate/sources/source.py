@@ -5,9 +5,9 @@ traceback.  So whatever a step that touches records raises ends in `guarded`: th
 context are discarded, and a new error with a fixed text takes its place.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar, final
+from typing import Any, ParamSpec, TypeVar, final
 
 import numpy as np
 
@@ -67,8 +67,10 @@ _UNREADABLE = (
 class Source:
     """Confidential records, or counts of them, from which tables over a domain are counted, where they are."""
 
-    def __init__(self, count: Count) -> None:
+    def __init__(self, count: Count, blocks: Callable[[], Iterator[Any]] | None = None) -> None:
         self._count = count
+        #: starts a stream of the records in a `CodedBlock` each; None where they are counts, or stay with an engine
+        self.blocks = blocks
 
     def count(
         self,

@@ -75,7 +75,11 @@ class Neighbors:
     def words(self) -> str:
         """The change that the privacy statement is about."""
         count = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records"
-        return f"{_CHANGES[self.notion]} {count}"
+        return self.words_of(count)
+
+    def words_of(self, what: str) -> str:
+        """The change of something else than records in words, such as all of somebody's in several tables."""
+        return f"{_CHANGES[self.notion]} {what}"
 
 
 #: The delta at which epsilon is given where the budget does not name one.

@@ -69,8 +69,11 @@ def _highest(rows: FloatArray, steps: int, *, of_maximum: bool, replaced: bool, 
     kept, bounds, power = (of_rows, weights), [0.0], _POWER
     for _ in range(steps):
         L = 2 * (np.diag(weights.sum(axis=1)) - weights) if replaced else np.diag(weights)
-        half, back = _roots(space.T @ L @ space)
-        between, inverse = _roots(half @ (inside.T * of_rows @ inside) @ half)
+        try:
+            half, back = _roots(space.T @ L @ space)
+            between, inverse = _roots(half @ (inside.T * of_rows @ inside) @ half)
+        except np.linalg.LinAlgError:  # LAPACK gives up on few matrices of a million; the bound so far holds
+            break
         trace = float(np.trace(between))
         if not trace > 0:  # only the number of records is published
             break

@@ -4,14 +4,16 @@ Frames are PySpark's, classic or over Spark Connect, and Dask's; no record of th
 once, however many tables are counted; the counts of each task are added up at one worker, and nothing follows that.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
-from residualplanner.gate.sources.coding import names_of_columns, require_columns, require_types_of
+from residualplanner.gate.sources.coding import batches_of_pandas, names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.columns import type_of_series, type_of_spark
 from residualplanner.gate.sources.limited_records import Contributions, contributions_of, unlimited
 from residualplanner.gate.sources.opening import open_source
+from residualplanner.gate.sources.rules import CodedBlock
 from residualplanner.gate.sources.source import Progress, guarded
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.ground.stores import ObjectStore
@@ -24,10 +26,19 @@ from residualplanner.scale.workers import DaskWorkers, Room, SparkWorkers, Worke
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many partitions' counts Dask adds up at a time.
-_TOGETHER = 8
+#: How many partitions' counts Dask adds up at a time, and how it moves records: other ways write them to disks.
+_TOGETHER, _SHUFFLE = 8, "tasks"
 #: How Spark has rows, and how many a worker gives to it at a time.
 _ROW, _ROWS = "task int, piece int, content binary", 256
+#: A frame, what is read of it, and which of its records count.
+FrameOfTable = tuple[Any, Domain, Contributions]
+
+
+class TogetherReading(Protocol):
+    """How a worker reads some records of several tables; it is sent to the workers."""
+
+    def blocks(self, batches: Iterable[tuple[int, Any]], /) -> Iterator[CodedBlock]:
+        """The records to count, from record batches or pandas frames and the positions of their tables."""
 
 
 @final
@@ -38,15 +49,25 @@ class DaskRecords(EngineCluster):
     """
 
     def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
-        columns = list(frame.columns)
-        names = names_of_columns(domain, contributions)
-        require_columns(names, columns)
-        require_types_of(domain, contributions, lambda name: type_of_series(frame[name]._meta))
-        chosen = frame[names or columns[:1]]
+        chosen = _chosen_of_dask(frame, domain, contributions)
         for person in contributions.columns[:1]:
-            chosen = chosen.shuffle(on=person, shuffle_method="tasks")  # other methods write records to disks
-        self._frame, self._dask = chosen, self.workers_of(frame)
+            chosen = chosen.shuffle(on=person, shuffle_method=_SHUFFLE)
+        self._frames, self._dask = [chosen], self.workers_of(frame)
+        self._read: Callable[..., Iterator[PartitionRow]] = partitions.rows_of_pandas
         super().__init__(domain, contributions, self._dask, progress)
+
+    @classmethod
+    def together(cls, frames: Sequence[FrameOfTable], domain: Domain, reading: TogetherReading) -> "DaskRecords":
+        """The records of one of several tables, of which all of a person are brought together."""
+        found, parts = cls(*frames[0], None), max(frame.npartitions for frame, _, _ in frames)
+        found._frames = []
+        for frame, own, contributions in frames:
+            chosen, person = _chosen_of_dask(frame, own, contributions), contributions.columns[0]
+            key = " ".join(["person", *chosen.columns])  # longer than any name: it is that of no column
+            chosen = chosen.assign(**{key: chosen[person].astype("string")})  # 7 and "7" are the same person
+            found._frames.append(chosen.shuffle(on=key, npartitions=parts, shuffle_method=_SHUFFLE))
+        found._read, found._domain = partial(_rows_of_frames, reading), domain
+        return found
 
     @staticmethod
     def is_frame(data: object) -> bool:
@@ -66,8 +87,10 @@ class DaskRecords(EngineCluster):
         from dask import delayed
 
         shared = delayed(work, pure=False, traverse=False)
-        count, add = delayed(_rows_by_task, pure=False), delayed(_added, pure=False, traverse=False)
-        counted = [count(shared, partition) for partition in self._frame.to_delayed()]
+        add = delayed(_added, pure=False, traverse=False)
+        count = delayed(partial(_rows_by_task, self._read), pure=False)
+        parts_of_frames = zip(*(frame.to_delayed() for frame in self._frames), strict=True)
+        counted = [count(shared, *parts) for parts in parts_of_frames]
         last = []
         for task in range(len(work.tasks)):
             parts = [rows[task] for rows in counted]
@@ -80,11 +103,29 @@ class DaskRecords(EngineCluster):
         return [*chain.from_iterable(self._dask.compute(last, progress))]
 
 
-def _rows_by_task(work: Work, frame: "pd.DataFrame") -> dict[int, list[PartitionRow]]:
+def _chosen_of_dask(frame: Any, domain: Domain, contributions: Contributions) -> Any:
+    """The columns that are read; DataError as of `DaskRecords`."""
+    columns = list(frame.columns)
+    names = names_of_columns(domain, contributions)
+    require_columns(names, columns)
+    require_types_of(domain, contributions, lambda name: type_of_series(frame[name]._meta))
+    return frame[names or columns[:1]]
+
+
+def _rows_by_task(
+    read: Callable[..., Iterator[PartitionRow]], work: Work, *frames: "pd.DataFrame"
+) -> dict[int, list[PartitionRow]]:
     found: dict[int, list[PartitionRow]] = {task: [] for task in range(len(work.tasks))}
-    for row in partitions.rows_of_pandas(work, frame):
+    for row in read(work, *frames):
         found[row.task].append(row)
     return found
+
+
+def _rows_of_frames(reading: TogetherReading, work: Work, *frames: "pd.DataFrame") -> Iterator[PartitionRow]:
+    def batches() -> Iterator[tuple[int, Any]]:
+        return ((number, batch) for number, frame in enumerate(frames) for batch in batches_of_pandas(frame))
+
+    return partitions.rows_of_blocks(work, lambda: reading.blocks(batches()))
 
 
 def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:
@@ -97,19 +138,30 @@ class SparkRecords(EngineCluster):
     """A PySpark frame, classic or over Spark Connect; arguments and errors as of `DaskRecords`."""
 
     def __init__(self, frame: Any, domain: Domain, contributions: Contributions, progress: Progress | None) -> None:
-        columns = list(frame.columns)
-        wanted = names_of_columns(domain, contributions)
-        require_columns(wanted, columns)
-        kinds = dict(frame.dtypes)
-        require_types_of(domain, contributions, lambda name: type_of_spark(kinds[name]))
-        # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
-        names = [f"c{position}" for position in range(len(columns))]
-        positions = [columns.index(name) for name in wanted] or [0]
-        chosen = frame.toDF(*names).select([names[position] for position in positions])
+        chosen, wanted = _chosen_of_spark(frame, domain, contributions)
         for person in contributions.columns[:1]:
-            chosen = chosen.repartition(names[columns.index(person)])
+            chosen = chosen.repartition(chosen.columns[wanted.index(person)])
         self._frame, self._session, self._spark = chosen, frame.sparkSession, self.workers_of(frame)
+        self._read: Callable[[Work, Iterable[Any]], Iterator[PartitionRow]] = partitions.rows_of_batches
         super().__init__(domain, contributions, self._spark, progress)
+
+    @classmethod
+    def together(cls, frames: Sequence[FrameOfTable], domain: Domain, reading: TogetherReading) -> "SparkRecords":
+        """The records of one of several tables, of which all of a person are brought together."""
+        found, names, each = cls(*frames[0], None), [], []
+        for number, (frame, own, contributions) in enumerate(frames):
+            chosen, wanted = _chosen_of_spark(frame, own, contributions)
+            person = chosen.columns[wanted.index(contributions.columns[0])]
+            # 7 and "7" are the same person
+            heads = [f"{number} as place", f"cast({person} as string) as person"]
+            own_names = [f"t{number}_{column}" for column in chosen.columns]
+            pairs = zip(chosen.columns, own_names, strict=True)
+            each.append(chosen.selectExpr(*heads, *(f"{column} as {name}" for column, name in pairs)))
+            names.append((own_names, wanted))
+        union = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
+        found._frame, found._domain = union.repartition("person"), domain
+        found._read = partial(_rows_of_union, reading, names)
+        return found
 
     @staticmethod
     def is_frame(data: object) -> bool:
@@ -126,10 +178,8 @@ class SparkRecords(EngineCluster):
 
         Spark sorts by task what it has brought together, on disk where it is much: a worker holds one task's tables.
         """
-        count = len(work.tasks)
-        counted = self._frame.mapInArrow(
-            lambda batches: _batches_of_rows(partitions.rows_of_batches(work, batches)), _ROW
-        )
+        count, read = len(work.tasks), self._read
+        counted = self._frame.mapInArrow(lambda batches: _batches_of_rows(read(work, batches)), _ROW)
         # a row for each task, so that there are some where there are no records
         first = self._session.range(0, count, 1, 1).selectExpr(
             "cast(id as int) as task", "0 as piece", "cast('' as binary) as content"
@@ -139,6 +189,35 @@ class SparkRecords(EngineCluster):
             lambda batches: _batches_of_rows(partitions.finished(work, finish, _rows_of_batches(batches))), _ROW
         )
         return [*_rows_of_batches(self._spark.collect(last, progress).to_batches())]
+
+
+def _chosen_of_spark(frame: Any, domain: Domain, contributions: Contributions) -> tuple[Any, list[str]]:
+    """The columns that are read, under names of their own, and what they are called; DataError as of `DaskRecords`."""
+    columns = list(frame.columns)
+    wanted = names_of_columns(domain, contributions)
+    require_columns(wanted, columns)
+    kinds = dict(frame.dtypes)
+    require_types_of(domain, contributions, lambda name: type_of_spark(kinds[name]))
+    # by position, because Spark reads "A" as "a" and "a.b" as a field of a column "a"
+    names = [f"c{position}" for position in range(len(columns))]
+    positions = [columns.index(name) for name in wanted] or [0]
+    return frame.toDF(*names).select([names[position] for position in positions]), wanted
+
+
+def _rows_of_union(
+    reading: TogetherReading, names: Sequence[tuple[list[str], list[str]]], work: Work, batches: Iterable[Any]
+) -> Iterator[PartitionRow]:
+    """The rows of a partition that has records of several tables, each with its place and columns of its own."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def numbered() -> Iterator[tuple[int, Any]]:
+        for batch in batches:
+            for number, (own_names, wanted) in enumerate(names):
+                part = batch.filter(pc.equal(batch.column("place"), number))
+                yield number, pa.RecordBatch.from_arrays([part.column(name) for name in own_names], wanted)
+
+    return partitions.rows_of_blocks(work, lambda: reading.blocks(numbered()))
 
 
 def _rows_of_batches(batches: Iterable[Any]) -> Iterator[PartitionRow]:
@@ -190,6 +269,21 @@ def cluster_of_frame(
     """What counts the records of an engine's frame; None for anything else, DataError as of `DaskRecords`."""
     records = _records_of(data)
     return None if records is None else records(data, domain, contributions, progress)
+
+
+def cluster_of_frames(frames: Sequence[FrameOfTable], domain: Domain, reading: TogetherReading) -> EngineCluster | None:
+    """What counts one of several tables that are in one engine's frames; None where none is in one.
+
+    The table's domain is ``domain``, and ``reading`` makes its records of those of all tables.  DataError as of
+    `DaskRecords`, and where tables are in different engines.
+    """
+    found = {_records_of(frame) for frame, _, _ in frames}
+    if found == {None}:
+        return None
+    if len(found) > 1:
+        raise DataError("tables with computed columns must all be frames of one engine, or none of them")
+    cluster: EngineCluster = found.pop().together(frames, domain, reading)
+    return cluster
 
 
 def _records_of(data: object) -> Any:

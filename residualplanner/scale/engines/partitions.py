@@ -97,12 +97,12 @@ class Work:
 def rows_of_batches(work: Work, batches: Iterable[Any]) -> Iterator[PartitionRow]:
     """The rows of a partition of Arrow record batches, whose columns are in the order of the domain's."""
     keys = range(len(names_of_columns(work.domain, work.contributions)))
-    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, keys=keys))
+    return rows_of_blocks(work, lambda: blocks_of_batches(work.domain, work.contributions, batches, keys=keys))
 
 
 def rows_of_pandas(work: Work, frame: "pd.DataFrame") -> Iterator[PartitionRow]:
     """The rows of a partition that is a pandas frame."""
-    return _rows(work, lambda: blocks_of_batches(work.domain, work.contributions, batches_of_pandas(frame)))
+    return rows_of_blocks(work, lambda: blocks_of_batches(work.domain, work.contributions, batches_of_pandas(frame)))
 
 
 def sums_of_rows(work: Work, rows: Iterable[PartitionRow]) -> "Iterator[tuple[int, PartialSum]]":
@@ -177,7 +177,7 @@ class PartialSum:
         return _content(self._problems | ({_TOO_MANY} if is_too_many else set()))
 
 
-def _rows(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[PartitionRow]:
+def rows_of_blocks(work: Work, blocks: Callable[[], Iterator[CodedBlock]]) -> Iterator[PartitionRow]:
     """The rows of one partition: its codes are kept, and counted for one task after another."""
     if work.version != __version__:
         yield from _problem_rows(work, {_OTHER_VERSION})

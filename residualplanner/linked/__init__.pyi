@@ -1,0 +1,13 @@
+from .measurement import LinkedMeasurement as LinkedMeasurement
+from .measuring import measure as measure
+from .plan import LinkedPlan as LinkedPlan
+from .plan import select as select
+from .release import LinkedRelease as LinkedRelease
+from .release import load as load
+from .release import reconstruct as reconstruct
+from .rules import AnyOf as AnyOf
+from .rules import CountOf as CountOf
+from .rules import SumOf as SumOf
+from .rules import ValueOf as ValueOf
+from .tables import LinkedTable as LinkedTable
+from .tables import LinkedTables as LinkedTables

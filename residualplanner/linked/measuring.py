@@ -1,0 +1,213 @@
+"""The gate of several tables about the same units: it counts all, charges once, and draws the noise of all.
+
+Source: eqs. (150) and (151).
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from residualplanner.gate import spend as spending
+from residualplanner.gate.discrete_gaussian import ByteSource
+from residualplanner.gate.measurement.blocks import SetBlock, blocks_held
+from residualplanner.gate.measurement.counting import count_tables
+from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
+from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
+from residualplanner.gate.measurement.measure import require_noise
+from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.sources.limited_records import LimitedRecords
+from residualplanner.gate.sources.opening import engines
+from residualplanner.gate.sources.source import Progress
+from residualplanner.ground.checks import IntArray, require_type
+from residualplanner.ground.errors import DataError
+from residualplanner.ground.process import require_guarded_main
+from residualplanner.ground.words import count_text
+from residualplanner.linked.measurement import LinkedMeasurement
+from residualplanner.linked.plan import LinkedPlan
+from residualplanner.linked.reading import OpenedTables, in_table, limited_data
+from residualplanner.method.privacy import require_discrete
+
+if TYPE_CHECKING:
+    from residualplanner.gate.ledger import Ledger
+
+#: The exact counts of all tables, which never leave.
+_Counts = dict[str, list[IntArray]]
+
+
+@spending.entrance
+def measure(
+    plan: LinkedPlan,
+    data: Mapping[str, object],
+    *,
+    noise: str = "discrete",
+    seed: int | None = None,
+    ledger: "Ledger | None" = None,
+    charge: spending.ChargeTime = "counted",
+    again: bool = False,
+    progress: Progress | None = None,
+) -> LinkedMeasurement:
+    """Count the records of all tables and add the plan's noise: every call spends the plan's budget once more.
+
+    Where records are added or removed, as many records of each unit count in a table as that says, and computed columns
+    follow from these alone.  Which they are is told nowhere.
+
+    Args:
+        plan: what is measured of each table, and with how much noise.
+        data: the records of each table, by name, as for `residualplanner.measure`, with the column that says whose each
+            is.  Tables with computed columns are joined: all their codes are then in memory, or, of frames of Dask and
+            PySpark, at each worker those of some units.
+        noise: "discrete" or "gaussian", as for `residualplanner.measure`.
+        seed: of continuous noise, for research.
+        ledger: it is charged once for all tables; it must be for as many records as a unit has in all of them together,
+            ``plan.neighbors``.
+        charge: as for `residualplanner.measure`.
+        again: likewise.
+        progress: likewise.
+
+    Returns:
+        The noisy answers of all tables.
+
+    Raises:
+        ArgumentError, BudgetError, FileFormatError, OSError, WorkloadError, ResourceError, NoiseError, UnexpectedError:
+            as by `residualplanner.measure`.
+        DomainError: there are no records for a table, or there are some for none.
+        DataError: as by `residualplanner.measure`, with the name of the table; or some tables with computed columns are
+            frames of an engine, and others not.
+
+    Whatever is raised once records are read has a note that says what was charged, and leads to no record.
+
+    Guarantees: zCDP at half the exact cost of all tables together, which is at most the plan's, for data sets that
+        differ in one unit with all its records, as ``plan.claim`` says.
+    Source: eqs. (150) and (151).
+
+    Example:
+        >>> import pandas as pd
+        >>> from residualplanner import Domain, Ledger, marginals, zcdp
+        >>> from residualplanner.linked import CountOf, LinkedTable, LinkedTables, select
+        >>> households = marginals(Domain({"tenure": ["owned", "rented"], "size": [0, 1, 2, 3]}), up_to=2)
+        >>> persons = marginals(Domain({"age": ["child", "adult"]}), up_to=1)
+        >>> tables = LinkedTables(
+        ...     {"households": LinkedTable(households, derived={"size": CountOf("persons")}), "persons": (persons, 3)},
+        ...     unit="serial",
+        ... )
+        >>> plan = select(tables, budget=zcdp("0.5"))
+        >>> data = {
+        ...     "households": pd.DataFrame({"serial": [1, 2], "tenure": ["owned", "rented"]}),
+        ...     "persons": pd.DataFrame({"serial": [1, 1, 2], "age": ["child", "adult", "adult"]}),
+        ... }
+        >>> ledger = Ledger(zcdp(1), data_set="survey", records_per_person=plan.neighbors.records_per_person)
+        >>> measure(plan, data, ledger=ledger)
+        <LinkedMeasurement of 'households' and 'persons'>
+        >>> len(ledger.entries)
+        1
+    """
+    require_type("linked.measure", "plan", plan, LinkedPlan, "write linked.select(tables, budget=zcdp(0.5))")
+    require_guarded_main("linked.measure")
+    require_noise(noise, seed)
+    spending.require_charge_time(charge)
+    watched = spending.WatchedProgress(progress)
+    run = _LinkedRun(plan, _noises(plan, noise, seed), watched.report)
+    bill = run.bill(again=again)
+    bill.require_room(ledger)
+    run.require_plain(data)
+    if ledger is None and noise == "discrete":
+        spending.warn_without_ledger()
+    return spending.spend(run.steps(data, ledger, bill), ledger=ledger, charge=charge, progress=watched)
+
+
+@spending.entrance
+def measure_with_bits(plan: LinkedPlan, data: Mapping[str, object], source: ByteSource) -> LinkedMeasurement:
+    """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
+    watched = spending.WatchedProgress(None)
+    run = _LinkedRun(plan, {name: exact_noise(own, source) for name, own in plan.items()}, None)
+    steps = run.steps(data, None, run.bill(again=False))
+    return spending.spend(steps, ledger=None, charge="counted", progress=watched)
+
+
+def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> "dict[str, ExactNoise | ContinuousNoise]":
+    if noise == "discrete":
+        require_discrete(plan.budget)
+        return {name: exact_noise(own) for name, own in plan.items()}
+    # one seed after another, as two tables must not have the same noise
+    return {
+        name: continuous_noise(own, None if seed is None else int(seed) + number)
+        for number, (name, own) in enumerate(plan.items())
+    }
+
+
+class _LinkedRun:
+    """One run: everything that can be decided and checked before a record is read."""
+
+    def __init__(
+        self, plan: LinkedPlan, noises: "Mapping[str, ExactNoise | ContinuousNoise]", progress: Progress | None
+    ) -> None:
+        self._plan, self._noises, self._progress = plan, noises, progress
+        self._blocks = {name: _only_block(noise) for name, noise in noises.items()}
+
+    def bill(self, *, again: bool) -> spending.Bill:
+        """What is paid: the exact costs of all tables, which add up.  Source: eq. (151)."""
+        plan, cost = self._plan, sum((noise.cost for noise in self._noises.values()), Fraction(0))
+        tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
+        what = f"{tables} of {' and '.join(plan)}"
+        return spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
+
+    def require_plain(self, data: object) -> None:
+        """DomainError where there are no records for a table; DataError where they are limited already."""
+        self._plan.tables.require_mapping("data", data)
+        assert isinstance(data, Mapping)
+        for name, each in data.items():
+            if isinstance(each, LimitedRecords):
+                raise DataError(
+                    f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
+                    'unit count with neighbors="add-remove", and all do where records are replaced'
+                )
+
+    def steps(
+        self, data: Mapping[str, object], ledger: "Ledger | None", bill: spending.Bill
+    ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
+        """What is done with the records, in this order."""
+        plan = self._plan
+        limited = limited_data(plan.tables, data, plan.notion)
+        records = {
+            name: noise.record.of_run(ledger, limited[name], plan[name].neighbors)
+            for name, noise in self._noises.items()
+        }
+
+        def opened() -> OpenedTables:
+            found = OpenedTables(plan.tables, limited, plan.notion)
+            for each in limited.values():
+                engines().require_ready_engine(each)
+            return found
+
+        def drawn(counts: _Counts) -> LinkedMeasurement:
+            found = {}
+            for name, noise in self._noises.items():
+                report = self._report(name, counted=True)
+                answers = noise.answers(self._blocks[name], counts.pop(name), progress=report)
+                found[name] = Measurement(plan[name], answers, records[name])
+            return LinkedMeasurement(plan, found)
+
+        return spending.Steps(opened, self._counted, lambda: bill.charge(ledger), drawn)
+
+    def _counted(self, opened: OpenedTables) -> _Counts:
+        opened.read()
+        found: _Counts = {}
+        for name, noise in self._noises.items():
+            given = (opened.sources[name], self._plan[name].closure, self._blocks[name].groups, noise.family)
+            found[name] = in_table(name, count_tables, *given, progress=self._report(name, counted=False))
+        return found
+
+    def _report(self, name: str, *, counted: bool) -> Progress | None:
+        """The progress of one step, among those of all tables: first all are counted, then all get noise."""
+        report, names = self._progress, [*self._noises]
+        if report is None:
+            return None
+        to_count = [int(noise.family.is_maximal.sum()) for noise in self._noises.values()]
+        to_draw = [len(self._plan[each].closure) for each in names]
+        steps = [*to_count, *to_draw]
+        before = sum(steps[: names.index(name) + (len(names) if counted else 0)])
+        return lambda done, _: report(before + done, sum(steps))
+
+
+def _only_block(noise: "ExactNoise | ContinuousNoise") -> SetBlock:
+    return next(iter(blocks_held(noise.groups, noise.family)))

@@ -1,0 +1,213 @@
+"""The records of several tables, joined by their units: computed columns beside those that are read.
+
+All that a record gets depends on the records of its own unit alone, and of these on those that count.  The join is made
+of codes, after the rules of every schema, so that it is the same whatever the records stand in: for frames and files in
+this process, for frames of an engine at its workers, where all records of a unit are brought together.
+
+Source: eq. (150).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from residualplanner.gate.sources.coding import blocks_of_batches
+from residualplanner.gate.sources.limited_records import Contributions, LimitedRecords, contributions_of
+from residualplanner.gate.sources.opening import engines, open_source
+from residualplanner.gate.sources.records import source_of_blocks
+from residualplanner.gate.sources.rules import CodedBlock, code_type
+from residualplanner.gate.sources.source import Source, guarded
+from residualplanner.ground.checks import IntArray
+from residualplanner.ground.errors import DataError
+from residualplanner.linked.tables import LinkedTables
+from residualplanner.method.domain.domain import Domain
+from residualplanner.method.privacy import Notion
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: How many records of a unit count where all do.
+_ALL = 2**40
+#: A record batch or small frame, with the position of its table.
+NumberedBatch = tuple[int, Any]
+
+
+class KeptRecords:
+    """The records of one table that count, in blocks, with room for its computed columns."""
+
+    def __init__(self, domain: Domain, derived: Iterable[str], blocks: Iterable[CodedBlock]) -> None:
+        self._domain, self._names = domain, domain.names
+        computed = domain.positions([*derived])
+        self._given = [place for place in range(len(domain)) if place not in computed]
+        blocks = [*blocks]
+        #: one for each block, (records,) each: numbers of persons, and where each record stands among them
+        self._persons = [block.persons[0] for block in blocks]
+        self.people = blocks[0].people if blocks else None
+        entries = np.concatenate([np.empty(0, dtype=np.int64), *(block.persons[1] for block in blocks)])
+        self.ranks = entries if self.people is None else self.people.ranks(entries)
+        self.blocks = [self._widened(block) for block in blocks]
+        self.units, self.unit_count = entries, 0
+
+    def number(self, known: dict[bytes, int]) -> None:
+        """Number the units as all tables do; the last number is for records that say none, which an error follows."""
+        entries = {} if self.people is None else self.people.entries
+        numbers = np.array([*(known.setdefault(entry, len(known)) for entry in entries), -1], dtype=np.int64)
+        self.units = numbers[np.concatenate([np.empty(0, dtype=np.int64), *self._persons])]
+
+    def close(self, unit_count: int) -> None:
+        """Say how many units there are in all tables, records without one as a last one."""
+        self.units[self.units < 0] = unit_count - 1
+        self.unit_count = unit_count
+
+    def codes(self, name: str) -> IntArray:
+        """As `UnitRecords.codes`."""
+        place = self._names.index(name)
+        return np.concatenate([np.empty(0, dtype=np.int64), *(block.codes[place] for block in self.blocks)])
+
+    def fill(self, name: str, of_units: IntArray) -> None:
+        """Give each record the code of its unit, (units,)."""
+        place, first = self._names.index(name), 0
+        for block in self.blocks:
+            block.codes[place] = of_units[self.units[first : first + block.codes.shape[1]]]
+            first += block.codes.shape[1]
+
+    def _widened(self, block: CodedBlock) -> CodedBlock:
+        """The block with the columns of the whole domain, of which those that are computed are still 0."""
+        codes = np.zeros((len(self._domain), block.codes.shape[1]), dtype=code_type(self._domain))
+        codes[self._given] = block.codes
+        places = [*self._given, *range(len(self._domain), len(self._domain.columns) + 1)]  # weights, and persons
+        breaches = frozenset((places[place], rule) for place, rule in block.breaches)
+        above = {places[place]: steps for place, steps in block.above.items()}
+        return CodedBlock(codes, breaches, above, often=block.often)
+
+
+def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]) -> dict[str, list[CodedBlock]]:
+    """The records that count of each table, computed columns included, from those columns that were read.
+
+    Source: eq. (150).
+    """
+    kept = {name: KeptRecords(tables[name].domain, tables[name].derived, blocks) for name, blocks in read.items()}
+    known: dict[bytes, int] = {}
+    for each in kept.values():
+        each.number(known)
+    for each in kept.values():
+        each.close(len(known) + 1)
+    for name, column in tables.derived:
+        rule, other = tables[name].derived[column], tables[tables[name].derived[column].of]
+        target = tables[name].domain[column]
+        kept[name].fill(column, rule.per_unit(target, other.domain, other.records, kept[rule.of]))
+    return {name: each.blocks for name, each in kept.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedReading:
+    """How a worker reads the records of some units in all tables; it is sent to the workers, and holds no record."""
+
+    tables: LinkedTables
+    contributions: Mapping[str, Contributions]  # of each table that is read
+    target: str  # whose records are counted
+
+    def blocks(self, batches: Iterable[NumberedBatch]) -> Iterator[CodedBlock]:
+        """The records of the target."""
+        held: dict[str, list[Any]] = {name: [] for name in self.contributions}
+        names = [*held]
+        for number, batch in batches:
+            held[names[number]].append(batch)
+        read = {
+            name: blocks_of_batches(self.tables[name].read_domain, self.contributions[name], own)
+            for name, own in held.items()
+        }
+        yield from joined_blocks(self.tables, read)[self.target]
+
+
+def limited_data(
+    tables: LinkedTables, data: Mapping[str, object], notion: Notion, key: bytes | None = None
+) -> dict[str, object]:
+    """The records of each table, as many of each unit as count; all, where their number is public.
+
+    Which are chosen at random follows from the ``key``, which is the operating system's if not given.
+    """
+    if tables.neighbors(notion).has_public_total:
+        return dict(data)
+    key = key or LimitedRecords(None, tables.unit).key  # the same for all tables
+    return {
+        name: LimitedRecords(data[name], tables.unit, tables[name].records, tables[name].order, key) for name in tables
+    }
+
+
+class OpenedTables:
+    """The records of all tables, opened for counting; DataError names the table.
+
+    Args:
+        tables: who is protected.
+        data: the records of each table, as `limited_data` gives them.
+        notion: which data sets are neighbors.
+    """
+
+    def __init__(self, tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> None:
+        self._tables, self._has_all = tables, tables.neighbors(notion).has_public_total
+        self._joined: dict[str, list[CodedBlock]] = {}
+        together = {name: self._keyed(name, data[name]) for name in tables.read_together}
+        sources = self._clusters(together)
+        self._read = {} if sources else {name: self._opened(name, each) for name, each in together.items()}
+        for name in tables:
+            if name not in together:
+                sources[name] = self._opened(name, data[name], tables[name].domain)
+            elif name in self._read:
+                sources[name] = source_of_blocks(tables[name].domain, partial(self._blocks, name))
+        self.sources = sources
+
+    def read(self) -> None:
+        """Read those tables, once, that are joined in this process; DataError where one cannot be read."""
+        found = {name: in_table(name, _read_all, source) for name, source in self._read.items()}
+        self._joined = joined_blocks(self._tables, found) if found else {}
+
+    def _blocks(self, name: str) -> Iterator[CodedBlock]:
+        return iter(self._joined.pop(name))  # so that it is gone when it has been counted
+
+    def _keyed(self, name: str, data: object) -> LimitedRecords:
+        """The records with whose they are, which `limited_data` has said already where some are left out."""
+        return LimitedRecords(data, self._tables.unit, _ALL, self._tables[name].order) if self._has_all else data  # type: ignore[return-value]
+
+    def _opened(self, name: str, data: object, domain: Domain | None = None) -> Source:
+        table = self._tables[name]
+        most = _ALL if self._has_all else table.records
+        return in_table(name, open_source, data, domain or table.read_domain, records_per_person=most)
+
+    def _clusters(self, together: Mapping[str, LimitedRecords]) -> dict[str, Source]:
+        """The sources of tables that an engine joins where their records are; none where they are in no engine."""
+        domains = {name: self._tables[name].read_domain for name in together}
+        kept = {
+            name: in_table(name, contributions_of, each, domains[name], each.keep or _ALL)
+            for name, each in together.items()
+        }
+        frames = [(each.data, domains[name], kept[name]) for name, each in together.items()]
+        found: dict[str, Source] = {}
+        for name in together:
+            reading = JoinedReading(self._tables, kept, name)
+            cluster = guarded(engines().cluster_of_frames, frames, self._tables[name].domain, reading)
+            if isinstance(cluster, DataError):
+                raise cluster
+            if cluster is not None:
+                found[name] = cluster.source()
+        return found
+
+
+def _read_all(source: Source) -> list[CodedBlock]:
+    assert source.blocks is not None  # counts and matrices do not say whose a record is, and are refused before
+    outcome = guarded(list[CodedBlock], source.blocks())
+    if isinstance(outcome, DataError):
+        raise outcome
+    return outcome
+
+
+def in_table(name: str, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of a step; a DataError says which table it is about, and leads to no record."""
+    try:
+        return step(*args, **kwargs)
+    except DataError as error:
+        outcome = DataError(f"table {name!r}: {error}", column=error.column)
+    raise outcome
