@@ -1,6 +1,6 @@
 """The distance from the best of all mechanisms that plans state, beside the true one, for random workloads.
 
-    python -m benchmarks.stated_distance [--count 60] [--seed 0] [--cells 30] [--json FILE]
+    python -m benchmarks.stated_distance [--count 60] [--seed 0] [--cells 30] [--json FILE] [--lines FILE]
 
 Each workload has two to four attributes, two kinds of query at most on each, two to six queries and often weights.  It
 is planned by default for the sum of variances and for the largest, with records added or removed and replaced; and for
@@ -13,6 +13,8 @@ they meet within 0.05%.
 Workloads are of four classes in turn: an attribute has one kind in all queries; or several, but one in all queries of
 the same attributes; some kinds are rows of its own (`Custom`); or queries of the same attributes differ in kinds.  For
 the first three there is a most that the true distance may be.
+
+With ``--lines`` what each workload gave is added to a file, and a run that was stopped goes on from there.
 
 Prints the worst and the mean true and stated distance of root mean square errors, or largest errors, and which workload
 is the worst.  Exits with 1 if a distance is stated that is below the true one, or a true one is above the most.
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 import residualplanner as rp
@@ -98,7 +101,10 @@ def random_workload(chance: np.random.Generator, cells: int, kinds_of: str) -> t
 
 def root(matrix: Matrix) -> tuple[Matrix, Matrix]:
     """The root of a matrix, and its inverse on the space where that is not 0."""
-    values, vectors = np.linalg.eigh(matrix)
+    try:
+        values, vectors = np.linalg.eigh(matrix)
+    except np.linalg.LinAlgError:  # the usual algorithm does not always converge; this one does, and takes longer
+        values, vectors = scipy.linalg.eigh(matrix, driver="ev")
     roots = np.sqrt(np.maximum(values, 0.0))
     inverse = np.where(values > values[-1] * 1e-13, 1 / np.maximum(roots, 1e-300), 0.0)
     return (vectors * roots) @ vectors.T, (vectors * inverse) @ vectors.T
@@ -214,13 +220,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the random workloads")
     parser.add_argument("--cells", type=int, default=30, help="the most cells of a domain")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--lines", type=Path, help="a line of each workload, of this seed and so many cells")
     arguments = parser.parse_args()
+    kept = arguments.lines.read_text().splitlines() if arguments.lines and arguments.lines.exists() else []
     chance = np.random.default_rng(arguments.seed)
     found: dict[tuple[str, str, str], list[Found]] = defaultdict(list)
     for number in range(arguments.count):
         workload, parts = random_workload(chance, arguments.cells, CLASSES[number % len(CLASSES)])
         targets = rp.losses.Targets(list(zip(workload, chance.uniform(1, 3, len(workload)).tolist(), strict=True)))
-        for key, each in distances(number, workload, parts, targets).items():
+        if number < len(kept):
+            measured = {tuple(key): Found(*each) for key, each in json.loads(kept[number])}
+        else:
+            measured = distances(number, workload, parts, targets)
+            if arguments.lines:
+                with arguments.lines.open("a") as file:
+                    file.write(json.dumps([*measured.items()]) + "\n")
+        for key, each in measured.items():
             found[*key, class_of(workload)].append(each)
     rows = [Row.of(*key, each) for key, each in sorted(found.items())]
     print(

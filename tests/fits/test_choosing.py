@@ -86,7 +86,7 @@ def test_the_bound_holds_of_exact_projections_and_is_not_ten_times_as_large(sens
     deviation = math.sqrt(plan.bound({each: each.cells for each in plan.thresholds}, plan.protected) / plan.cost)
     errors = [
         float(np.sqrt(((simplex_projection(exact + noise / len(RECORDS), vertices) - exact) ** 2).mean()))
-        for noise in generator.normal(0, deviation, (200, m))
+        for noise in generator.normal(0, deviation, (60, m))
     ]
     bound = rp.fits.rap_accuracy_bound(plan, len(RECORDS), failure=0.05)
     of_noise = bound - math.sqrt(3 / (m * 30))  # of 30 relaxed records in place of any number

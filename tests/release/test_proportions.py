@@ -53,7 +53,7 @@ def test_intervals_of_proportions_cover_as_often_as_they_say_in_groups_of_any_si
     domain = rp.Domain({"group": 2, "vote": 2})
     records = np.concatenate([np.tile([[0, 0]], (count, 1)), np.tile([[0, 1]], (3 * count, 1)), [[1, 1]]])
     plan = rp.select(rp.Workload(domain, [{"group": IDENTITY, "vote": rp.Proportions()}]), budget=rp.zcdp(0.05))
-    runs, covered = 600, 0
+    runs, covered = 200, 0
     for seed in range(runs):
         release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=seed))
         found = rp.statistics.proportions(release, "vote", ["group"], level=0.9)

@@ -257,11 +257,12 @@ def _with_charts(
 
 
 def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
-    estimate, low, high = (np.where(np.isfinite(each), each, np.nan) for each in drawn[1:4])
+    has_ends = np.isfinite(drawn.low) & np.isfinite(drawn.high)
+    estimate, low, high = (np.where(has_ends, each, np.nan) for each in drawn[1:4])
     shown = shown_table(drawn.axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
     labels = f"{level_text(level)} interval", ""
     rows = "" if shown.is_whole else f"The {len(shown.labels)} largest of {shown.cells:,} rows.  "
-    without = "A row without a bar has an interval without an end." if np.isnan(high - low).any() else ""
+    without = "" if has_ends.all() else "A row that is empty has an interval without an end."
     caption = f"{rows}{without}".strip()
     return Chart(name, title, caption, svg_of(partial(draw_intervals, shown, labels=labels)))
 
@@ -301,7 +302,9 @@ def _comparison(saved: Saved, form: ComparisonForm) -> tuple[dict[str, Any], _Dr
 def _drawn(axes: Mapping[str, Sequence[object]], fields: Mapping[Any, Any], unit: str) -> _Drawn | None:
     if "low" not in fields:
         return None
-    estimate, low, high = (np.asarray(fields[name], dtype=np.float64) for name in ("estimate", "low", "high"))
+    shape = [len(labels) for labels in axes.values()]
+    names = "estimate", "low", "high"
+    estimate, low, high = (np.asarray(fields[name], dtype=np.float64).reshape(shape) for name in names)
     return _Drawn(axes, estimate, low, high, unit)
 
 

@@ -8,7 +8,7 @@ from benchmarks.auditing import audit
 from benchmarks.auditing_stages import StagesExperiment
 from inner_parts import InsecureTestBits
 
-RUNS = 120
+RUNS = 90
 
 
 def audited(experiment):

@@ -103,9 +103,9 @@ def losses(workload):
 
 
 def worlds():
-    """50 workloads with a loss, neighbors, the plan's budget and another one."""
+    """25 workloads with a loss, neighbors, the plan's budget and another one."""
     chance = np.random.default_rng(31)
-    for number in range(50):
+    for number in range(25):
         workload = WORKLOADS[number % 5]
         choices = CHOICES if number % 4 else CONTINUOUS
         loss = losses(workload)[number // 5 % 6]
