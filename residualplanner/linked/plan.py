@@ -212,9 +212,9 @@ def select(
 def _split(goal: Loss, variances: Mapping[str, float], budget: Budget) -> dict[str, Fraction]:
     """The parts of a budget, exact: in proportion to variances, or their roots.  Source: eqs. (152), (153)."""
     require_type("linked.select", "budget", budget, Budget, "write budget=zcdp(0.5)")
-    shares = {name: Fraction(v if goal.is_of_maximum else math.sqrt(v)) for name, v in variances.items()}
-    whole = sum(shares.values())
-    return {name: budget.pcost_exact * share / whole for name, share in shares.items()}
+    portions = {name: Fraction(v if goal.is_of_maximum else math.sqrt(v)) for name, v in variances.items()}
+    whole = sum(portions.values())
+    return {name: budget.pcost_exact * portion / whole for name, portion in portions.items()}
 
 
 def _least_costs(goal: Loss, variances: Mapping[str, float], at_most: float | None) -> dict[str, Fraction]:

@@ -51,8 +51,8 @@ _ALONE, _ALONE_LIMITS, _WEAK = 4.0, (0.05, 0.9), 8.0
 _POWERS_ALONE = 2 / 3, 1 / 3
 #: From this signal on triples are measured, too; what pairs get of what is left at first, and again, and triples.
 _STRONG = 200.0
-_FRACTIONS = Fraction(35, 100), Fraction(65, 100)
-_FRACTIONS_OF_STRONG = Fraction(25, 100), Fraction(40, 100), Fraction(35, 100)
+_FRACTIONS = Fraction(5, 100), Fraction(95, 100)
+_FRACTIONS_OF_STRONG = Fraction(5, 100), Fraction(60, 100), Fraction(35, 100)
 #: Triples have at most so many cells before their values are in groups.
 _MOST_FINE = 1 << 24
 #: Triples are of so many attributes at most.
