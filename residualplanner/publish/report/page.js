@@ -185,6 +185,8 @@
     const axisOf = (key) => Number(key.slice(4));
     const labels = table.heads.map((label, axis) => ({ key: `axis${axis}`, label, form: "text" }));
     const folded = axes.map((each) => each.map((label) => label.toLowerCase()));
+    const classified = table.axes.findIndex((axis) => page.levels[axis].length);
+    const levels = classified < 0 ? [] : page.levels[table.axes[classified]];
     function value(key, row) {
       if (isLabel(key)) return axes[axisOf(key)][code(axisOf(key), row)];
       const all = table.values[key];
@@ -199,7 +201,8 @@
       rank: (key, row) => (isLabel(key) ? code(axisOf(key), row) : value(key, row)),
       isName: (key) => key === "quality",
       folded: (row) => folded.map((each, axis) => each[code(axis, row)]).join("\n"),
-      passes: () => true,
+      levels: [...new Set(levels)],
+      passes: (row) => !levels.length || ["", levels[code(classified, row)]].includes(element("cells-level").value),
       link: () => "",
       caption(range, found) {
         const all = found < count ? `, found among ${fixed(count, 0)}` : "";
@@ -268,10 +271,17 @@
     const heads = document.querySelector("#cells thead tr");
     const headed = (rows) => {
       heads.replaceChildren(...rows.columns.map(heading));
+      element("cells-levels").hidden = !rows.levels.length;
+      element("cells-level").replaceChildren(...["", ...rows.levels].map((level) => new Option(level || "all", level)));
       return rows;
     };
     const cells = paged("cells", "cells-", headed(chosen()));
     element("cells-table").addEventListener("change", () => cells.load(headed(chosen())));
+    element("cells-level").addEventListener("change", cells.find);
+    element("cells-reset").addEventListener("click", () => {
+      element("cells-level").value = "";
+      cells.find();
+    });
     views.push((printing) => element("printed").replaceChildren(...(printing ? printedTables(page) : [])));
   }
   const print = (printing) => views.forEach((view) => view(printing));

@@ -15,6 +15,8 @@ import numpy as np
 
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import JOIN
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import (
     apart,
@@ -239,6 +241,9 @@ class PageTables:
     total: int  # how many tables the release has
     tables: list[PageTable] = field(default_factory=list)  # those that fit, in the order of the workload
     labels: list[tuple[str, ...]] = field(default_factory=list)  # the lists that they share
+    levels: list[tuple[str, ...]] = field(
+        default_factory=list
+    )  # the level of each of their labels, none where no levels
 
     @property
     def first(self) -> int:
@@ -264,10 +269,13 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     # as many tables as can be: the smallest first, until their cells are too many; then in the order of the workload
     smallest = np.argsort(cells, kind="stable")
     chosen = np.sort(found[smallest[np.cumsum(cells[smallest]) <= limit]])
-    numbers: dict[tuple[str, ...], int] = {}
+    numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
         table = subject.table(row)
-        axes = tuple(numbers.setdefault(labels, len(numbers)) for labels in table.labels_in_words)
+        axes = tuple(
+            numbers.setdefault((labels, _levels(kind, subject.plan.domain[attribute])), len(numbers))
+            for labels, kind, attribute in zip(table.labels_in_words, table.kinds, table.names, strict=True)
+        )
         heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
         values, decimals = _values(subject, row, table)
         shown: dict[str, Any] = {}
@@ -276,8 +284,14 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
             is_one = len(every) > 1 and len(set(every)) == 1 and every[0] is not None
             shown[column.key] = every[0] if is_one else every
         page.tables.append(PageTable(name, heads, axes, table.estimate.shape, shown, decimals))
-    page.labels.extend(numbers)
+    page.labels.extend(labels for labels, _ in numbers)
+    page.levels.extend(levels for _, levels in numbers)
     return page
+
+
+def _levels(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
+    """The level of each answer of a kind on a classification, (q,); none of others."""
+    return tuple(map(str, kind.columns_beside(attribute).get("level", ())))
 
 
 def tables_json(page: PageTables) -> str:
@@ -285,7 +299,7 @@ def tables_json(page: PageTables) -> str:
     columns = [{name: getattr(each, name) for name in ("key", "label", "form", "decimals")} for each in page.columns]
     shown = ("name", "heads", "axes", "decimals", "values")
     tables = [{name: getattr(table, name) for name in shown} for table in page.tables]
-    return script_json({"columns": columns, "labels": page.labels, "tables": tables})
+    return script_json({"columns": columns, "labels": page.labels, "levels": page.levels, "tables": tables})
 
 
 def _columns(subject: Subject) -> tuple[PageColumn, ...]:

@@ -3,9 +3,12 @@
 import shutil
 from contextlib import contextmanager
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import residualplanner as rp
+from made_releases import exact_release
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -184,6 +187,25 @@ def test_a_table_is_chosen_searched_sorted_and_turned(tables, release):
     assert [float(row[2].replace(",", "")) for row in cells_of(tables)] == pytest.approx(highest, abs=0.051)
     tables.locator("#cells-table").select_option(label="sex")
     assert [row[0] for row in cells_of(tables)] == ["F", "M"]
+
+
+def test_a_level_of_a_classification_is_chosen(browser, tmp_path):
+    codes = [f"{number:02}" for number in range(6)]
+    frame = pd.DataFrame({"side": ["W", "W", "W", "E", "E", "E"], "town": codes})
+    places = rp.Hierarchy.from_frame(frame, ["side", "town"])
+    domain = rp.Domain({"town": places, "sex": ["F", "M"]})
+    plan = rp.select(rp.Workload(domain, [{"town": places}, ("sex",)]), budget=rp.zcdp("0.5"))
+    rp.publish.write_report(exact_release(plan, np.arange(100, 112).reshape(6, 2)), tmp_path / "r.html")
+    with opened(browser, (tmp_path / "r.html").as_uri()) as page:
+        page.locator("#cells-table").select_option(label="town (hierarchy)")
+        assert page.locator("#cells-level option").all_inner_texts() == ["all", "(total)", "side", "town"]
+        assert len(cells_of(page)) == 9
+        page.locator("#cells-level").select_option("side")
+        assert [row[0] for row in cells_of(page)] == ["W", "E"]
+        page.locator("#cells-reset").click()
+        assert len(cells_of(page)) == 9
+        page.locator("#cells-table").select_option(label="sex")
+        assert page.locator("#cells-level").is_hidden()
 
 
 def test_every_table_is_reached_by_its_name_or_from_a_list(tables, published):
