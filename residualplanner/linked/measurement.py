@@ -40,7 +40,7 @@ class LinkedMeasurement(Mapping[str, Measurement]):
 
 
 def noise_of_tables(plan: LinkedPlan, measurements: Mapping[str, Measurement | Release]) -> NoiseRecord:
-    """The noise of all tables together, whose costs add up for a unit with all its records.  Source: eq. (151)."""
+    """The noise of all tables together, whose costs add up for a unit with all its records.  Source: eq. (146)."""
     own = [measurements[name] for name in plan]
     found = NoiseRecord.of_several([each.plan for each in own], [each.noise for each in own])
     tables, notion = plan.tables, plan.notion

@@ -1,6 +1,6 @@
 """The gate of several tables about the same units: it counts all, charges once, and draws the noise of all.
 
-Source: eqs. (150) and (151).
+Source: eqs. (145) and (146).
 """
 
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def measure(
 
     Guarantees: zCDP at half the exact cost of all tables together, which is at most the plan's, for data sets that
         differ in one unit with all its records, as ``plan.claim`` says.
-    Source: eqs. (150) and (151).
+    Source: eqs. (145) and (146).
 
     Example:
         >>> import pandas as pd
@@ -145,7 +145,7 @@ class _LinkedRun:
         self._blocks = {name: _only_block(noise) for name, noise in noises.items()}
 
     def bill(self, *, again: bool) -> spending.Bill:
-        """What is paid: the exact costs of all tables, which add up.  Source: eq. (151)."""
+        """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
         plan, cost = self._plan, sum((noise.cost for noise in self._noises.values()), Fraction(0))
         tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
         what = f"{tables} of {' and '.join(plan)}"

@@ -1,6 +1,6 @@
 """One plan for several tables about the same units: a plan for each, and one budget that is split between them.
 
-Source: eqs. (152) to (154).
+Source: eqs. (147) to (149).
 """
 
 import math
@@ -44,7 +44,7 @@ class LinkedPlan(Mapping[str, Plan]):
         BudgetError: the plans may spend more than the budget together, or protect something else than the tables say.
 
     Guarantees: the exact privacy costs of all plans add up to at most the budget.
-    Source: eq. (151).
+    Source: eq. (146).
     """
 
     tables: LinkedTables
@@ -163,7 +163,7 @@ def select(
         SolverError: as by `residualplanner.select`.
 
     Guarantees: the privacy costs of all plans, recomputed and rounded up, add up to at most the budget.
-    Source: eqs. (152) to (154).
+    Source: eqs. (147) to (149).
 
     Example:
         >>> from residualplanner import Domain, marginals, zcdp
@@ -210,7 +210,7 @@ def select(
 
 
 def _split(goal: Loss, variances: Mapping[str, float], budget: Budget) -> dict[str, Fraction]:
-    """The parts of a budget, exact: in proportion to variances, or their roots.  Source: eqs. (152), (153)."""
+    """The parts of a budget, exact: in proportion to variances, or their roots.  Source: eqs. (147), (148)."""
     require_type("linked.select", "budget", budget, Budget, "write budget=zcdp(0.5)")
     portions = {name: Fraction(v if goal.is_of_maximum else math.sqrt(v)) for name, v in variances.items()}
     whole = sum(portions.values())
@@ -218,7 +218,7 @@ def _split(goal: Loss, variances: Mapping[str, float], budget: Budget) -> dict[s
 
 
 def _least_costs(goal: Loss, variances: Mapping[str, float], at_most: float | None) -> dict[str, Fraction]:
-    """The costs at which the loss over all tables is at most this: they add up to the least.  Source: eq. (154)."""
+    """The costs at which the loss over all tables is at most this: they add up to the least.  Source: eq. (149)."""
     limit = require_positive("at_most", at_most)  # type: ignore[arg-type]
     if goal.is_of_maximum:
         return {name: Fraction(goal.pcost_for(v, limit)) * _SPARE for name, v in variances.items()}

@@ -4,7 +4,7 @@ All that a record gets depends on the records of its own unit alone, and of thes
 of codes, after the rules of every schema, so that it is the same whatever the records stand in: for frames and files in
 this process, for frames of an engine at its workers, where all records of a unit are brought together.
 
-Source: eq. (150).
+Source: eq. (145).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -87,7 +87,7 @@ class KeptRecords:
 def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]) -> dict[str, list[CodedBlock]]:
     """The records that count of each table, computed columns included, from those columns that were read.
 
-    Source: eq. (150).
+    Source: eq. (145).
     """
     kept = {name: KeptRecords(tables[name].domain, tables[name].derived, blocks) for name, blocks in read.items()}
     known: dict[bytes, int] = {}

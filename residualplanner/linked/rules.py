@@ -3,7 +3,7 @@
 Each rule gives one value to a unit, from that unit's records alone, and every record of the unit has it.  Which values
 there can be is known when the rule is declared: no record can lead to a value that the schema does not have.
 
-Source: eqs. (150) and (151).
+Source: eqs. (145) and (146).
 """
 
 from abc import ABC, abstractmethod
@@ -143,7 +143,7 @@ class CountOf(DerivedColumn):
         where: the labels that these must have, by the name of an attribute of theirs; all records if not given.
         absent: the label of units without a record in that table; that of 0 if not given.
 
-    Source: eq. (150).
+    Source: eq. (145).
 
     Example:
         >>> CountOf("persons", where={"age": ["0-17"]}).words
@@ -179,7 +179,7 @@ class AnyOf(DerivedColumn):
         where: the labels that a record must have, by the name of an attribute of it; any record will do if not given.
         absent: the label of units without a record in that table; False if not given.
 
-    Source: eq. (150).
+    Source: eq. (145).
 
     Example:
         >>> AnyOf("persons", where={"age": ["0-17"]}).words
@@ -220,7 +220,7 @@ class SumOf(DerivedColumn):
         absent: likewise.
         attribute: what is summed.
 
-    Source: eq. (150).
+    Source: eq. (145).
 
     Example:
         >>> SumOf("jobs", attribute="hours").words
@@ -276,7 +276,7 @@ class ValueOf(DerivedColumn):
         absent: the label of units without such a record; it must be declared.
         attribute: what the value is of.
 
-    Source: eq. (150).
+    Source: eq. (145).
 
     Example:
         >>> ValueOf("persons", where={"role": ["reference person"]}, attribute="age", absent="Vacant").words

@@ -110,7 +110,7 @@ class LinkedTables:
             computed from one another in a circle.
         WorkloadError: as by `LinkedTable`.
 
-    Source: eq. (150).
+    Source: eq. (145).
 
     Example:
         >>> from residualplanner import Domain, marginals

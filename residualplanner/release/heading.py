@@ -77,6 +77,12 @@ class Heading:
         return tuple(labels_in_words(kind, attribute) for attribute, kind in self._axes)
 
     @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """The level of each label along each axis, of a classification; none along others."""
+        beside = (kind.columns_beside(attribute) for attribute, kind in self._axes)
+        return tuple(tuple(map(str, found.get("level", ()))) for found in beside)
+
+    @property
     def _axes(self) -> list[tuple[Attribute, Kind]]:
         attributes = self.plan.domain.attributes
         return [(attributes[position], kind) for position, kind in zip(*self._written.table_axes, strict=True)]

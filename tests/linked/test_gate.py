@@ -216,7 +216,7 @@ def test_noise_for_research_is_another_for_each_table_and_has_no_guarantee():
 
 
 def test_the_same_bits_give_the_same_answers_and_the_cost_is_that_of_the_worst_unit():
-    """What one unit changes, in all tables together, costs no more than is stated, and may cost that.  Eq. (151)."""
+    """What one unit changes, in all tables together, costs no more than is stated, and may cost that.  Eq. (146)."""
     found = [linked_measuring.measure_with_bits(PLAN, DATA, InsecureTestBits(5)) for _ in range(2)]
     for name in PLAN:
         assert found[0][name].answers_sha256 == found[1][name].answers_sha256

@@ -15,8 +15,6 @@ import numpy as np
 
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import JOIN
-from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import (
     apart,
@@ -272,10 +270,8 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
     for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
         table = subject.table(row)
-        axes = tuple(
-            numbers.setdefault((labels, _levels(kind, subject.plan.domain[attribute])), len(numbers))
-            for labels, kind, attribute in zip(table.labels_in_words, table.kinds, table.names, strict=True)
-        )
+        keys = zip(table.labels_in_words, table.levels, strict=True)
+        axes = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
         heads = tuple(subject.plan.domain[attribute].heading for attribute in table.names)
         values, decimals = _values(subject, row, table)
         shown: dict[str, Any] = {}
@@ -287,11 +283,6 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     page.labels.extend(labels for labels, _ in numbers)
     page.levels.extend(levels for _, levels in numbers)
     return page
-
-
-def _levels(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
-    """The level of each answer of a kind on a classification, (q,); none of others."""
-    return tuple(map(str, kind.columns_beside(attribute).get("level", ())))
 
 
 def tables_json(page: PageTables) -> str:
