@@ -76,7 +76,7 @@ def points(seeds: int) -> Iterator[Point]:
                     yield Point(epsilon, tables, rounds, choices, sensitivity, optimizer, seed)
     for (tables, epsilon), seed, sensitivity in product(places, range(seeds), ACCOUNTINGS):
         yield Point(epsilon, tables, 1, 4, sensitivity, "published", seed)
-    for seed, epsilon, (rounds, choices) in product(range(seeds), (0.1, 1.0), sorted(GRID)):
+    for (rounds, choices), seed, epsilon in product(sorted(GRID), range(seeds), (0.1, 1.0)):
         yield Point(epsilon, 16, rounds, choices, "joint" if choices > 1 else "per-cell", "published", seed)
 
 
