@@ -41,7 +41,7 @@ class KeptRecords:
     def __init__(self, domain: Domain, derived: Iterable[str], blocks: Iterable[CodedBlock]) -> None:
         self._domain, self._names = domain, domain.names
         computed = domain.positions([*derived])
-        self._given = [place for place in range(len(domain)) if place not in computed]
+        self._given = [position for position in range(len(domain)) if position not in computed]
         blocks = [*blocks]
         #: one for each block, (records,) each: numbers of persons, and where each record stands among them
         self._persons = [block.persons[0] for block in blocks]
@@ -64,23 +64,23 @@ class KeptRecords:
 
     def codes(self, name: str) -> IntArray:
         """As `UnitRecords.codes`."""
-        place = self._names.index(name)
-        return np.concatenate([np.empty(0, dtype=np.int64), *(block.codes[place] for block in self.blocks)])
+        position = self._names.index(name)
+        return np.concatenate([np.empty(0, dtype=np.int64), *(block.codes[position] for block in self.blocks)])
 
     def fill(self, name: str, of_units: IntArray) -> None:
         """Give each record the code of its unit, (units,)."""
-        place, first = self._names.index(name), 0
+        position, first = self._names.index(name), 0
         for block in self.blocks:
-            block.codes[place] = of_units[self.units[first : first + block.codes.shape[1]]]
+            block.codes[position] = of_units[self.units[first : first + block.codes.shape[1]]]
             first += block.codes.shape[1]
 
     def _widened(self, block: CodedBlock) -> CodedBlock:
         """The block with the columns of the whole domain, of which those that are computed are still 0."""
         codes = np.zeros((len(self._domain), block.codes.shape[1]), dtype=code_type(self._domain))
         codes[self._given] = block.codes
-        places = [*self._given, *range(len(self._domain), len(self._domain.columns) + 1)]  # weights, and persons
-        breaches = frozenset((places[place], rule) for place, rule in block.breaches)
-        above = {places[place]: steps for place, steps in block.above.items()}
+        positions = [*self._given, *range(len(self._domain), len(self._domain.columns) + 1)]  # weights, and persons
+        breaches = frozenset((positions[position], rule) for position, rule in block.breaches)
+        above = {positions[position]: steps for position, steps in block.above.items()}
         return CodedBlock(codes, breaches, above, often=block.often)
 
 

@@ -208,7 +208,19 @@ class AnyOf(DerivedColumn):
 
 
 @dataclass(frozen=True)
-class SumOf(DerivedColumn):
+class _OfAttribute(DerivedColumn):
+    """What rules have that are computed from an attribute of the records."""
+
+    attribute: str = ""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The attribute, and those that the condition is about."""
+        return tuple(dict.fromkeys([self.attribute, *(self.where or ())]))
+
+
+@dataclass(frozen=True)
+class SumOf(_OfAttribute):
     """The sum of an attribute over the records that a unit has in a table: rooms of its dwellings, hours of its jobs.
 
     The attribute that is summed has integers; the one that is made has integers or bins of integers, and what is above
@@ -227,13 +239,7 @@ class SumOf(DerivedColumn):
         "the sum of hours over the records in 'jobs'"
     """
 
-    attribute: str = ""
     kind: ClassVar[str] = "sum"
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """What is summed, and what the condition is about."""
-        return tuple(dict.fromkeys([self.attribute, *(self.where or ())]))
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of all sums."""
@@ -264,7 +270,7 @@ class SumOf(DerivedColumn):
 
 
 @dataclass(frozen=True)
-class ValueOf(DerivedColumn):
+class ValueOf(_OfAttribute):
     """The value that one record of a unit has: of its household for a person, of a reference person for a household.
 
     Of several records that meet the condition it is the first by the order of the table, and of those that stand
@@ -283,13 +289,7 @@ class ValueOf(DerivedColumn):
         "age of the first record in 'persons' where role is reference person; Vacant if there is none"
     """
 
-    attribute: str = ""
     kind: ClassVar[str] = "value"
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """What the value is of, and what the condition is about."""
-        return tuple(dict.fromkeys([self.attribute, *(self.where or ())]))
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of the other attribute's values, and last that of none."""

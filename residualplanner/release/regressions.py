@@ -23,7 +23,7 @@ from residualplanner.release.comparisons import BY_SIMULATION, ComparedTable
 from residualplanner.release.release import Release
 from residualplanner.release.simulations import SimulatedStatistic, simulated
 
-#: A correlation is at most this in size where its logarithm is taken.
+#: A correlation is at most this in size where it is transformed, so that this is a number.
 _MOST = 1 - 1e-12
 
 
@@ -48,6 +48,8 @@ def moments(domain: Domain, attributes: Sequence[str], by: QueryLike = ()) -> li
         >>> moments(domain, ["pay", "age"], by=["job"])
         [{'job': Identity(), 'pay': Moments(), 'age': Moments()}]
     """
+    if isinstance(attributes, str):
+        raise WorkloadError(f'give a list of attributes, such as ["pay", "age"], got {attributes!r}')
     groups = kinds_by_name(domain, by)
     if len(set(attributes)) < 2 or len(set(attributes)) < len(attributes) or set(attributes) & set(groups):
         raise WorkloadError(f"moments are of two attributes or more that make no groups, got {list(attributes)}")
@@ -98,8 +100,8 @@ def correlation(
     found = simulated(release, transformed, level=level, simulations=simulations)
     estimate = np.tanh(found.estimate)
     numbers = estimate, np.tanh(found.low), np.tanh(found.high)
-    groups = [place for place in range(len(table.names)) if place not in axes]
-    names, labels = (tuple(table.names[place] for place in groups), tuple(table.labels[place] for place in groups))
+    groups = [axis for axis in range(len(table.names)) if axis not in axes]
+    names, labels = (tuple(table.names[axis] for axis in groups), tuple(table.labels[axis] for axis in groups))
     return _table(f"correlation of {one} and {other}", names, labels, found, numbers)
 
 
@@ -157,7 +159,7 @@ def correlation_queries(domain: Domain, one: str, other: str, by: QueryLike = ()
 def regression_queries(domain: Domain, outcome: str, on: Sequence[str]) -> list[dict[str, Kind]]:
     """What `regression` is made of; errors as its own."""
     _require_amounts(domain, "explain", outcome)
-    return moments(domain, [outcome, *on])
+    return moments(domain, on if isinstance(on, str) else [outcome, *on])
 
 
 def _require_amounts(domain: Domain, verb: str, *names: str) -> None:

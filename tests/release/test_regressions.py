@@ -98,3 +98,10 @@ def test_a_kind_is_read_from_json_as_it_was_written():
     assert read_kind(tied.to_json()) == tied
     assert tied.written == rp.statistics.Moments() == read_kind(rp.statistics.Moments().to_json())
     assert tied.labels(DOMAIN["pay"]) == ("count", "distance from 40", "squared distance from 40")
+
+
+@pytest.mark.parametrize("attempt", [rp.statistics.moments, lambda *given: rp.statistics.regression(*given, "age")])
+def test_a_name_in_place_of_a_list_is_refused(exact, attempt):
+    first = DOMAIN if attempt is rp.statistics.moments else exact
+    with pytest.raises(rp.errors.WorkloadError, match="give a list of attributes"):
+        attempt(first, "pay")

@@ -97,7 +97,7 @@ def renamed_once(
     found: dict[object, tuple[list[Pattern], FloatArray, float, float]] = {}
     for patterns, entries, first, factor in rows:
         members = sorted({attribute for pattern in patterns for attribute, _ in pattern})
-        number = {attribute: place for place, attribute in enumerate(members)}
+        number = {attribute: position for position, attribute in enumerate(members)}
         named = [tuple((number[pair[0]], id(heads[pair])) for pair in pattern) for pattern in patterns]
         order = sorted(range(len(named)), key=named.__getitem__)
         key = tuple(named[each] for each in order), np.round(entries[order], 12).tobytes(), round(first, 12)

@@ -153,7 +153,7 @@ class SparkRecords(EngineCluster):
             chosen, wanted = _chosen_of_spark(frame, own, contributions)
             person = chosen.columns[wanted.index(contributions.columns[0])]
             # 7 and "7" are the same person
-            heads = [f"{number} as place", f"cast({person} as string) as person"]
+            heads = [f"{number} as of_table", f"cast({person} as string) as person"]
             own_names = [f"t{number}_{column}" for column in chosen.columns]
             pairs = zip(chosen.columns, own_names, strict=True)
             each.append(chosen.selectExpr(*heads, *(f"{column} as {name}" for column, name in pairs)))
@@ -207,14 +207,14 @@ def _chosen_of_spark(frame: Any, domain: Domain, contributions: Contributions) -
 def _rows_of_union(
     reading: TogetherReading, names: Sequence[tuple[list[str], list[str]]], work: Work, batches: Iterable[Any]
 ) -> Iterator[PartitionRow]:
-    """The rows of a partition that has records of several tables, each with its place and columns of its own."""
+    """The rows of a partition with records of several tables, which say of which they are, and have their columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     def numbered() -> Iterator[tuple[int, Any]]:
         for batch in batches:
             for number, (own_names, wanted) in enumerate(names):
-                part = batch.filter(pc.equal(batch.column("place"), number))
+                part = batch.filter(pc.equal(batch.column("of_table"), number))
                 yield number, pa.RecordBatch.from_arrays([part.column(name) for name in own_names], wanted)
 
     return partitions.rows_of_blocks(work, lambda: reading.blocks(numbered()))
