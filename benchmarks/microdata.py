@@ -185,7 +185,7 @@ def largest_worst_cells(rows: dict[str, Any]) -> dict[str, Any]:
     open_cases = [label for label in printed if label not in clear]
     return finding(
         "U5",
-        f"by Table 2 Sequential has the largest worst cell on {', '.join(printed)}",
+        f"by Table 2 Sequential has the largest worst cell of the four non-negative fits on {', '.join(printed)}",
         f"on {', '.join(ours)}; by more than two standard errors on {', '.join(clear)}",
         holds=not open_cases,
         missing=f"{' and '.join(open_cases)}, where the fits are within two standard errors" if open_cases else "",

@@ -140,9 +140,7 @@ class Finding(NamedTuple):
 
     @property
     def explained(self) -> str:
-        """The verdict, and those of the parts where they differ."""
-        if len({part.verdict for part in self.parts}) == 1:
-            return f"**{self.verdict}**"
+        """The verdict, and those of the parts."""
         texts = []
         for verdict in ("shown", "not shown", "contradicted"):
             parts = [part.what for part in self.parts if part.verdict == verdict]
@@ -154,12 +152,26 @@ def shown_if(condition: object) -> str:
     return "shown" if condition else "not shown"
 
 
+#: More points than that with the same verdict are counted, and not listed.
+FEW = 7
+
+
 def parts_by_verdict(what: str, verdicts: dict[str, str]) -> Iterator[Part]:
-    """A part for each verdict that occurs, which says where it is so, or that it is so everywhere."""
+    """A part for each verdict that occurs, which says at which points it is so."""
     for verdict in dict.fromkeys(verdicts.values()):
-        where = [place for place, each in verdicts.items() if each == verdict]
-        everywhere = len(where) == len(verdicts)
-        yield Part(what + (" everywhere" if everywhere else f" ({', '.join(where)})"), verdict)
+        where = [point for point, each in verdicts.items() if each == verdict]
+        if len(where) == len(verdicts):
+            yield Part(f"{what} {'everywhere' if verdict == 'shown' else 'anywhere'}", verdict)
+        elif len(where) > FEW:
+            yield Part(f"{what} at {len(where)} of {len(verdicts)} points", verdict)
+        else:
+            yield Part(f"{what} ({', '.join(where)})", verdict)
+
+
+def at_most(found: Ratio, factor: float) -> str:
+    """Whether the whole interval is below the factor, or above it."""
+    low, high = found.interval
+    return "shown" if high < factor else "contradicted" if low > factor else "not shown"
 
 
 class Results(NamedTuple):
@@ -214,11 +226,11 @@ class Results(NamedTuple):
         points = chosen(self.grid, method=method, sensitivity=sensitivity, **wanted)
         return {point["seed"]: point["largest"] for point in points}
 
-    def futures(self, **wanted: Any) -> dict[tuple[int, int], BySeed]:
-        """The future errors of each setting (T, K), by seed."""
+    def partly_known(self, error: str = "future", **wanted: Any) -> dict[tuple[int, int], BySeed]:
+        """The present or future errors of each setting (T, K), by seed."""
         found: dict[tuple[int, int], BySeed] = defaultdict(dict)
         for point in complete(chosen(self.partial, experiment="X9", **wanted), *SETTING):
-            found[point["rounds"], point["choices"]][point["seed"]] = point["future"]
+            found[point["rounds"], point["choices"]][point["seed"]] = point[error]
         return found
 
 

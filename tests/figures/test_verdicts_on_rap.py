@@ -9,7 +9,16 @@ from scipy.stats import chi2
 from benchmarks.rap_accounting import RESULTS, by_place, worst_of
 from benchmarks.rap_explanations import ADULT_RUNS, BY_TABLES, LOANS, LOANS_RUNS, design
 from benchmarks.rap_rebuilt import Fit, Point, project, selected
-from benchmarks.rap_results import Finding, Part, Results, charged_lines, difference, ratio
+from benchmarks.rap_results import (
+    Finding,
+    Part,
+    Results,
+    at_most,
+    charged_lines,
+    difference,
+    parts_by_verdict,
+    ratio,
+)
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap.relaxed_records import sparsemax
 from residualplanner.fits.rap.tiles import ThresholdTable
@@ -52,7 +61,20 @@ def test_a_claim_is_shown_only_if_all_of_its_parts_are(verdicts, together):
     parts = tuple(Part(f"part {number}", verdict) for number, verdict in enumerate(verdicts))
     row = Finding("F0", "a claim", "its numbers", "ours", "no", parts, "rap")
     assert row.verdict == together
-    assert all(part.what in row.explained for part in parts if len(set(verdicts)) > 1)
+    assert all(part.what in row.explained for part in parts)
+
+
+def test_many_points_of_one_verdict_are_counted_and_few_are_listed():
+    many = {str(point): "shown" for point in range(9)} | {"last": "not shown"}
+    assert [part.what for part in parts_by_verdict("below", many)] == ["below at 9 of 10 points", "below (last)"]
+    assert [part.what for part in parts_by_verdict("below", dict.fromkeys("ab", "not shown"))] == ["below anywhere"]
+
+
+def test_an_error_that_hardly_grows_has_its_whole_interval_below_the_factor():
+    ones = {0: 1.0, 1: 1.0, 2: 1.0}
+    assert at_most(ratio({0: 1.0, 1: 1.02, 2: 1.01}, ones), 1.1) == "shown"
+    assert at_most(ratio({0: 1.0, 1: 1.5, 2: 0.7}, ones), 1.1) == "not shown"
+    assert at_most(ratio({0: 1.5, 1: 1.52, 2: 1.51}, ones), 1.1) == "contradicted"
 
 
 def test_runs_are_only_compared_if_every_setting_has_them():
