@@ -68,9 +68,8 @@ def write_sdmx(
     Raises:
         ArgumentError: ``source`` or ``folder`` is no path, or the source is in parts.
         WorkloadError: ``agency`` or ``version`` has another form, or an attribute has the name of a column.
-        FileExistsError: the folder exists and is not empty.
         FileFormatError: the source is not the folder of a release, or was altered.
-        OSError: the folder cannot be written.
+        OSError: the folder cannot be written, or is not empty (FileExistsError).
 
     Guarantees: this is post-processing.  Equal releases give equal bytes, but for the time in ``structure.json``.
 
@@ -120,8 +119,8 @@ def _code_of(text: str) -> str:
 
 
 def _name_of(text: str) -> str:
-    """In capitals, and with a letter in front, which codes need not have; bytes in names of files are letters again."""
-    return re.sub("^(?![A-Z])", "X_", _plain(unquote(text.replace("~", "%"))).upper())
+    """In capitals, a letter in front, which codes need not have, without hyphens; bytes in files' names are letters."""
+    return re.sub("^(?![A-Z])", "X_", _plain(unquote(text.replace("~", "%"))).upper().replace("-", "_"))
 
 
 def _plain(text: str) -> str:
@@ -161,9 +160,8 @@ class _Structure:
     @cached_property
     def forms(self) -> list[list[FileForm]]:
         """Of each query the form of its table, and that of the statistic that it is for."""
-        both = self.described.table_form, self.described.statistic_form
-        queries = written_queries(self.described.plan.workload)
-        return [list(filter(None, (form_of(query) for form_of in both))) for query in queries]
+        described, queries = self.described, written_queries(self.described.plan.workload)
+        return [list(filter(None, (described.table_form(query), described.statistic_form(query)))) for query in queries]
 
     @cached_property
     def names(self) -> dict[str, str]:
