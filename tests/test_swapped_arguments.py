@@ -51,6 +51,7 @@ TAKERS = {
     "measurement.save": (MEASUREMENT.save, str, "path must be "),
     "release.save": (RELEASE.save, str, "path must be "),
     "write_report": (lambda x: rp.publish.write_report("a", x), str, r'path must be .*t\(plan, "plan.html"\)'),
+    "write_sdmx": (lambda x: rp.publish.write_sdmx("a", x), str, r"path must be .*write_sdmx\(release, "),
     "Ledger.open": (rp.Ledger.open, str, r'path must be .*Ledger.open\("people.ledger"\)'),
     "Ledger.create": (made, str, "path must be "),
 }

@@ -355,6 +355,25 @@ def report(
 
 
 @_command
+def sdmx(
+    source: opt.ReleaseFolder,
+    folder: opt.Folder,
+    *,
+    agency: opt.Agency = "UNSPECIFIED",
+    version: opt.StructureVersion = "1.0.0",
+    output: Output,
+) -> None:
+    """Write the tables of a release as SDMX-CSV, with the structure message that defines them."""
+    require_files("sdmx", paths.RELEASE, source)
+    require_new_folder(folder)
+    from residualplanner.publish.sdmx import write_sdmx
+
+    with telling_outputs(folder), output.progress("writing the tables"):
+        write_sdmx(source, folder, agency=agency, version=version)
+    output.wrote(folder, ": the tables as SDMX-CSV, and structure.json, which defines them.")
+
+
+@_command
 def ledger(
     path: opt.ExistingLedger,
     *,

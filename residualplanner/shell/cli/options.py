@@ -93,6 +93,7 @@ SynthesisFiles = Annotated[list[Path], Argument(help=_SYNTHESIS, metavar="SPEC D
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
 _REPORTED = "A plan, or the folder of a release, as release writes it."
 Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN")]
+ReleaseFolder = Annotated[Path, Argument(help="The folder of a release, as release writes it.", metavar="DIR")]
 ExistingLedger = Annotated[Path, Argument(help="A ledger.", metavar="LEDGER")]
 
 # what is written
@@ -107,6 +108,12 @@ NewPage = Annotated[Path, _out("HTML", "The page to write.")]
 ForcePlan = Annotated[bool, _flag("--force", "Replace an existing plan and error table; never another file.")]
 ForceReport = Annotated[bool, _flag("--force", "Replace an existing report and its figures; never other files.")]
 DryRun = Annotated[bool, _flag("--dry-run", "Check, and say what would be read, spent and written; do nothing.")]
+
+# sdmx
+Agency = Annotated[str, _of("AGENCY", "The SDMX identifier of who maintains the definitions.")]
+StructureVersion = Annotated[
+    str, _of("VERSION", "Of the definitions; two releases under one agency need different ones.")
+]
 
 # demo, init
 Order = Annotated[int, Option(help="Tables of up to this many columns.", min=1, max=4)]

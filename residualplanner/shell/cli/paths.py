@@ -30,6 +30,7 @@ RECORDS: Expected = (
     "records: a .csv, .csv.gz or .parquet file, one of SPSS, Stata or SAS, or a folder of Parquet files",
     ("a folder",),
 )
+RELEASE: Expected = ("the folder of a release", (kinds.RELEASE,))
 REPORTED: Expected = ("a plan, or the folder of a release", (kinds.PLAN, kinds.RELEASE))
 
 
