@@ -181,9 +181,9 @@ class _Structure:
 
         flow = f"{self.agency}:{self.names[_stem(form)]}({self.version})"
         found = {"STRUCTURE": repeated("dataflow"), "STRUCTURE_ID": repeated(flow), "ACTION": repeated("R")}
-        for place, (name, _, codelist) in enumerate(self._axes(form)):
+        for axis, (name, _, codelist) in enumerate(self._axes(form)):
             codes = pa.array([code["id"] for code in codelist["codes"]])
-            found[name] = pa.DictionaryArray.from_arrays(cell_indices(form.shape or (1,), place), codes)
+            found[name] = pa.DictionaryArray.from_arrays(cell_indices(form.shape or (1,), axis), codes)
         numbers = self._numbers(form)
         for name, column in numbers.items():
             found[name] = repeated(numbers[_OBSERVATION].unit) if name == _UNIT else columns[column.name]
