@@ -299,8 +299,8 @@ def synthesize(
     paths.require_free_records_path(path)
     if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
         require_files("synthesize", paths.RECORDS, files[1])
+        from residualplanner.shell.cli.releasing import run_stages
         from residualplanner.shell.cli.spec.file import read_spec
-        from residualplanner.shell.cli.staging import run_stages
 
         run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
         return
@@ -308,7 +308,7 @@ def synthesize(
     from residualplanner.shell.cli.spec.wanted import output_of
 
     if len(files) == 1 and (files[0] / "run.json").is_file():
-        from residualplanner.shell.cli.staging import run_kept_stages
+        from residualplanner.shell.cli.releasing import run_kept_stages
 
         run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
         return

@@ -1,9 +1,9 @@
 """The comparisons of a spec: checked against a plan before anything is measured, and made of its release."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.plan.plan import Plan
@@ -22,57 +22,10 @@ from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import located, query_of_spec
 from residualplanner.shell.cli.spec.output_tables import ComparisonTable
 
-
-class _Maker(Protocol):
-    """How a comparison is made."""
-
-    def require_fit(self, plan: Plan) -> None:
-        """Raise an error where it cannot be made of releases of the plan."""
-
-    def of(self, release: Release, level: float) -> ComparedTable | RankTable:
-        """The comparison, of the unbiased tables of a release."""
-
-
-@dataclass(frozen=True, slots=True)
-class _OfTables:
-    """A table beside another one, or by itself."""
-
-    make: Callable[..., ComparedTable | RankTable]
-    query: QueryLike
-    other: QueryLike | None = None  # that of the table that it is compared with, if any
-    folder: Path | None = None  # of another release, which has that table
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def require_fit(self, plan: Plan) -> None:
-        one = _heading(plan, self.query)
-        if self.other is None:
-            comparisons.require_rankable(one)
-        else:
-            other = plan if self.folder is None else reconstruct(load_tables(self.folder)).plan
-            comparisons.require_comparable(one, _heading(other, self.other))
-
-    def of(self, release: Release, level: float) -> ComparedTable | RankTable:
-        tables = [release.unbiased[self.query]]
-        if self.other is not None:
-            other = release.unbiased if self.folder is None else reconstruct(load_tables(self.folder))
-            tables.append(other[self.other])
-        return self.make(*tables, level=level, **self.options)
-
-
-@dataclass(frozen=True, slots=True)
-class _OfMoments:
-    """A correlation or a regression."""
-
-    make: Callable[..., ComparedTable]
-    queries: Callable[..., list[dict[str, Kind]]]  # that it is made of
-    arguments: tuple[Any, ...]  # of both, after the release or the domain
-
-    def require_fit(self, plan: Plan) -> None:
-        for query in self.queries(plan.domain, *self.arguments):
-            _heading(plan, query)
-
-    def of(self, release: Release, level: float) -> ComparedTable:
-        return self.make(release.unbiased, *self.arguments, level=level)
+#: Raises an error where a comparison cannot be made of releases of a plan.
+_Fit = Callable[[Plan], None]
+#: Makes it, of the unbiased tables of a release, at a level.
+_Make = Callable[[Release, float], ComparedTable | RankTable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +34,18 @@ class WantedComparison:
 
     where: str  # in the spec
     name: str
-    maker: _Maker
+    fit: _Fit
+    make: _Make
 
     def require_fit(self, plan: Plan) -> None:
         """Raise an error, which names the entry, where the comparison cannot be made of releases of the plan."""
         with located(self.where):
-            self.maker.require_fit(plan)
+            self.fit(plan)
 
     def of(self, release: Release, level: float) -> ComparedTable | RankTable:
         """The comparison, of the unbiased tables of a release."""
         with located(self.where):
-            return self.maker.of(release, level)
+            return self.make(release, level)
 
 
 def wanted_comparisons(spec: SpecFile) -> tuple[WantedComparison, ...]:
@@ -101,51 +55,71 @@ def wanted_comparisons(spec: SpecFile) -> tuple[WantedComparison, ...]:
     for number, name in enumerate(names):
         if name in names[:number]:
             raise WorkloadError(f"{_place(number)}: an earlier one is called {name!r}, too; names are those of files")
-    return tuple(_wanted(table, _place(number), spec) for number, table in enumerate(tables))
+    return tuple(
+        WantedComparison(_place(number), table.name, *_MAKERS[table.kind](table, _place(number), spec))
+        for number, table in enumerate(tables)
+    )
 
 
 def _place(number: int) -> str:
     return f"[[output.comparisons]] number {number + 1}"
 
 
-def _wanted(table: ComparisonTable, where: str, spec: SpecFile) -> WantedComparison:
-    return WantedComparison(where, table.name, _MAKERS[table.kind](table, where, spec))
-
-
-def _correlation(table: ComparisonTable, where: str, spec: SpecFile) -> _Maker:
+def _correlation(table: ComparisonTable, where: str, spec: SpecFile) -> tuple[_Fit, _Make]:
     assert table.of is not None  # so the table has been checked
     arguments = *table.of, query_of_spec(table.by or [], {}, where, spec=spec)
-    return _OfMoments(correlation, correlation_queries, arguments)
+    return _moments(correlation, correlation_queries, *arguments)
 
 
-def _regression(table: ComparisonTable, _where: str, _spec: SpecFile) -> _Maker:
-    assert table.outcome is not None
-    assert table.on is not None
-    return _OfMoments(regression, regression_queries, (table.outcome, table.on))
+def _regression(table: ComparisonTable, _where: str, _spec: SpecFile) -> tuple[_Fit, _Make]:
+    return _moments(regression, regression_queries, table.outcome, table.on)
 
 
-def _tables(make: Callable[..., ComparedTable | RankTable]) -> "Callable[[ComparisonTable, str, SpecFile], _Maker]":
-    def made(table: ComparisonTable, where: str, spec: SpecFile) -> _Maker:
-        given = {"factor": table.factor, "simultaneous": table.simultaneous}
-        options = {name: value for name, value in given.items() if value is not None}
-        assert table.query is not None
-        query = query_of_spec(table.query, {}, where, spec=spec, universe=table.where)
-        if table.to is None:
-            return _OfTables(make, query, options=options)
-        to = table.to
-        universe = to.where if to.query is not None or to.where else table.where
-        other = query_of_spec(table.query if to.query is None else to.query, {}, where, spec=spec, universe=universe)
-        folder = None if to.release is None else spec.path.parent / to.release
-        return _OfTables(make, query, other, folder, options)
+def _moments(
+    make: Callable[..., ComparedTable], queries: Callable[..., list[dict[str, Kind]]], *arguments: Any
+) -> tuple[_Fit, _Make]:
+    """What is made of the tables of some queries, with arguments after the domain or the release."""
 
-    return made
+    def fit(plan: Plan) -> None:
+        for query in queries(plan.domain, *arguments):
+            _heading(plan, query)
+
+    return fit, lambda release, level: make(release.unbiased, *arguments, level=level)
 
 
-_MAKERS: Mapping[str, Callable[[ComparisonTable, str, SpecFile], _Maker]] = {
-    "difference": _tables(comparisons.difference),
-    "ratio": _tables(comparisons.ratio),
-    "change": _tables(comparisons.change),
-    "ranks": _tables(comparisons.ranks),
+def _tables(
+    make: Callable[..., ComparedTable | RankTable], table: ComparisonTable, where: str, spec: SpecFile
+) -> tuple[_Fit, _Make]:
+    """A table beside another one, which may be in the folder of another release, or by itself."""
+    given = {"factor": table.factor, "simultaneous": table.simultaneous}
+    options = {name: value for name, value in given.items() if value is not None}
+    assert table.query is not None
+    query, to = query_of_spec(table.query, {}, where, spec=spec, universe=table.where), table.to
+    if to is None:
+        return (
+            lambda plan: comparisons.require_rankable(_heading(plan, query)),
+            lambda release, level: make(release.unbiased[query], level=level, **options),
+        )
+    universe = to.where if to.query is not None or to.where else table.where
+    other = query_of_spec(table.query if to.query is None else to.query, {}, where, spec=spec, universe=universe)
+    folder = None if to.release is None else spec.path.parent / to.release
+
+    def fit(plan: Plan) -> None:
+        compared = plan if folder is None else reconstruct(load_tables(folder)).plan
+        comparisons.require_comparable(_heading(plan, query), _heading(compared, other))
+
+    def made(release: Release, level: float) -> ComparedTable | RankTable:
+        compared = release.unbiased if folder is None else reconstruct(load_tables(folder))
+        return make(release.unbiased[query], compared[other], level=level, **options)
+
+    return fit, made
+
+
+_MAKERS: Mapping[str, Callable[[ComparisonTable, str, SpecFile], tuple[_Fit, _Make]]] = {
+    "difference": partial(_tables, comparisons.difference),
+    "ratio": partial(_tables, comparisons.ratio),
+    "change": partial(_tables, comparisons.change),
+    "ranks": partial(_tables, comparisons.ranks),
     "correlation": _correlation,
     "regression": _regression,
 }
