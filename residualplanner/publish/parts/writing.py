@@ -66,11 +66,6 @@ class PartWriter:
         return {name: each.of(self.measurement) for name, each in every.items()}
 
     @cached_property
-    def _accuracy(self) -> Accuracy:
-        plan = self.measurement.plan
-        return Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
-
-    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns of the parts: standard errors only where they differ between the cells of a table."""
         is_equal = has_equal_cells(self.measurement.plan.workload, self.measurement.plan.strategy)
@@ -125,7 +120,7 @@ class PartWriter:
                 starts = cells[batch.queries - first]
                 _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
                 if name == estimate and std_err in numbers:
-                    std_errs = np.sqrt(batch_variances(self._accuracy, batch))
+                    std_errs = np.sqrt(batch_variances(self.measurement.plan.accuracy, batch))
                     _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
