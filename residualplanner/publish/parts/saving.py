@@ -20,7 +20,7 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike, force_name, require_free_folder, write_atomically
-from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.checks import FloatArray, IntArray, untold
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, Bucket, path_at
@@ -172,8 +172,7 @@ def save_parts(
             for part, file in zip(parts, written, strict=True):
                 found.append(file)
                 done += layout.count_of(part)
-                if progress is not None:
-                    progress(done, count)
+                (progress or untold)(done, count)
         files |= _write_all(hidden, {**part_lists(layout, parts, found), **more})
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 

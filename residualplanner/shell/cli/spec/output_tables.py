@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, model_validator
 
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.comparisons import require_comparison_name
 from residualplanner.publish.files.formats import chosen_format
@@ -63,10 +62,7 @@ class QualityTable(allowed.SpecTable):
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "QualityTable":
-        try:
-            Quality(**dict(self))
-        except WorkloadError as error:
-            raise allowed.refusal(str(error)) from None
+        Quality(**dict(self))
         return self
 
 
@@ -138,10 +134,7 @@ class ComparisonTable(allowed.SpecTable):
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "ComparisonTable":
-        try:
-            require_comparison_name(self.name)
-        except WorkloadError as error:
-            raise allowed.refusal(str(error)) from None
+        require_comparison_name(self.name)
         needed, optional = _FIELDS[self.kind]
         foreign = sorted(self.model_fields_set - {"name", "kind", *needed} - optional)
         if foreign:
