@@ -233,9 +233,8 @@ class PageTables:
     total: int  # how many tables the release has
     tables: list[PageTable] = field(default_factory=list)  # those that fit, in the order of the workload
     labels: list[tuple[str, ...]] = field(default_factory=list)  # the lists that they share
-    levels: list[tuple[str, ...]] = field(
-        default_factory=list
-    )  # the level of each of their labels, none where no levels
+    #: the level of each of their labels, none where no levels
+    levels: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def first(self) -> int:
