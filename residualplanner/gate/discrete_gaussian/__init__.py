@@ -6,7 +6,7 @@ the method and its proof.
 
 from residualplanner.gate.discrete_gaussian.bits import ByteSource, InsecureTestBits, NoiseError, OperatingSystemBits
 from residualplanner.gate.discrete_gaussian.drawing import Choice, draw_flat, exponential_choices
-from residualplanner.gate.discrete_gaussian.envelope import Scales
+from residualplanner.gate.discrete_gaussian.scales import Scales
 
 __all__ = [
     "ByteSource",
