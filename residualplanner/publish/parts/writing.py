@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers, map_measurements
+from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
+from residualplanner.gate.measurement.measurement import map_measurement
 from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, value_text
@@ -312,7 +313,7 @@ def _part_of_answer(write: WritePart, answer: bytes) -> part_files.PartFile:
 @lru_cache(maxsize=1)
 def _writer(write: WritePart) -> PartWriter:
     """What a process writes parts with, from the first one on; FileFormatError where the answers are others."""
-    measurement, about = map_measurements(write.measurements), json.loads(write.about)
+    measurement, about = as_one(list(map(map_measurement, write.measurements))), json.loads(write.about)
     if measurement.answers_sha256 != about[ANSWERS_SHA256]:
         raise FileFormatError(f"{write.names} was altered while it was in use: it holds other answers than were loaded")
     return PartWriter(measurement, write.layout, about, write.numbers, write.with_unbiased)

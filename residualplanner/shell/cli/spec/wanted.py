@@ -91,10 +91,6 @@ def _correlation(table: ComparisonTable, where: str, spec: SpecFile) -> tuple[_F
     return _moments(correlation, correlation_queries, *arguments)
 
 
-def _regression(table: ComparisonTable, _where: str, _spec: SpecFile) -> tuple[_Fit, _Make]:
-    return _moments(regression, regression_queries, table.outcome, table.on)
-
-
 def _moments(
     make: Callable[..., ComparedTable], queries: Callable[..., list[dict[str, Kind]]], *arguments: Any
 ) -> tuple[_Fit, _Make]:
@@ -141,7 +137,7 @@ _MAKERS: Mapping[str, Callable[[ComparisonTable, str, SpecFile], tuple[_Fit, _Ma
     "change": partial(_tables, comparisons.change),
     "ranks": partial(_tables, comparisons.ranks),
     "correlation": _correlation,
-    "regression": _regression,
+    "regression": lambda table, _where, _spec: _moments(regression, regression_queries, table.outcome, table.on),
 }
 
 
