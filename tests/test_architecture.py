@@ -141,7 +141,7 @@ def test_only_the_gates_and_the_check_see_records():
         for name, _ in imports(tree_of(module))
         if name.startswith("residualplanner.gate.check")
     }
-    assert checking == {"gate/checking", "shell/cli"}
+    assert checking == {"shell/cli"}
 
 
 @in_every_room

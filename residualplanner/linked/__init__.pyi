@@ -1,4 +1,4 @@
-from .measurement import LinkedMeasurement as LinkedMeasurement
+from .measuring import LinkedMeasurement as LinkedMeasurement
 from .measuring import measure as measure
 from .plan import LinkedPlan as LinkedPlan
 from .plan import select as select

@@ -1,20 +1,24 @@
 """The gate of several tables about the same units: it counts all, charges once, and draws the noise of all.
 
+What leaves it are noisy answers of each table, and what may be claimed for all of them.
+
 Source: eqs. (145) and (146).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from residualplanner.gate import spend as spending
 from residualplanner.gate.discrete_gaussian import ByteSource
-from residualplanner.gate.measurement.blocks import SetBlock, blocks_held
+from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
 from residualplanner.gate.measurement.gaussian import ContinuousNoise, continuous_noise
 from residualplanner.gate.measurement.measure import require_noise
 from residualplanner.gate.measurement.measurement import Measurement
+from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.gate.sources.limited_records import LimitedRecords
 from residualplanner.gate.sources.opening import engines
 from residualplanner.gate.sources.source import Progress
@@ -22,16 +26,54 @@ from residualplanner.ground.checks import IntArray, require_type
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import count_text
-from residualplanner.linked.measurement import LinkedMeasurement
 from residualplanner.linked.plan import LinkedPlan
 from residualplanner.linked.reading import OpenedTables, in_table, limited_data
 from residualplanner.method.privacy import require_discrete
+from residualplanner.release.release import Release
 
 if TYPE_CHECKING:
     from residualplanner.gate.ledger import Ledger
 
 #: The exact counts of all tables, which never leave.
 _Counts = dict[str, list[IntArray]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkedMeasurement(Mapping[str, Measurement]):
+    """A mapping from tables to their measurements.  Everything computed from it is free of cost.
+
+    Attributes:
+        plan: what was measured, with how much noise.
+        measurements: that of each table.
+    """
+
+    plan: LinkedPlan
+    measurements: Mapping[str, Measurement]
+
+    def __getitem__(self, name: str) -> Measurement:
+        return self.measurements[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.plan)
+
+    def __len__(self) -> int:
+        return len(self.measurements)
+
+    def __repr__(self) -> str:
+        return f"<LinkedMeasurement of {' and '.join(map(repr, self))}{warning_of(self.noise)}>"
+
+    @property
+    def noise(self) -> NoiseRecord:
+        """How the noise of all tables was drawn, what it cost together, and the sentence that may be signed for it."""
+        return noise_of_tables(self.plan, self.measurements)
+
+
+def noise_of_tables(plan: LinkedPlan, measurements: Mapping[str, Measurement | Release]) -> NoiseRecord:
+    """The noise of all tables together, whose costs add up for a unit with all its records.  Source: eq. (146)."""
+    own = [measurements[name] for name in plan]
+    found = NoiseRecord.of_several([each.plan for each in own], [each.noise for each in own])
+    tables, notion = plan.tables, plan.notion
+    return replace(found, neighbors=tables.change(notion), omission=tables.omission(notion))
 
 
 @spending.entrance
@@ -142,7 +184,8 @@ class _LinkedRun:
         self, plan: LinkedPlan, noises: "Mapping[str, ExactNoise | ContinuousNoise]", progress: Progress | None
     ) -> None:
         self._plan, self._noises, self._progress = plan, noises, progress
-        self._blocks = {name: _only_block(noise) for name, noise in noises.items()}
+        #: of each table the one block of all its sets
+        self._blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
 
     def bill(self, *, again: bool) -> spending.Bill:
         """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
@@ -207,7 +250,3 @@ class _LinkedRun:
         steps = [*to_count, *to_draw]
         before = sum(steps[: names.index(name) + (len(names) if counted else 0)])
         return lambda done, _: report(before + done, sum(steps))
-
-
-def _only_block(noise: "ExactNoise | ContinuousNoise") -> SetBlock:
-    return next(iter(blocks_held(noise.groups, noise.family)))

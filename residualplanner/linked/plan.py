@@ -55,8 +55,7 @@ class LinkedPlan(Mapping[str, Plan]):
     def __post_init__(self) -> None:
         self.tables.require_mapping("plans", self.plans)
         self.tables.require_mapping("weights", self.weights)
-        notion = next(iter(self.plans.values())).neighbors.notion
-        if any(plan.neighbors != self.tables.neighbors_of(name, notion) for name, plan in self.plans.items()):
+        if any(plan.neighbors != self.tables.neighbors_of(name, self.notion) for name, plan in self.plans.items()):
             raise BudgetError("a plan protects other records of a unit than its table has; select all plans together")
         if sum(plan.budget.pcost_exact for plan in self.plans.values()) > self.budget.pcost_exact:
             raise BudgetError("the plans of the tables may spend more than the budget together")
@@ -94,7 +93,7 @@ class LinkedPlan(Mapping[str, Plan]):
     def loss_value(self) -> float:
         """The weighted sum of the losses of all tables; of maxima and targets the largest."""
         values = [self.weights[name] * self[name].loss_value for name in self]
-        return max(values) if self._goal.is_of_maximum else math.fsum(values)
+        return max(values) if next(iter(self.plans.values())).loss.is_of_maximum else math.fsum(values)
 
     @property
     def parts(self) -> dict[str, float]:
@@ -120,10 +119,6 @@ class LinkedPlan(Mapping[str, Plan]):
 
         found = pd.concat({name: plan.errors(level) for name, plan in self.items()}, names=["table", None])
         return found.reset_index("table").reset_index(drop=True)
-
-    @property
-    def _goal(self) -> Loss:
-        return next(iter(self.plans.values())).loss
 
 
 def select(
@@ -180,7 +175,8 @@ def select(
     first = next(iter(goals.values()))
     if first.has_targets and weights is not None:
         raise WorkloadError("targets say how much each table counts; leave out weights=, or give other margins")
-    counts = _weights(tables, weights)
+    of_tables = _of_each(tables, "weights", 1.0 if weights is None else weights)
+    counts = {name: require_positive(f"the weight of {name!r}", of_tables[name]) for name in tables}
     measured = _of_each(tables, "bases", bases)
     at_most = first.default_limit if budget is None and at_most is None else at_most
     if (budget is None) == (at_most is None):
@@ -251,11 +247,6 @@ def _of_each(tables: LinkedTables, what: str, given: Any) -> Mapping[str, Any]:
     found = given if isinstance(given, Mapping) else dict.fromkeys(tables, given)
     tables.require_mapping(what, found)
     return found
-
-
-def _weights(tables: LinkedTables, weights: Mapping[str, float] | None) -> dict[str, float]:
-    given = _of_each(tables, "weights", 1.0 if weights is None else weights)
-    return {name: require_positive(f"the weight of {name!r}", given[name]) for name in tables}
 
 
 def _require_units_named(tables: LinkedTables) -> None:

@@ -8,7 +8,6 @@ Source: eq. (145).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -102,25 +101,16 @@ def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]
     return {name: each.blocks for name, each in kept.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedReading:
-    """How a worker reads the records of some units in all tables; it is sent to the workers, and holds no record."""
-
-    tables: LinkedTables
-    contributions: Mapping[str, Contributions]  # of each table that is read
-    target: str  # whose records are counted
-
-    def blocks(self, batches: Iterable[NumberedBatch]) -> Iterator[CodedBlock]:
-        """The records of the target."""
-        held: dict[str, list[Any]] = {name: [] for name in self.contributions}
-        names = [*held]
-        for number, batch in batches:
-            held[names[number]].append(batch)
-        read = {
-            name: blocks_of_batches(self.tables[name].read_domain, self.contributions[name], own)
-            for name, own in held.items()
-        }
-        yield from joined_blocks(self.tables, read)[self.target]
+def blocks_of_target(
+    tables: LinkedTables, contributions: Mapping[str, Contributions], target: str, batches: Iterable[NumberedBatch]
+) -> Iterator[CodedBlock]:
+    """The records of the target, from those of some units in all tables that are read, at a worker."""
+    held: dict[str, list[Any]] = {name: [] for name in contributions}
+    names = [*held]
+    for number, batch in batches:
+        held[names[number]].append(batch)
+    read = {name: blocks_of_batches(tables[name].read_domain, contributions[name], own) for name, own in held.items()}
+    yield from joined_blocks(tables, read)[target]
 
 
 def limited_data(
@@ -150,7 +140,10 @@ class OpenedTables:
     def __init__(self, tables: LinkedTables, data: Mapping[str, object], notion: Notion) -> None:
         self._tables, self._has_all = tables, tables.neighbors(notion).has_public_total
         self._joined: dict[str, list[CodedBlock]] = {}
-        together = {name: self._keyed(name, data[name]) for name in tables.read_together}
+        # with whose they are, which `limited_data` has said already where some are left out
+        together: dict[str, Any] = {name: data[name] for name in tables.read_together}
+        if self._has_all:
+            together = {name: LimitedRecords(data[name], tables.unit, _ALL, tables[name].order) for name in together}
         sources = self._clusters(together)
         self._read = {} if sources else {name: self._opened(name, each) for name, each in together.items()}
         for name in tables:
@@ -168,10 +161,6 @@ class OpenedTables:
     def _blocks(self, name: str) -> Iterator[CodedBlock]:
         return iter(self._joined.pop(name))  # so that it is gone when it has been counted
 
-    def _keyed(self, name: str, data: object) -> LimitedRecords:
-        """The records with whose they are, which `limited_data` has said already where some are left out."""
-        return LimitedRecords(data, self._tables.unit, _ALL, self._tables[name].order) if self._has_all else data  # type: ignore[return-value]
-
     def _opened(self, name: str, data: object, domain: Domain | None = None) -> Source:
         table = self._tables[name]
         most = _ALL if self._has_all else table.records
@@ -187,7 +176,7 @@ class OpenedTables:
         frames = [(each.data, domains[name], kept[name]) for name, each in together.items()]
         found: dict[str, Source] = {}
         for name in together:
-            reading = JoinedReading(self._tables, kept, name)
+            reading = partial(blocks_of_target, self._tables, kept, name)  # it is sent to the workers
             cluster = guarded(engines().cluster_of_frames, frames, self._tables[name].domain, reading)
             if isinstance(cluster, DataError):
                 raise cluster

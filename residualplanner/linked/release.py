@@ -14,10 +14,10 @@ from typing import Any
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
 from residualplanner.ground.atomic import PathLike, write_folder_atomically
 from residualplanner.ground.checks import limited_bytes, require_path, require_type
-from residualplanner.ground.errors import ArgumentError, BudgetError, DomainError, FileFormatError, WorkloadError
+from residualplanner.ground.errors import FileFormatError
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import fraction_text
-from residualplanner.linked.measurement import LinkedMeasurement, noise_of_tables
+from residualplanner.linked.measuring import LinkedMeasurement, noise_of_tables
 from residualplanner.linked.plan import LinkedPlan
 from residualplanner.linked.rules import rule_from_json
 from residualplanner.linked.tables import LinkedTable, LinkedTables
@@ -164,16 +164,7 @@ def load(folder: PathLike) -> LinkedRelease:
         return found
     except FileFormatError as error:
         raise FileFormatError(refuse(error)) from None
-    except (
-        ArgumentError,
-        BudgetError,
-        DomainError,
-        WorkloadError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # this library's own are such, too
         raise FileFormatError(refuse(f"it does not hold what it should ({type(error).__name__})")) from None
 
 

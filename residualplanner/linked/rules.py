@@ -60,7 +60,9 @@ class DerivedColumn(ABC):
             raise DomainError(
                 f'a rule is for a table, such as {type(self).__name__}("persons", where={{"age": ["0-17"]}})'
             )
-        lists = {name: [*labels] for name, labels in where.items() if _is_list(labels)}
+        lists = {
+            name: [*each] for name, each in where.items() if isinstance(each, Sequence) and not isinstance(each, str)
+        }
         if lists.keys() != where.keys() or not all(lists.values()):
             raise DomainError('where= needs a list of labels for each attribute, such as {"age": ["0-17", "18-64"]}')
         object.__setattr__(self, "where", {name: [*map(_stated, lists[name])] for name in lists} or None)
@@ -70,12 +72,14 @@ class DerivedColumn(ABC):
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The code in ``target`` of each number that `numbers` can give to a unit that has records.
 
-        The table has this domain, and at most so many records of a unit.  DomainError where a number has no code.
+        The table has this domain, and at most so many records of a unit.  What is above the last number counts as that.
+        DomainError where a number has no code.
         """
 
-    @abstractmethod
     def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
-        """For each unit a number, from 0 on, from those of its records that match."""
+        """For each unit a number, from 0 on, from those of its records that match: how many they are."""
+        del domain
+        return np.bincount(records.units[matches], minlength=records.unit_count)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -157,11 +161,6 @@ class CountOf(DerivedColumn):
         del domain
         return _codes_of_counts(target, records, may_be_zero=self.absent is None or bool(self.where))
 
-    def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
-        """How many match."""
-        del domain
-        return np.bincount(records.units[matches], minlength=records.unit_count)
-
     @property
     def words(self) -> str:
         """That it is a number of records, and of which."""
@@ -195,11 +194,6 @@ class AnyOf(DerivedColumn):
         if None in codes:
             raise DomainError(f"{target.name!r} says whether; declare it with labels=[False, True]")
         return np.array(codes, dtype=np.int64)
-
-    def numbers(self, records: UnitRecords, matches: NDArray[np.bool_], domain: Domain) -> IntArray:
-        """1 where some record matches."""
-        del domain
-        return np.minimum(np.bincount(records.units[matches], minlength=records.unit_count), 1)
 
     @property
     def words(self) -> str:
@@ -315,11 +309,6 @@ class ValueOf(_OfAttribute):
         """Of which record it is, and what stands where there is none."""
         rest = f"{self.condition}; {self.absent} if there is none"
         return f"{self.attribute} of the first record in {self.of!r}{rest}"
-
-
-def _is_list(labels: object) -> bool:
-    """Whether it is several labels, and not one that is text."""
-    return isinstance(labels, Sequence) and not isinstance(labels, str)
 
 
 def _stated(label: Any) -> Label:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from residualplanner.gate.measurement.answers import Residuals
-from residualplanner.gate.measurement.measurement import Measurement, map_measurement
+from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
-from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.method.plan.plan import Plan
 
 
@@ -35,11 +34,6 @@ class NoisyAnswers(Protocol):
 
     def with_residuals(self, residuals: Residuals) -> "NoisyAnswers":
         """The same with other answers."""
-
-
-def map_measurements(files: Sequence[VerifiedFile]) -> NoisyAnswers:
-    """Map the file of one measurement, or those of several as one, whose hashes may have been compared before."""
-    return as_one([map_measurement(file) for file in files])
 
 
 def as_one(measurements: Sequence[Measurement]) -> NoisyAnswers:

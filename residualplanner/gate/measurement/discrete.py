@@ -24,7 +24,7 @@ from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.measurement.noisy_answers import RECORDS, Width, noisy_answers, widths
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
 from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import require_discrete
@@ -93,8 +93,7 @@ def integer_answers(
                     except OverflowError:
                         stored[...], wide[number] = 0, frozen(block)
             done += last - first
-            if progress is not None:
-                progress(done, sum(map(len, groups.members)))
+            (progress or untold)(done, sum(map(len, groups.members)))
     return Residuals(groups, frozen(flat), divisors, wide)
 
 

@@ -17,7 +17,7 @@ from residualplanner.gate.measurement.counting import NOTHING, Parents, parents,
 from residualplanner.gate.measurement.measurement import groups_of_plan
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.checks import FloatArray, IntArray, frozen
+from residualplanner.ground.checks import FloatArray, IntArray, frozen, untold
 from residualplanner.method.kron.arrays import Scratch
 from residualplanner.method.kron.axis_maps import ProductMap
 from residualplanner.method.plan.plan import Plan
@@ -103,8 +103,7 @@ def gaussian_mechanism(
             noisy *= np.sqrt(noise_variance[members[part]]).reshape(-1, *(1,) * (counts.ndim - 1))
             noisy += mapped if whole == 1 else mapped / whole
             after.apply(noisy, scratch=scratch, out=answers[part])
-            if progress is not None:
-                progress(done + last, sum(map(len, groups.members)))
+            (progress or untold)(done + last, sum(map(len, groups.members)))
         done += len(members)
     return values
 

@@ -184,7 +184,7 @@ class _Measuring(NamedTuple):
         later = rows_to_count(closure, self.noise.groups, family) if len(self.blocks) > 1 else []
         for block in self.blocks:
             tables = count_tables(source, closure, block.groups, family, progress=self._progress(done), later=later)
-            done, later = done + sum(self._tables(block)), []
+            done, later = done + sum(int(family.is_maximal[sets].sum()) for sets in block.groups.members), []
             yield block, tables, done
             done += sum(map(len, block.groups.members))
 
@@ -196,9 +196,6 @@ class _Measuring(NamedTuple):
             self.collector.put(block, answers)
         assert self.collector is not None
         return self.collector.answers()
-
-    def _tables(self, block: SetBlock) -> list[int]:
-        return [int(self.noise.family.is_maximal[members].sum()) for members in block.groups.members]
 
     def _progress(self, before: int) -> Progress | None:
         report, total = self.progress, int(self.noise.family.is_maximal.sum()) + len(self.noise.plan.closure)

@@ -102,36 +102,19 @@ def width_of(bases: Sequence[Basis], precision: float, divisor: int, records: in
         answer add up to at most f ``records`` times the largest entries, and the noise of each of the ``2**d`` numbers
         that differences are taken of.
     """
-    if fits_int64_path(bases, precision, divisor, records):
-        return Width.INT64
+    numerator, denominator = gamma2_ratio(divisor, precision)
+    noise = math.isqrt(4096 * numerator // denominator) + 1  # 64 gamma, rounded up
     doubled = sum(basis.takes_differences for basis in bases)
+    # What counts become, and their differences, are at most f ``records`` in size times the largest entry of each
+    # matrix that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that
+    # they are taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
+    largest = records * divisor * math.prod(basis.largest_entry for basis in bases)
+    if noise < _INT64_ROOM // 2 and largest + (noise << doubled) < _INT64_ROOM:
+        return Width.INT64
     roundings = sum(matrix.roundings for basis in bases for matrix in basis.integer_maps) + doubled + 4
-    bound = _largest(bases, divisor, records) + (2**63 << doubled)
-    if _noise_bound(precision, divisor) < _INT64_ROOM // 2 and float_identifies(bound, roundings):
+    if noise < _INT64_ROOM // 2 and float_identifies(largest + (2**63 << doubled), roundings):
         return Width.DOUBLE_WORD
     return Width.PYTHON
-
-
-def fits_int64_path(bases: Sequence[Basis], precision: float, divisor: int, records: int) -> bool:
-    """Whether nothing on the way to the answers for one table exceeds int64, with noise of up to 64 gamma.
-
-    What counts become, and their differences, are at most f ``records`` in size times the largest entry of each matrix
-    that they are multiplied by, n for ``n I - 1 1^T``.  Differences double the noise once for each axis that they are
-    taken along.  A draw beyond 64 gamma has probability below exp(-2000), and gets Python integers.
-    """
-    noise = _noise_bound(precision, divisor)
-    doubled = sum(basis.takes_differences for basis in bases)
-    return noise < _INT64_ROOM // 2 and _largest(bases, divisor, records) + (noise << doubled) < _INT64_ROOM
-
-
-def _largest(bases: Sequence[Basis], divisor: int, records: int) -> int:
-    return records * divisor * math.prod(basis.largest_entry for basis in bases)
-
-
-def _noise_bound(precision: float, divisor: int) -> int:
-    """64 gamma, rounded up."""
-    numerator, denominator = gamma2_ratio(divisor, precision)
-    return math.isqrt(4096 * numerator // denominator) + 1
 
 
 _WORD = 64

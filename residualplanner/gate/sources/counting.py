@@ -75,13 +75,15 @@ class CountedTables:
         self._sizes, self._groups = sizes, groups
         self._covers: dict[int, list[CoveringTable]] = {}
 
-    def add(self, codes: Codes, often: IntArray | None, *, report: Callable[[int], None] | None = None) -> None:
+    def add(
+        self, codes: Codes, often: IntArray | None, *, report: Callable[[int], None] | None = None, done: int = 0
+    ) -> None:
         """Add checked records (d, records), which count so often, or once each.
 
         All together, with those before, count at most as often as int64 holds.
-        ``report`` is called now and then with the number of tables done so far.
+        ``report`` is called now and then with the number of tables done so far, of which some were ``done`` before.
         """
-        done, by_order = 0, dict[int, list[int]]()
+        by_order = dict[int, list[int]]()
         for number, rows in enumerate(self._groups):
             by_order.setdefault(rows.shape[1], []).append(number)
         for order, numbers in by_order.items():

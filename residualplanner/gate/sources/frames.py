@@ -191,7 +191,7 @@ def frame_of_path(path: str | Path) -> Frame:
     require_regular(file)
     if file.suffix.lower() == ".parquet":
         return _frame_of_file((file, ()))
-    if package_files.is_package_file(file):
+    if file.suffix.lower() in package_files.READERS:
         return _frame_of_package_file(file)
     kind = kind_of_name(file)
     remedy = "" if kind is None else f": {kind}"

@@ -1,9 +1,9 @@
 """Records of which at most some of each person count: what users give, and what is said of it in files."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,15 +19,11 @@ _KEY_BYTES = 32
 NO_PERSONS: IntArray = frozen(np.empty((2, 0), dtype=np.int64))
 
 
-class NumberedPersons(Protocol):
+class NumberedPersons(NamedTuple):
     """What the numbers in `CodedBlock.persons` stand for, once all records have been read."""
 
-    @property
-    def entries(self) -> Mapping[bytes, int]:
-        """The number of each person, by its entry."""
-
-    def ranks(self, numbers: IntArray) -> IntArray:
-        """Integers in the order of the entries with these numbers, the same for the same entries, (records,)."""
+    entries: Mapping[bytes, int]  # the number of each person, by its entry
+    ranks: Callable[[IntArray], IntArray]  # integers in the order of the entries with these numbers, (records,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -35,14 +35,13 @@ class PackageColumn(NamedTuple):
     kind: str  # "text", "number", or "other" for dates and times
 
 
-def is_package_file(path: Path) -> bool:
-    """Whether the name is that of a file that is read here."""
-    return path.suffix.lower() in READERS
-
-
 def columns_of_file(path: Path) -> tuple[PackageColumn, ...]:
     """The columns, of which no entry is read; DataError where the file is another one."""
-    _, about = _read(path, metadataonly=True)
+    reader = _reader(path)
+    try:
+        _, about = reader(str(path), metadataonly=True)
+    except Exception:  # noqa: BLE001 - whatever its parsers stumble over; all of it means one thing
+        raise DataError(f"{path.name!r} is no such file as its name says, or it is damaged") from None
     return tuple(
         PackageColumn(name, about.column_names_to_labels.get(name) or "", _meanings(about, name), _kind(about, name))
         for name in about.column_names
@@ -76,14 +75,6 @@ def _kind(about: Any, name: str) -> str:
     if about.readstat_variable_types[name] == "string":
         return "text"
     return "number" if _NUMBERS.fullmatch(about.original_variable_types[name] or "F") else "other"
-
-
-def _read(path: Path, **how: Any) -> Any:
-    reader = _reader(path)
-    try:
-        return reader(str(path), **how)
-    except Exception:  # noqa: BLE001 - whatever its parsers stumble over; all of it means one thing
-        raise DataError(f"{path.name!r} is no such file as its name says, or it is damaged") from None
 
 
 def _reader(path: Path) -> Any:

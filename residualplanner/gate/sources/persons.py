@@ -16,7 +16,7 @@ order, which follows from that entry alone, whatever other entries there are, an
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import shake_128
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from residualplanner.gate.sources import columns as entries
-from residualplanner.gate.sources.limited_records import Contributions
+from residualplanner.gate.sources.limited_records import Contributions, NumberedPersons
 from residualplanner.gate.sources.rules import CodedBlock, of_records
 from residualplanner.ground.checks import IntArray, spelling
 from residualplanner.ground.errors import DataError
@@ -233,15 +233,6 @@ class PersonReader:
     def __init__(self, limit: Contributions) -> None:
         self._limit, self._persons, self._order = limit, PersonColumn(), OrderColumn()
 
-    @property
-    def entries(self) -> Mapping[bytes, int]:
-        """The number of each person, by its entry."""
-        return self._persons.known
-
-    def ranks(self, numbers: IntArray) -> IntArray:
-        """As `OrderColumn.ranks`."""
-        return self._order.ranks(numbers)
-
     def read(self, columns: Sequence[Any], *, unknown: int) -> IntArray:
         """Persons and order of some records as `CodedBlock.persons`, and of so many further ones without entries."""
         persons = self._persons.read(columns[0])
@@ -263,17 +254,18 @@ class PersonReader:
                         "there is too little memory to choose the records of each person, for which all are held at "
                         "once; use a machine with more memory, or an engine with several workers"
                     )
+        people = NumberedPersons(self._persons.known, self._order.ranks)
         if any(block.breaches for block in read) or not read:
-            yield from (replace(block, people=self) for block in read)
+            yield from (replace(block, people=people) for block in read)
             return
         numbers = np.concatenate([block.persons for block in read], axis=1)
         crowded = np.bincount(numbers[0], minlength=1) > self._limit.keep
         stay = np.ones(numbers.shape[1], dtype=bool)
         chosen = np.flatnonzero(crowded[numbers[0]])
-        numbers = np.stack([numbers[0, chosen], self.ranks(numbers[1, chosen])])
+        numbers = np.stack([numbers[0, chosen], people.ranks(numbers[1, chosen])])
         stay[chosen] = self._first(numbers, _contents(read, chosen))
         for block, part in zip(read, np.split(stay, _ends(read)[:-1]), strict=True):
-            yield replace(of_records(block, part), people=self)
+            yield replace(of_records(block, part), people=people)
 
     def _first(self, numbers: IntArray, contents: Sequence[NDArray[np.generic]]) -> NDArray[np.bool_]:
         """Which records are among the first of their person: by the order, then at random.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.sources.counting import zero_tables
 from residualplanner.gate.sources.records import denominator_of_set
-from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
-from residualplanner.ground.checks import IntArray
+from residualplanner.gate.sources.source import Source, WantedTables, guarded
+from residualplanner.ground.checks import IntArray, untold
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import names_text
 from residualplanner.method.domain.domain import Domain
@@ -52,19 +52,14 @@ def source_of_counts(counts: Mapping[Any, Any], domain: Domain) -> Source:
 
 
 def _count(
-    domain: Domain,
-    holder_of: Callable[[], Mapping[Key, Table]],
-    groups: Sequence[IntArray],
-    merged: MergedValues,
-    progress: Progress | None,
-    later: Sequence[IntArray],
+    domain: Domain, holder_of: Callable[[], Mapping[Key, Table]], wanted: WantedTables
 ) -> list[IntArray] | DataError:
-    holder = guarded(holder_of)
+    holder, (groups, merged, progress, later) = guarded(holder_of), wanted
     if isinstance(holder, DataError):
         return holder
     keys = [[_key(row, domain.sizes) for row in rows.tolist()] for rows in groups]
-    wanted = chain(*keys, (_key(row, domain.sizes) for rows in later for row in rows.tolist()))
-    absent = next((key for key in wanted if key not in holder), None)
+    needed = chain(*keys, (_key(row, domain.sizes) for rows in later for row in rows.tolist()))
+    absent = next((key for key in needed if key not in holder), None)
     if absent is not None:
         names = tuple(domain.names[position] for position in absent)
         held = f"holds the {names_text('attribute', names)}" if names else "tells the number of records"
@@ -75,8 +70,7 @@ def _count(
         for table, key in zip(stack.reshape(len(group), -1), group, strict=True):
             table[:] = merged.of_table(_sum_down(domain, holder[key], key), key).reshape(-1)
         done += len(group)
-        if progress is not None:
-            progress(done, total)
+        (progress or untold)(done, total)
     return stacks
 
 

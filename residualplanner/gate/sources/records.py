@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from residualplanner.gate.sources import counting, rules
 from residualplanner.gate.sources.counting import Codes
-from residualplanner.gate.sources.source import MergedValues, Progress, Source, guarded
+from residualplanner.gate.sources.source import MergedValues, Source, WantedTables, guarded
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.errors import DataError
 from residualplanner.method.domain.domain import Domain
@@ -53,12 +53,8 @@ class RecordCounts:
             *first, last = _divided(self._domain, block, amounts)
             for codes, often in first:
                 counts.add(codes, often)
-            counts.add(*last, report=None if report is None else partial(_report_after, report, done))
+            counts.add(*last, report=report, done=done)
             done += sum(len(rows) for rows in self._chosen[amounts].values())
-
-
-def _report_after(report: Callable[[int], None], before: int, done: int) -> None:
-    report(before + done)
 
 
 def denominator_of_set(domain: Domain, members: Sequence[int]) -> int:
@@ -138,15 +134,10 @@ def source_of_blocks(domain: Domain, blocks: Callable[[], Iterator[rules.CodedBl
 
 
 def _count(
-    domain: Domain,
-    blocks: Callable[[], Iterator[rules.CodedBlock]],
-    passes: Passes,
-    groups: Sequence[IntArray],
-    merged: MergedValues,
-    progress: Progress | None,
-    later: Sequence[IntArray],
+    domain: Domain, blocks: Callable[[], Iterator[rules.CodedBlock]], passes: Passes, wanted: WantedTables
 ) -> list[IntArray] | DataError:
     """The tables, or the error that says which columns break which rules: all of them, whatever the records' order."""
+    groups, merged, progress, later = wanted
     counts = RecordCounts(merged.of_domain(domain), groups)
     most = counting.MOST // largest_denominator(domain, [*groups, *later])
     total = sum(map(len, groups))

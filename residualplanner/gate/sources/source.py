@@ -7,7 +7,7 @@ context are discarded, and a new error with a fixed text takes its place.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar, final
+from typing import Any, NamedTuple, ParamSpec, TypeVar, final
 
 import numpy as np
 
@@ -52,10 +52,19 @@ T = TypeVar("T")
 
 #: Called with the number of tables done and the number of tables to count; neither depends on the records.
 Progress = Callable[[int, int], None]
+
+
+class WantedTables(NamedTuple):
+    """What is counted in one pass over the records, as the arguments of `Source.count` say it."""
+
+    groups: Sequence[IntArray]
+    merged: MergedValues
+    progress: Progress | None
+    later: Sequence[IntArray]
+
+
 #: As `Source.count`, but an error in the records is returned instead of raised.
-Count = Callable[
-    [Sequence[IntArray], MergedValues, Progress | None, Sequence[IntArray]], list[IntArray] | DataError | ResourceError
-]
+Count = Callable[[WantedTables], list[IntArray] | DataError | ResourceError]
 
 _UNREADABLE = (
     "the records could not be read as a table.  What the reader said is withheld, because it may quote a record; "
@@ -90,7 +99,7 @@ class Source:
         DataError where records do not fit the domain, or cannot be read, or ready counts hold no such table: it names
         columns and rules, never a value or a number of records, and leads to none.  ResourceError for lost workers.
         """
-        outcome = self._count(groups, merged, progress, later)
+        outcome = self._count(WantedTables(groups, merged, progress, later))
         del self  # the traceback must not lead to the records
         if not isinstance(outcome, list):
             raise outcome

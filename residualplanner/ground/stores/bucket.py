@@ -254,9 +254,8 @@ def new_folder(path: AnyPath) -> Iterator[Path]:
 @lru_cache(maxsize=16)
 def _client(address: str, settings: tuple[tuple[str, str], ...], variables: tuple[tuple[str, str], ...]) -> Any:
     """The connections of this process to a bucket; others where the environment has changed."""
-    with needing("object stores need obstore", "s3"):
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
+    from obstore.exceptions import BaseError
+    from obstore.store import from_url
 
     config: Mapping[str, str] = dict(settings)
     endpoints = (config.get("endpoint"), *map(dict(variables).get, _ENDPOINTS))

@@ -20,14 +20,13 @@ import numpy as np
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike, force_name, require_free_folder, write_atomically
-from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.checks import FloatArray, IntArray, untold
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import AnyPath, Bucket, path_at
 from residualplanner.ground.words import bytes_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.kind import statistic_among
-from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.more.amounts.statistics import Statistic
 from residualplanner.publish.files import parquet
@@ -57,10 +56,9 @@ def write_statistics(
         tables = np.intersect1d(queries_with(plan.workload, codes), wanted)
         if len(tables):
             about, name = (described.about_every, _columns(described, codes)), statistics_in_parts(word)
-            accuracy = Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
             adjusted, unbiased = (each.of(writer.measurement) for each in (writer.numbers, UNBIASED_NUMBERS))
             rows = (
-                described_table(_rows(described, batch, own, writing.batch_variances(accuracy, batch)), *about)
+                described_table(_rows(described, batch, own, writing.batch_variances(plan.accuracy, batch)), *about)
                 for run in _runs(tables, writer.layout)
                 for batch, own in _with_published(adjusted, unbiased, *run)
             )
@@ -174,8 +172,7 @@ def save_parts(
             for part, file in zip(parts, written, strict=True):
                 found.append(file)
                 done += layout.count_of(part)
-                if progress is not None:
-                    progress(done, count)
+                (progress or untold)(done, count)
         files |= _write_all(hidden, {**part_lists(layout, parts, found), **more})
         write_whole(hidden / "manifest.json", manifest_bytes(described, files, count))
 

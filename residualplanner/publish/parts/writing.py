@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from residualplanner.gate.measurement.combined import NoisyAnswers, map_measurements
+from residualplanner.gate.measurement.combined import NoisyAnswers, as_one
+from residualplanner.gate.measurement.measurement import map_measurement
 from residualplanner.ground.array_hashes import VerifiedFile
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, is_integer, value_text
@@ -64,11 +65,6 @@ class PartWriter:
         if self.with_unbiased:
             every[UNBIASED_COLUMN] = UNBIASED_NUMBERS
         return {name: each.of(self.measurement) for name, each in every.items()}
-
-    @cached_property
-    def _accuracy(self) -> Accuracy:
-        plan = self.measurement.plan
-        return Accuracy(plan.workload, plan.strategy, plan.noise_variances, plan.neighbors)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -125,7 +121,7 @@ class PartWriter:
                 starts = cells[batch.queries - first]
                 _put(numbers[name], starts, batch.estimates.reshape(len(starts), -1))
                 if name == estimate and std_err in numbers:
-                    std_errs = np.sqrt(batch_variances(self._accuracy, batch))
+                    std_errs = np.sqrt(batch_variances(self.measurement.plan.accuracy, batch))
                     _put(numbers[std_err], starts, std_errs.reshape(len(starts), -1))
         return {
             TABLE_ID: np.repeat(np.arange(first, last, dtype=np.int32), counts),
@@ -317,7 +313,7 @@ def _part_of_answer(write: WritePart, answer: bytes) -> part_files.PartFile:
 @lru_cache(maxsize=1)
 def _writer(write: WritePart) -> PartWriter:
     """What a process writes parts with, from the first one on; FileFormatError where the answers are others."""
-    measurement, about = map_measurements(write.measurements), json.loads(write.about)
+    measurement, about = as_one(list(map(map_measurement, write.measurements))), json.loads(write.about)
     if measurement.answers_sha256 != about[ANSWERS_SHA256]:
         raise FileFormatError(f"{write.names} was altered while it was in use: it holds other answers than were loaded")
     return PartWriter(measurement, write.layout, about, write.numbers, write.with_unbiased)

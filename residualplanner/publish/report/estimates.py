@@ -1,5 +1,6 @@
 """The tables of a release in a report: of each order the largest; statistics, comparisons and maps."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice, product
@@ -232,14 +233,8 @@ class Chart(NamedTuple):
     svg: str
 
 
-class _Drawn(NamedTuple):
-    """What a chart shows: estimates of the cells of these axes, with the ends of their intervals."""
-
-    axes: Mapping[str, Sequence[object]]
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
-    unit: str
+#: What a chart shows: the labels of some axes; of their cells "estimate", "low" and "high"; the unit of these.
+_Drawn = tuple[Mapping[str, Sequence[object]], Mapping[Any, Any], str]
 
 
 def _with_charts(
@@ -249,17 +244,21 @@ def _with_charts(
     found: list[dict[str, Any]] = []
     left = MOST_CHARTS
     for number, (table, drawn) in enumerate(tables):
-        is_chart = left > 0 and drawn is not None and drawn.estimate.size > 1
-        left -= is_chart
-        chart = _chart(f"{word}-{number}", table["title"], drawn, level) if is_chart and drawn else None
+        chart = None
+        if left > 0 and drawn is not None and math.prod(map(len, drawn[0].values())) > 1:
+            left, chart = left - 1, _chart(f"{word}-{number}", table["title"], *drawn, level)
         found.append({**table, "chart": chart})
     return found
 
 
-def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
-    has_ends = np.isfinite(drawn.low) & np.isfinite(drawn.high)
-    estimate, low, high = (np.where(has_ends, each, np.nan) for each in drawn[1:4])
-    shown = shown_table(drawn.axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
+def _chart(
+    name: str, title: str, axes: Mapping[str, Sequence[object]], fields: Mapping[Any, Any], unit: str, level: float
+) -> Chart:
+    numbers = np.stack([np.asarray(fields[each], dtype=np.float64) for each in ("estimate", "low", "high")])
+    has_ends = np.isfinite(numbers[1:]).all(axis=0)
+    shape = [len(labels) for labels in axes.values()]
+    estimate, low, high = (np.where(has_ends, each, np.nan).reshape(shape) for each in numbers)
+    shown = shown_table(axes, estimate, None, ends=(low, high), level=level, unit=unit)
     labels = f"{level_text(level)} interval", ""
     rows = "" if shown.is_whole else f"The {len(shown.labels)} largest of {shown.cells:,} rows.  "
     without = "" if has_ends.all() else "A row that is empty has an interval without an end."
@@ -296,16 +295,7 @@ def _comparison(saved: Saved, form: ComparisonForm) -> tuple[dict[str, Any], _Dr
     names = [column.name for column in form.columns[:labels]]
     cells = [" · ".join(map(label_text, row)) for row in frame[names].itertuples(index=False, name=None)]
     unit = next(column.unit for column in numbers if column.name == "estimate")
-    return table, _drawn({" × ".join(names): cells}, frame.to_dict("series"), unit)
-
-
-def _drawn(axes: Mapping[str, Sequence[object]], fields: Mapping[Any, Any], unit: str) -> _Drawn | None:
-    if "low" not in fields:
-        return None
-    shape = [len(labels) for labels in axes.values()]
-    names = "estimate", "low", "high"
-    estimate, low, high = (np.asarray(fields[name], dtype=np.float64).reshape(shape) for name in names)
-    return _Drawn(axes, estimate, low, high, unit)
+    return table, ({" × ".join(names): cells}, frame.to_dict("series"), unit)
 
 
 def _rows_of(subject: Subject, row: int, *, is_drawn: bool) -> tuple[dict[str, Any], _Drawn | None]:
@@ -316,7 +306,7 @@ def _rows_of(subject: Subject, row: int, *, is_drawn: bool) -> tuple[dict[str, A
     axes |= {name: tuple(map(label_text, labels)) for name, labels in form.kind.more_axes.items()}
     values = _values(subject, table, form)
     fields = {column.field: values[column.name] for column in form.columns}
-    drawn = _drawn(axes, fields, table.plan.domain.unit) if is_drawn else None
+    drawn = (axes, fields, table.plan.domain.unit) if is_drawn and "low" in fields else None
     numbers = zip(*_texts(form, values), strict=True)
     rows = [(*cell, *texts) for cell, texts in zip(islice(product(*axes.values()), MOST_ROWS), numbers, strict=True)]
     groups, names = ", ".join(attribute.heading for attribute, _ in form.groups), [each.name for each in form.columns]

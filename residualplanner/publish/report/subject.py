@@ -36,6 +36,7 @@ class Subject:
     level: float  # of confidence, of all margins
     plan: Plan
     tables: Release | None = None  # None for a plan
+    saved: Saved | None = None  # the numbers of the tables, where these are in a folder
     publication: Publication = field(default_factory=Publication)
     #: The errors of the published numbers, where these are not unbiased and their errors were simulated.
     published: "pd.DataFrame | None" = None
@@ -47,12 +48,6 @@ class Subject:
         if self.published is not None:
             errors = errors.assign(**{name: self.published[name].to_numpy() for name in ("rmse", "bias")})
         object.__setattr__(self, "errors", errors)
-
-    @property
-    def saved(self) -> Saved | None:
-        """The numbers of the tables, where these are in a folder."""
-        numbers = None if self.tables is None else self.tables.numbers
-        return numbers if isinstance(numbers, Saved) else None
 
     @property
     def quality(self) -> Quality | None:
@@ -133,7 +128,7 @@ def subject_of(
             published = errors.to_frame()
         name = "this release" if saved is None else saved.name
         about = publication or (saved and saved.publication) or Publication()
-        return Subject(name, level, source.plan, source, about, published)
+        return Subject(name, level, source.plan, source, saved, about, published)
     name, plan = "this plan", source
     if not isinstance(source, Plan):
         try:

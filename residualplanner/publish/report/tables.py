@@ -15,15 +15,8 @@ import numpy as np
 
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import JOIN
+from residualplanner.publish.report import words
 from residualplanner.publish.report.subject import Subject
-from residualplanner.publish.report.words import (
-    apart,
-    decimals_for,
-    decimals_of_errors,
-    level_text,
-    table_names,
-    typical_of,
-)
 from residualplanner.release.quality import Quality
 from residualplanner.release.table import Table
 
@@ -110,7 +103,8 @@ def _in_proportion(column: PageColumn, values: "pd.Series[Any]", std_err: "pd.Se
         return column
     each = (values / std_err).to_numpy(dtype=np.float64)
     is_one = column.key != "std_err" and bool(np.ptp(each) <= 1e-12 * each[0])
-    return replace(column, typical=typical_of(values.to_numpy(dtype=np.float64)), times=each[0] if is_one else 0.0)
+    typical = words.typical_of(values.to_numpy(dtype=np.float64))
+    return replace(column, typical=typical, times=each[0] if is_one else 0.0)
 
 
 def rows_json(rows: ErrorRows) -> str:
@@ -179,7 +173,7 @@ def cell_text(value: Any, column: PageColumn) -> str:
 
 
 def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[PageColumn, Any]]":
-    margin, quantile = f"{level_text(subject.level)} margin of error", margin_factor(subject.level)
+    margin, quantile = f"{words.level_text(subject.level)} margin of error", margin_factor(subject.level)
     differ = bool((errors["max_std_err"] > errors["std_err"] * (1 + 1e-4)).any())
     columns = [
         ("query", "Table", "The attributes that the table crosses.", "text", True),
@@ -193,9 +187,9 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
          "numbers, by simulation.", "error", True),
         ("privacy_share", "Share of budget", "The part of the privacy cost that it accounts for.", "percent", True),
         ("std_err", "Standard error", "The root of the average variance of its cells.", "error", True),
-        ("moe", margin, f"An average cell is this near the truth in {level_text(subject.level)} of releases.",
+        ("moe", margin, f"An average cell is this near the truth in {words.level_text(subject.level)} of releases.",
          "error", True),
-        ("worst", f"{level_text(subject.level)} margin, worst cell", "The same for its least accurate cell.",
+        ("worst", f"{words.level_text(subject.level)} margin, worst cell", "The same for its least accurate cell.",
          "error", differ),
         ("expected_abs_error", "Expected error", "The mean distance from the truth, over its cells.", "error", True),
         ("expected_max_abs_error", "Expected largest error",
@@ -203,13 +197,13 @@ def _error_columns(subject: Subject, errors: "pd.DataFrame") -> "list[tuple[Page
         ("target", "Target", "The largest margin of error that was allowed.", "error", True),
         ("meets_target", "Meets target", "Whether the worst cell's margin is within the target.", "truth", True),
     ]  # fmt: skip
-    available, found = errors.assign(query=table_names(errors), worst=errors["max_std_err"] * quantile), []
+    available, found = errors.assign(query=words.table_names(errors), worst=errors["max_std_err"] * quantile), []
     for key, label, meaning, form, is_shown in columns:
         if is_shown and key in available:
             decimals = 0
             if form in ("number", "error", "percent"):
                 numbers = available[key].to_numpy(dtype=np.float64, na_value=np.nan)
-                decimals = decimals_for(numbers * (100 if form == "percent" else 1))
+                decimals = words.decimals_for(numbers * (100 if form == "percent" else 1))
             found.append((PageColumn(key, label, meaning, form, decimals), available[key]))
     return found
 
@@ -239,9 +233,8 @@ class PageTables:
     total: int  # how many tables the release has
     tables: list[PageTable] = field(default_factory=list)  # those that fit, in the order of the workload
     labels: list[tuple[str, ...]] = field(default_factory=list)  # the lists that they share
-    levels: list[tuple[str, ...]] = field(
-        default_factory=list
-    )  # the level of each of their labels, none where no levels
+    #: the level of each of their labels, none where no levels
+    levels: list[tuple[str, ...]] = field(default_factory=list)
 
     @property
     def first(self) -> int:
@@ -268,7 +261,7 @@ def page_tables(subject: Subject, *, limit: int = CELLS) -> PageTables:
     smallest = np.argsort(cells, kind="stable")
     chosen = np.sort(found[smallest[np.cumsum(cells[smallest]) <= limit]])
     numbers: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
-    for row, name in zip(chosen.tolist(), table_names(subject.errors.iloc[chosen]), strict=True):
+    for row, name in zip(chosen.tolist(), words.table_names(subject.errors.iloc[chosen]), strict=True):
         table = subject.table(row)
         keys = zip(table.labels_in_words, table.levels, strict=True)
         axes = tuple(numbers.setdefault(key, len(numbers)) for key in keys)
@@ -295,7 +288,7 @@ def tables_json(page: PageTables) -> str:
 
 def _columns(subject: Subject) -> tuple[PageColumn, ...]:
     is_unbiased, is_rounded = subject.product.is_unbiased, subject.product.is_rounded
-    level, unit = level_text(subject.level), subject.plan.domain.weight.unit_name
+    level, unit = words.level_text(subject.level), subject.plan.domain.weight.unit_name
     published = f"The published total of {unit}." if unit else "The published number of records."
     cut = f"of the {level} interval for the true count: that of the unbiased estimate, cut at possible counts."
     errors = [PageColumn("std_err", "Standard error, unbiased", _UNBIASED_ERROR, "error")]
@@ -319,10 +312,10 @@ def _values(subject: Subject, row: int, table: Table) -> tuple[dict[str, Any], i
     quality, is_unbiased = subject.quality or Quality(), subject.product.is_unbiased
     variation = quality.variation(estimate, std_err)
     error = margin_factor(subject.level) * std_err if is_unbiased else std_err
-    decimals = decimals_of_errors(error)
+    decimals = words.decimals_of_errors(error)
     found = {"estimate": estimate, "cv": variation, "moe" if is_unbiased else "std_err": error}
     if subject.has_intervals:
-        found |= dict(zip(("low", "high"), apart(*subject.interval(row), decimals), strict=True))
+        found |= dict(zip(("low", "high"), words.apart(*subject.interval(row), decimals), strict=True))
     return found | ({"quality": quality.grades(variation)} if subject.quality else {}), decimals
 
 

@@ -14,9 +14,9 @@ from residualplanner.gate.measurement.blocks import filled
 from residualplanner.gate.sources.counting import shape_of_group, zero_tables
 from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.gate.sources.records import Passes, largest_denominator, records_of_tables
-from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source
+from residualplanner.gate.sources.source import NOTHING_MERGED, MergedValues, Progress, Source, WantedTables
 from residualplanner.gate.spend import WatchedProgress
-from residualplanner.ground.checks import IntArray, frozen
+from residualplanner.ground.checks import IntArray, frozen, untold
 from residualplanner.ground.errors import DataError, ResourceError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.scale.engines import partitions
@@ -54,7 +54,7 @@ class LocalCluster:
         self, source: Source, domain: Domain, *, progress: Progress | None = None, pass_cells: int | None = None
     ) -> None:
         self._source, self._domain, self._pass_cells = source, domain, pass_cells or PASS_CELLS
-        self._progress = progress
+        self._progress = progress or untold
         self._counted: dict[int, list[IntArray]] = {}
 
     def check(self, tasks: Sequence[CountingTask]) -> None:
@@ -69,8 +69,7 @@ class LocalCluster:
                 self._count(some)
             for task in some:
                 receipts.append(draw(task.number, self._counted.pop(task.number)))
-                if self._progress is not None:
-                    self._progress(len(receipts), len(tasks))
+                self._progress(len(receipts), len(tasks))
         return receipts
 
     def map(self, function: Callable[[int], bytes], numbers: Sequence[int], /) -> Iterator[bytes]:
@@ -169,15 +168,9 @@ class EngineCluster(ABC):
         problems = b"".join(row.content for row in rows if row.piece == partitions.PROBLEMS)
         return partitions.error_of_problems(work.domain, problems) if problems else rows
 
-    def _count(
-        self,
-        passes: Passes,
-        groups: Sequence[IntArray],
-        merged: MergedValues,
-        progress: Progress | None,
-        later: Sequence[IntArray],
-    ) -> list[IntArray] | DataError | ResourceError:
+    def _count(self, passes: Passes, wanted: WantedTables) -> list[IntArray] | DataError | ResourceError:
         """The tables; the engine reads the records once, and ``progress`` is called when it is done."""
+        groups, merged, progress, later = wanted
         sizes = merged.of_domain(self._domain).sizes
         runs = runs_of_tasks(sizes, groups)
         tasks = [CountingTask(task, tuple(groups[group][some] for group, some in run)) for task, run in enumerate(runs)]
@@ -189,9 +182,8 @@ class EngineCluster(ABC):
         for task, total in partitions.sums_of_rows(work, rows):
             for (group, some), tables in zip(runs[task], total.tables, strict=True):
                 stacks[group][some] = tables
-        if progress is not None:
-            number = sum(map(len, groups))
-            progress(number, number)
+        number = sum(map(len, groups))
+        (progress or untold)(number, number)
         return passes.compare(records_of_tables(self._domain, groups, stacks)) or stacks
 
 

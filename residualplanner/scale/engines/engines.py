@@ -7,7 +7,7 @@ once, however many tables are counted; the counts of each task are added up at o
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 from residualplanner.gate.sources.coding import batches_of_pandas, names_of_columns, require_columns, require_types_of
 from residualplanner.gate.sources.columns import type_of_series, type_of_spark
@@ -32,13 +32,8 @@ _TOGETHER, _SHUFFLE = 8, "tasks"
 _ROW, _ROWS = "task int, piece int, content binary", 256
 #: A frame, what is read of it, and which of its records count.
 FrameOfTable = tuple[Any, Domain, Contributions]
-
-
-class TogetherReading(Protocol):
-    """How a worker reads some records of several tables; it is sent to the workers."""
-
-    def blocks(self, batches: Iterable[tuple[int, Any]], /) -> Iterator[CodedBlock]:
-        """The records to count, from record batches or pandas frames and the positions of their tables."""
+#: Gives a worker the records to count, of record batches or pandas frames and the positions of their tables.
+TogetherReading = Callable[[Iterable[tuple[int, Any]]], Iterator[CodedBlock]]
 
 
 @final
@@ -125,7 +120,7 @@ def _rows_of_frames(reading: TogetherReading, work: Work, *frames: "pd.DataFrame
     def batches() -> Iterator[tuple[int, Any]]:
         return ((number, batch) for number, frame in enumerate(frames) for batch in batches_of_pandas(frame))
 
-    return partitions.rows_of_blocks(work, lambda: reading.blocks(batches()))
+    return partitions.rows_of_blocks(work, lambda: reading(batches()))
 
 
 def _added(work: Work, finish: Finish, task: int, *parts: list[PartitionRow]) -> list[PartitionRow]:
@@ -217,7 +212,7 @@ def _rows_of_union(
                 part = batch.filter(pc.equal(batch.column("of_table"), number))
                 yield number, pa.RecordBatch.from_arrays([part.column(name) for name in own_names], wanted)
 
-    return partitions.rows_of_blocks(work, lambda: reading.blocks(numbered()))
+    return partitions.rows_of_blocks(work, lambda: reading(numbered()))
 
 
 def _rows_of_batches(batches: Iterable[Any]) -> Iterator[PartitionRow]:

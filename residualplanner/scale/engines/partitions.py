@@ -42,8 +42,8 @@ PROBLEMS = -1
 _UNREADABLE, _OTHER_VERSION, _TOO_MANY, _FIRST_BREACH = 0, 1, 2, 3
 #: How many cells are packed together.  Spark hands thousands of rows to Python at a time, so that each must be short.
 PIECE_CELLS = 2**13
-#: In the first byte, beside how many bytes each count has: whether all cells follow, or those that are not zero.
-_ALL, _LISTED = 0, 1
+#: How they are compressed: fast, since most are zero or small.
+_CODEC = "lz4"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,7 +123,10 @@ def finished(work: Work, finish: Finish, rows: Iterable[PartitionRow]) -> Iterat
 def rows_of_tables(task: int, tables: Sequence[IntArray]) -> Iterator[PartitionRow]:
     """Rows that add up to the tables of a task."""
     flat = tables[0].reshape(-1) if len(tables) == 1 else np.concatenate([table.reshape(-1) for table in tables])
-    yield from (PartitionRow(task, piece, content) for piece, content in pieces_of(flat))
+    for piece, start in enumerate(range(0, len(flat), PIECE_CELLS)):
+        counts = flat[start : start + PIECE_CELLS]
+        if counts.any():
+            yield PartitionRow(task, piece, packed(counts))
 
 
 def error_of_problems(domain: Domain, content: bytes) -> DataError:
@@ -221,31 +224,19 @@ def _content(problems: set[int]) -> bytes:
     return np.array(sorted(problems), dtype=np.int64).tobytes()
 
 
-def pieces_of(counts: IntArray) -> Iterator[tuple[int, bytes]]:
-    """Pack counts (cells,) in pieces of `PIECE_CELLS`: the numbers of those that are not all zero, and their bytes."""
-    for number, start in enumerate(range(0, len(counts), PIECE_CELLS)):
-        piece = counts[start : start + PIECE_CELLS]
-        if piece.any():
-            yield number, packed(piece)
-
-
 def packed(counts: IntArray) -> bytes:
-    """At most `PIECE_CELLS` counts (cells,), none negative: the cells that are not zero, or all if that is shorter."""
-    cells, width = np.flatnonzero(counts), np.min_scalar_type(counts.max(initial=0)).itemsize
-    if len(cells) * (width + 2) < len(counts) * width:  # a listed cell takes two bytes for its position besides
-        listed = cells.astype("<u2").tobytes() + counts[cells].astype(f"<u{width}").tobytes()
-        return bytes([16 * width + _LISTED]) + listed
-    return bytes([16 * width + _ALL]) + counts.astype(f"<u{width}").tobytes()
+    """Counts (cells,), none negative: how many bytes the largest needs, and then all, compressed."""
+    import pyarrow as pa
+
+    width = np.min_scalar_type(counts.max(initial=0)).itemsize
+    return bytes([width]) + bytes(pa.compress(counts.astype(f"<u{width}"), _CODEC, asbytes=True))
 
 
 def add_packed(content: bytes, counts: IntArray) -> None:
     """Add packed counts to those of the same cells, (cells,); nothing if there is no content."""
-    if not content:
-        return
-    width, form = divmod(content[0], 16)
-    if form == _ALL:
-        counts += np.frombuffer(content, f"<u{width}", offset=1).astype(np.int64)
-    else:
-        listed = (len(content) - 1) // (width + 2)
-        cells = np.frombuffer(content, "<u2", listed, offset=1)
-        counts[cells] += np.frombuffer(content, f"<u{width}", listed, offset=1 + 2 * listed).astype(np.int64)
+    import pyarrow as pa
+
+    if content:
+        width = content[0]
+        plain = pa.decompress(content[1:], width * len(counts), _CODEC, asbytes=True)
+        counts += np.frombuffer(plain, f"<u{width}").astype(np.int64)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, final
 from urllib.parse import urlsplit
 
+from residualplanner.ground.checks import Steps, untold
 from residualplanner.ground.errors import ResourceError
 from residualplanner.ground.stores import Mark, ObjectStore
 from residualplanner.scale.workers import workers
@@ -54,12 +55,12 @@ class DaskWorkers:
         except Exception as error:
             raise workers.failure_of(ENGINE, error, were_lost=self.were_lost(error)) from error
 
-    def compute(self, tasks: Sequence[Any], progress: Callable[[int, int], None] | None = None) -> list[Any]:
+    def compute(self, tasks: Sequence[Any], progress: Steps | None = None) -> list[Any]:
         """The results of some tasks (``dask.delayed``), with the number of those done, and their total, reported.
 
         What ``progress`` raises ends the work, as interrupts do.
         """
-        client, report = _client(), progress or (lambda _done, _total: None)
+        client, report = _client(), progress or untold
         if client is None:
             import dask
             from dask.callbacks import Callback

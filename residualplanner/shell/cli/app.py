@@ -18,15 +18,6 @@ from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import ArgumentError
 from residualplanner.shell.cli import options as opt
 from residualplanner.shell.cli import paths
-from residualplanner.shell.cli.options import (
-    GuideOptions,
-    MeasuringOptions,
-    PlanOptions,
-    RecordsOptions,
-    StagingOptions,
-    TableOptions,
-    with_groups,
-)
 from residualplanner.shell.cli.output import Output, Quiet, reported_failures, telling_outputs
 from residualplanner.shell.cli.paths import require_files, require_free_file, require_new_folder
 
@@ -65,7 +56,7 @@ def _command(command: Callable[..., None]) -> Callable[..., None]:
     """Make a function a command of its name; a list of commands has the first paragraph of its docstring."""
     # on one line: in the list it is wrapped, not cut off
     summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
-    app.command(short_help=summary)(with_groups(command))
+    app.command(short_help=summary)(opt.with_groups(command))
     return command
 
 
@@ -119,7 +110,7 @@ def start(
     source: opt.Source,
     spec: opt.NewSpec = None,
     *,
-    choices: GuideOptions,
+    choices: opt.GuideOptions,
     is_dictionary: opt.IsDictionary = False,
     has_header: opt.HasHeader = False,
     output: Output,
@@ -131,11 +122,11 @@ def start(
     """
     require_files("start", paths.SOURCE, source)
     path = paths.path_of_spec(source, spec)
-    for each in (path, path.with_suffix(".plan"), path.with_suffix(".html")):
-        require_free_file(each)
+    written = path, path.with_suffix(".plan"), path.with_suffix(".html")
+    require_free_file(*written)
     from residualplanner.shell.cli.guide import run_start
 
-    with telling_outputs(path, path.with_suffix(".plan"), path.with_suffix(".html")):
+    with telling_outputs(*written):
         run_start(source, path, choices, output, is_dictionary=is_dictionary, has_header=has_header)
 
 
@@ -144,7 +135,7 @@ def plan(
     spec: opt.Spec,
     path: opt.NewPlan = None,
     *,
-    changes: PlanOptions,
+    changes: opt.PlanOptions,
     level: opt.OwnLevel = None,
     force: opt.ForcePlan = False,
     output: Output,
@@ -163,7 +154,7 @@ def plan(
     path = spec.with_suffix(".plan") if path is None else path
     errors = path.parent / f"{path.name}.errors.csv"
     paths.require_free_plan_path(path, errors, force=force)
-    run_plan(overridden(read_spec(spec), changes, TableOptions(level=level), output), path, errors, output)
+    run_plan(overridden(read_spec(spec), changes, opt.TableOptions(level=level), output), path, errors, output)
 
 
 @_command
@@ -183,8 +174,7 @@ def check(
     """
     require_files("check", paths.SPEC, spec)
     require_files("check", paths.RECORDS, data)
-    if path is not None:
-        require_free_file(path)
+    require_free_file(path)
     from residualplanner.shell.cli.records import RecordsFile, run_check
     from residualplanner.shell.cli.spec.file import read_spec
 
@@ -198,7 +188,7 @@ def measure(  # noqa: PLR0913
     data: opt.Data,
     path: opt.NewMeasurement,
     *,
-    measuring: MeasuringOptions,
+    measuring: opt.MeasuringOptions,
     person: opt.Person = None,
     order: opt.PersonOrder = None,
     key: opt.PersonKey = None,
@@ -225,7 +215,7 @@ def reconstruct(
     files: opt.MeasurementFiles,
     folder: opt.Folder,
     *,
-    tables: TableOptions,
+    tables: opt.TableOptions,
     spec: opt.OutputSpec = None,
     workers: opt.Workers = 1,
     dry_run: opt.DryRun = False,
@@ -251,9 +241,9 @@ def release(
     data: opt.Data,
     folder: opt.Folder,
     *,
-    measuring: MeasuringOptions,
-    changes: PlanOptions,
-    tables: TableOptions,
+    measuring: opt.MeasuringOptions,
+    changes: opt.PlanOptions,
+    tables: opt.TableOptions,
     dry_run: opt.DryRun = False,
     output: Output,
 ) -> None:
@@ -280,8 +270,8 @@ def synthesize(
     files: opt.SynthesisFiles,
     path: opt.NewRecords,
     *,
-    wanted: RecordsOptions,
-    staging: StagingOptions,
+    wanted: opt.RecordsOptions,
+    staging: opt.StagingOptions,
     spec: opt.OutputSpec = None,
     dry_run: opt.DryRun = False,
     output: Output,
@@ -299,8 +289,8 @@ def synthesize(
     paths.require_free_records_path(path)
     if len(files) == 2 and kinds.kind_of_path(files[0]) == kinds.SPEC:
         require_files("synthesize", paths.RECORDS, files[1])
+        from residualplanner.shell.cli.releasing import run_stages
         from residualplanner.shell.cli.spec.file import read_spec
-        from residualplanner.shell.cli.staging import run_stages
 
         run_stages(read_spec(files[0]), files[1], path, staging, output, made=made, dry_run=dry_run)
         return
@@ -308,7 +298,7 @@ def synthesize(
     from residualplanner.shell.cli.spec.wanted import output_of
 
     if len(files) == 1 and (files[0] / "run.json").is_file():
-        from residualplanner.shell.cli.staging import run_kept_stages
+        from residualplanner.shell.cli.releasing import run_kept_stages
 
         run_kept_stages(files[0], path, output_of(spec), output, made, dry_run=dry_run)
         return
@@ -322,8 +312,7 @@ def synthesize(
 def compare(plans: opt.Plans, path: opt.NewCsv = None, level: opt.Level = 0.95, *, output: Output) -> None:
     """Put plans side by side, without data: what they cost, and which tables each makes more accurate."""
     require_files("compare", paths.PLAN, *plans)
-    if path is not None:
-        require_free_file(path)
+    require_free_file(path)
     from residualplanner.shell.cli.planning import run_compare
 
     run_compare(plans, path, level, output)

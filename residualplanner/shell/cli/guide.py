@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -54,15 +54,6 @@ def values_of_text(name: str, text: str) -> Attribute | None:
     return Attribute(name, labels=[int(word) for word in words] if are_integers else words)
 
 
-class _Choices(NamedTuple):
-    """What is to be published, and at what budget."""
-
-    order: int  # of the largest tables
-    records_per_person: int
-    budget: Budget
-    has_integers: bool  # without a negative one
-
-
 @dataclass(frozen=True, slots=True)
 class _Questions:
     """The questions to somebody at a terminal; a program, or a user of --quiet, gets the defaults."""
@@ -102,7 +93,7 @@ def run_start(
     typed = _typed_values(given.values or [], start.undeclared)
     values = {name: typed[name] if name in typed else _values(questions, name) for name in start.undeclared}
     text = _with_values(with_ledger(start.text, f"{path.stem}.ledger"), values)
-    text = _with_choices(text, _choices(given, questions), given.format)
+    text = _with_choices(text, *_choices(given, questions), given.format)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
     output.wrote(path, ": a spec with a comment for each choice; change it, and plan again, as often as you like.")
@@ -161,8 +152,9 @@ def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
     return text
 
 
-def _choices(given: GuideOptions, questions: _Questions) -> _Choices:
-    return _Choices(
+def _choices(given: GuideOptions, questions: _Questions) -> tuple[int, int, Budget, bool]:
+    """The order of the largest tables, the records of a person, the budget, whether integers without a negative one."""
+    return (
         questions.answer(
             given.up_to,
             "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each.",
@@ -196,17 +188,20 @@ def _choices(given: GuideOptions, questions: _Questions) -> _Choices:
     )
 
 
-def _with_choices(text: str, choices: _Choices, file_format: str | None) -> str:
+def _with_choices(
+    text: str, order: int, records: int, budget: Budget, has_integers: bool, file_format: str | None
+) -> str:
     """The spec with what was chosen in place of the defaults of its template."""
-    budget = _budget_text(choices.budget)
+    given: Any = budget.given[0] if len(budget.given) == 1 else dict(zip(_OF_TWO, budget.given, strict=True))
+    stated = declared.toml_text({budget.notion: given})
     replaced = {
-        'budget = { zcdp = "0.5" }\n': f"budget = {budget}\n",
-        "\nup_to = 2\n": f"\nup_to = {choices.order}\n",
-        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {choices.records_per_person}\n',
+        'budget = { zcdp = "0.5" }\n': f"budget = {stated}\n",
+        "\nup_to = 2\n": f"\nup_to = {order}\n",
+        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {records}\n',
     }
-    if choices.budget.pcost > _LEDGER.pcost:
-        replaced['budget = { zcdp = "1" } }'] = f"budget = {budget} }}"  # the first release fits into the ledger
-    if choices.has_integers:
+    if budget.pcost > _LEDGER.pcost:
+        replaced['budget = { zcdp = "1" } }'] = f"budget = {stated} }}"  # the first release fits into the ledger
+    if has_integers:
         replaced["# nonnegative = true\n# round_to = 1\n"] = "nonnegative = true\nround_to = 1\n"
     if file_format is not None:
         replaced['# format = "csv" '] = f'format = "{file_format}" '
@@ -230,8 +225,3 @@ def _yes(text: str) -> bool:
 
 def _epsilon(text: str) -> str:
     return rounded_up(budget_of_text(text).epsilon(_DELTA))
-
-
-def _budget_text(budget: Budget) -> str:
-    given: Any = budget.given[0] if len(budget.given) == 1 else dict(zip(_OF_TWO, budget.given, strict=True))
-    return declared.toml_text({budget.notion: given})

@@ -124,19 +124,13 @@ HasHeader = Annotated[bool, _flag("--header", _HEADER)]
 
 # start
 _VALUES = "Values of a column, as age=85, 'sex=F, M' or 'age=0 < 18 < 65'; nothing after = leaves the column out."
-DeclaredTexts = Annotated[list[str] | None, _of("NAME=VALUES", _VALUES)]
-UpTo = Annotated[int | None, _of("NUMBER", "All tables that cross up to so many columns.", min=1)]
-MostRecords = Annotated[int | None, _of("NUMBER", "The most records of one person.", min=1)]
-FirstBudget = Annotated[str | None, _of("BUDGET", "zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.")]
 _INTEGERS = "Integers without a negative one that add up, or unbiased estimates."
-WantsIntegers = Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _INTEGERS)]
 
 # plan, release
 _BUDGET = "In place of the spec's budget: zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9."
 BudgetText = Annotated[str | None, _of("BUDGET", _BUDGET)]
 AtMost = Annotated[float | None, _of("LOSS", "In place of a budget: the largest loss allowed, in counts squared.")]
 _LOSS = "In place of the spec's loss: the sum or the max of cell variances, or a sum over tables."
-LossWord = Annotated[LossName | None, Option(help=_LOSS)]
 
 # measure, release
 _NEWLINES = "In CSV, a newline between quotes belongs to the value; else it ends a record."
@@ -152,8 +146,6 @@ _MEMORY = (
     "Hold no more than this of counts and noise at once, such as 4GB or 512MiB: the records are read once for each "
     "block of tables."
 )
-Memory = Annotated[str | None, _of("BYTES", _MEMORY)]
-Scratch = Annotated[Path | None, _of("DIR", "With --memory: the folder for answers until they are written.")]
 _PERSON = "Whose each record is: no more records of each person are counted than the plan protects."
 Person = Annotated[str | None, _of("COLUMN", _PERSON)]
 _ORDER = "With --person: by which each person's first records are counted, not random ones."
@@ -171,28 +163,20 @@ _PROFILE = (
     "The columns beside the labels: 95% margins and intervals; 90% margins, as E and M (acs); standard deviations, for "
     "generalized least squares (gls)."
 )
-Profile = Annotated[ProfileName | None, Option(help=_PROFILE)]
 Level = Annotated[float, Option(help="The confidence level of margins of error, such as 0.95.")]
 _LEVEL = "The confidence level of margins of error, such as 0.90; by default that of the spec or profile."
 OwnLevel = Annotated[float | None, Option(help=_LEVEL)]
 Workers = Annotated[int, _of("NUMBER", "With the format parts: how many processes write.", min=1)]
 _NONNEGATIVE = "Tables without a negative cell that agree with one another, or unbiased."
-IsNonNegative = Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _NONNEGATIVE)]
 _ROUND = "Round to multiples of this that add up; 1: to integers."
-RoundTo = Annotated[int | None, _of("NUMBER", _ROUND, min=1, max=10**9)]
 _UNBIASED = "Unbiased estimates beside other numbers, in a column of their own."
-WithUnbiased = Annotated[bool | None, _flag("--with-unbiased/--without-unbiased", _UNBIASED)]
 _ERRORS = "Write the errors of non-negative or rounded numbers, from so many simulations, such as 50."
-Simulations = Annotated[int | None, _of("NUMBER", _ERRORS, min=10)]
 _OUTPUT = "A spec whose [output] says what is known anyway, what maps show, and whatever is not given here."
 OutputSpec = Annotated[Path | None, _of("SPEC", _OUTPUT)]
 
 # synthesize, report
 _COUNT = "How many; their known or estimated number if not given."
-RecordCount = Annotated[int | None, _of("NUMBER", _COUNT, min=0, max=10**9)]
 _METHOD = "How they are made of the model: near its tables of pairs; spread evenly; independent of one another."
-RecordsMethod = Annotated[RoundingName, Option(help=_METHOD)]
-RecordsSeed = Annotated[int, Option(min=0, help="Of the model and the records; the noise does not depend on it.")]
 PageCells = Annotated[int, _of("NUMBER", "The most cells of tables in the page, all together; 0 for none.", min=0)]
 
 # ledger
@@ -214,17 +198,17 @@ class MeasuringOptions:
     again: Again = False
     charge: Charge = "counted"
     newlines_in_values: NewlinesInValues = False
-    memory: Memory = None
-    scratch: Scratch = None
+    memory: Annotated[str | None, _of("BYTES", _MEMORY)] = None
+    scratch: Annotated[Path | None, _of("DIR", "With --memory: the folder for answers until they are written.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordsOptions:
     """How many synthetic records are made, and how."""
 
-    records: RecordCount = None
-    method: RecordsMethod = "controlled"
-    seed: RecordsSeed = 0
+    records: Annotated[int | None, _of("NUMBER", _COUNT, min=0, max=10**9)] = None
+    method: Annotated[RoundingName, Option(help=_METHOD)] = "controlled"
+    seed: Annotated[int, Option(min=0, help="Of the model and the records; the noise does not depend on it.")] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,18 +227,18 @@ class PlanOptions:
 
     budget: BudgetText = None
     at_most: AtMost = None
-    loss: LossWord = None
+    loss: Annotated[LossName | None, Option(help=_LOSS)] = None
 
 
 @dataclass(frozen=True, slots=True)
 class GuideOptions:
     """What is chosen at a first use; what is not given is asked for."""
 
-    values: DeclaredTexts = None
-    up_to: UpTo = None
-    records_per_person: MostRecords = None
-    budget: FirstBudget = None
-    nonnegative: WantsIntegers = None
+    values: Annotated[list[str] | None, _of("NAME=VALUES", _VALUES)] = None
+    up_to: Annotated[int | None, _of("NUMBER", "All tables that cross up to so many columns.", min=1)] = None
+    records_per_person: Annotated[int | None, _of("NUMBER", "The most records of one person.", min=1)] = None
+    budget: Annotated[str | None, _of("BUDGET", "zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.")] = None
+    nonnegative: Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _INTEGERS)] = None
     format: Format = None
 
 
@@ -263,12 +247,12 @@ class TableOptions:
     """What tables look like, and what their numbers are, in place of what a spec says of its output."""
 
     format: Format = None
-    profile: Profile = None
+    profile: Annotated[ProfileName | None, Option(help=_PROFILE)] = None
     level: OwnLevel = None
-    nonnegative: IsNonNegative = None
-    round_to: RoundTo = None
-    with_unbiased: WithUnbiased = None
-    published_errors: Simulations = None
+    nonnegative: Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _NONNEGATIVE)] = None
+    round_to: Annotated[int | None, _of("NUMBER", _ROUND, min=1, max=10**9)] = None
+    with_unbiased: Annotated[bool | None, _flag("--with-unbiased/--without-unbiased", _UNBIASED)] = None
+    published_errors: Annotated[int | None, _of("NUMBER", _ERRORS, min=10)] = None
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,9 +21,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from residualplanner.ground import errors
-
-#: Called with the number of steps done and their total.
-Progress = Callable[[int, int], None]
+from residualplanner.ground.checks import Steps, untold
 
 #: The least time between two reports of progress, in seconds; how often it is reported while records are read.
 INTERVAL, _REPORTS = 1.0, 10
@@ -105,7 +103,7 @@ class Output:
             self.say(f" {'   '.join(padded)}".rstrip())
 
     @contextmanager
-    def progress(self, label: str, *, is_private: bool = False) -> Iterator[Progress]:
+    def progress(self, label: str, *, is_private: bool = False) -> Iterator[Steps]:
         """Report the steps of the block once a second at most, and to programs the time that it took.
 
         Where it is private, as records are read, programs are told at ten steps of the work that are the same whatever
@@ -126,7 +124,7 @@ class Output:
                 self._step(label, done, total)
 
         try:
-            yield report if is_shown else lambda _done, _total: None
+            yield report if is_shown else untold
         finally:
             if is_shown and not self.as_json and last > start:
                 sys.stderr.write("\r\x1b[K")  # the bar has no line of its own

@@ -59,13 +59,15 @@ def path_of_spec(source: Path, spec: Path | None) -> Path:
     return path
 
 
-def require_free_file(path: Path) -> None:
-    """Raise FileExistsError or FileNotFoundError unless a file can be made at ``path``."""
-    if path.is_dir():
-        raise FileExistsError(f"{path} is a folder; name a file in it, or elsewhere")
-    if os.path.lexists(path):
-        raise FileExistsError(f"{path} exists already and is not overwritten; name another file, or remove it first")
-    require_folder_around(path)
+def require_free_file(*paths: Path | None) -> None:
+    """Raise FileExistsError or FileNotFoundError unless a file can be made at each path that is given."""
+    for path in filter(None, paths):
+        if path.is_dir():
+            raise FileExistsError(f"{path} is a folder; name a file in it, or elsewhere")
+        if os.path.lexists(path):
+            message = f"{path} exists already and is not overwritten; name another file, or remove it first"
+            raise FileExistsError(message)
+        require_folder_around(path)
 
 
 def require_new_folder(path: Path) -> None:

@@ -4,7 +4,9 @@ They consist of steps: each checks, says what it would do, and does it; ``--dry-
 be refused is refused by a check, before records are opened and before anything is spent.
 """
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,16 @@ from typing import Any
 from residualplanner.fits.nonnegative.facts import read_facts
 from residualplanner.fits.nonnegative.nonnegative import Adjustments, nonnegative_bytes
 from residualplanner.fits.nonnegative.published_errors_simulation import published_errors
+from residualplanner.fits.stages.measuring import load_stages, measure_in_stages
+from residualplanner.fits.stages.staged_plan import StagedPlan
+from residualplanner.fits.synthesis.records import SyntheticRecords
 from residualplanner.fits.synthesis.saving import sidecar_path
+from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.fits.synthesis.synthesize import count_to_make, in_one_stage, synthesize
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
-from residualplanner.ground.words import bytes_text, count_text
+from residualplanner.ground.errors import BudgetError, FileFormatError, NoLedgerWarning
+from residualplanner.ground.words import bytes_text, count_text, decimal_text_up
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT
@@ -26,15 +33,16 @@ from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
 from residualplanner.shell.cli import measuring as gates
 from residualplanner.shell.cli import steps as rehearsal
-from residualplanner.shell.cli.ledgers import WantedLedger, wanted_ledger
-from residualplanner.shell.cli.options import MeasuringOptions
+from residualplanner.shell.cli.ledgers import WantedLedger, say_charge, wanted_ledger
+from residualplanner.shell.cli.options import MeasuringOptions, StagingOptions, budget_of_text
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
 from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.spec.file import SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
-from residualplanner.shell.cli.spec.wanted import WantedOutput
+from residualplanner.shell.cli.spec.wanted import WantedOutput, output_of
+from residualplanner.shell.cli.steps import say_reading, say_rehearsed
 from residualplanner.shell.cli.words import say_measured, say_records, say_release, say_workload
 
 #: How many times as large tables are as CSV or workbooks as they are as Parquet, at least.
@@ -203,7 +211,7 @@ def run_synthesize(
         say_measured(release.noise, output)
         output.fact("Guarantee", release.noise.guarantee)
         if dry_run:
-            rehearsal.say_reading(paths, output)
+            say_reading(paths, output)
         with wanted.naming():
             facts = wanted.adjustments(release.plan.domain)
             known = read_facts(release.plan, facts.known, facts.impossible)
@@ -211,13 +219,104 @@ def run_synthesize(
             if dry_run:
                 text = f"{file}, and {beside}, which says what the records are"
                 output.fact("Would write", text, event="would-write", path=file)
-                rehearsal.say_rehearsed([], file, output)
+                say_rehearsed([], file, output)
                 return
-            given: dict[str, Any] = {"known": facts.known, "impossible": facts.impossible, **made}
-            with output.progress("making the records") as progress:
-                people = synthesize(release, **given, progress=progress)
+            people = _made(release, facts, made, output)
         with output.progress("writing the records"):
             people.save(file)
-        say_records(people, output)
-        text = count_text(len(people), "synthetic record")
-        output.wrote(file, f": {text}; {beside} says what they are.", also=[beside])
+        _say_made(people, file, output)
+
+
+def run_stages(
+    spec: SpecFile,
+    data: Path,
+    file: Path,
+    typed: StagingOptions,
+    output: Output,
+    made: dict[str, Any],
+    *,
+    dry_run: bool,
+) -> None:
+    """Measure in stages, and write synthetic records; a run that was stopped goes on from its folder."""
+    folder, beside, wanted = file.with_name(f"{file.name}.stages"), sidecar_path(file), output_of(spec.path)
+    with naming(spec.path):
+        plan, ledger = _plan(spec, typed), wanted_ledger(typed.ledger, spec)
+        facts = wanted.adjustments(plan.domain)
+        read_facts(plan.everything, facts.known, facts.impossible)
+    require_apart(folder, file, beside, *([] if ledger is None else [ledger.path]))
+    records = RecordsFile(data, typed.newlines_in_values, spec.people)
+    records.require_readable(plan.everything)
+    if ledger is not None:
+        ledger.rehearsed()  # one that cannot be charged is found before the records are read
+    cost = f"at most pcost {decimal_text_up(plan.cost)} for all stages together; nothing for those that {folder} has"
+    if dry_run:
+        output.fact("Would spend", cost, event="would-spend", pcost=plan.cost, left=None)
+        output.fact("Would write", f"{file}, {beside}, and the stages to {folder}", event="would-write", path=file)
+        return
+    records.say_people(plan.everything, output)
+    with telling_outputs(beside, file), _telling_stages(folder):
+        found = None if ledger is None else ledger.opened(output)
+        before = 0 if found is None else len(found.entries)
+        with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoLedgerWarning)  # the command says so itself
+            staged = measure_in_stages(
+                plan, records.records, ledger=found, folder=folder, charge=typed.charge, progress=progress
+            )
+        if found is None or len(found.entries) > before:
+            say_charge(found, output)
+        _write(staged, folder, file, wanted, made, output)
+
+
+def run_kept_stages(
+    folder: Path, file: Path, wanted: WantedOutput, output: Output, made: dict[str, Any], *, dry_run: bool
+) -> None:
+    """Write synthetic records from the stages of an earlier run, at no further cost."""
+    with telling_outputs(sidecar_path(file), file):
+        staged = load_stages(folder)
+        if dry_run:
+            output.fact("Would write", f"{file}, and {sidecar_path(file)}", event="would-write", path=file)
+            return
+        _write(staged, folder, file, wanted, made, output)
+
+
+def _write(
+    staged: StagedRelease, folder: Path, file: Path, wanted: WantedOutput, made: dict[str, Any], output: Output
+) -> None:
+    output.fact("Guarantee", staged.noise.guarantee)
+    with wanted.naming():
+        people = _made(staged, wanted.adjustments(staged.domain), made, output)
+    people.save(file)
+    _say_made(people, file, output, f", and {folder} has all stages")
+
+
+def _made(
+    source: Release | StagedRelease, facts: Adjustments, made: dict[str, Any], output: Output
+) -> SyntheticRecords:
+    with output.progress("making the records") as progress:
+        return synthesize(source, known=facts.known, impossible=facts.impossible, **made, progress=progress)
+
+
+def _say_made(people: SyntheticRecords, file: Path, output: Output, more: str = "") -> None:
+    say_records(people, output)
+    beside = sidecar_path(file)
+    text = f": {count_text(len(people), 'synthetic record')}; {beside} says what they are{more}."
+    output.wrote(file, text, also=[beside])
+
+
+@contextmanager
+def _telling_stages(folder: Path) -> Iterator[None]:
+    """Add to an error where what has been measured is kept."""
+    try:
+        yield
+    except BaseException as error:
+        if any(folder.glob("stage-*")) and not isinstance(error, FileFormatError):
+            error.add_note(f"What was measured is kept in {folder}: the same command goes on from there.")
+        raise
+
+
+def _plan(spec: SpecFile, typed: StagingOptions) -> StagedPlan:
+    budget = spec.budget if typed.budget is None else budget_of_text(typed.budget)
+    if budget is None:
+        raise BudgetError("synthetic records need a budget; write --budget zcdp=0.5, or budget in the spec")
+    terms: dict[str, Any] = {"neighbors": spec.neighbors, "records_per_person": spec.most_records}
+    return StagedPlan(domain_of_spec(spec), budget=budget, **terms)

@@ -102,7 +102,7 @@ def test_where_int64_is_chosen_nothing_wraps(axes, exponent, spread, f):
     records, precision = 2**exponent, math.nextafter(2.0**-spread, 0)
     bases = [basis_of(*axis) for axis in axes]
     divisor = f * math.prod(size for size, B in axes if B is None)
-    if not noisy_answers.fits_int64_path(bases, precision, divisor, records):
+    if noisy_answers.width_of(bases, precision, divisor, records) is not noisy_answers.Width.INT64:
         return
     shape = tuple(size for size, _ in axes)
     noise_shape = [size if B is None else len(B) for size, B in axes]

@@ -81,7 +81,7 @@ def test_answers_are_hashed_when_they_are_loaded_and_never_again(path, hashed):
     many = answers.residuals.integers.size
     assert hashed.count(many) == 1
     _ = answers.answers_sha256, answers.answers_sha256
-    again = combined.map_measurements([answers.mapped_from])
+    again = combined.as_one([measurement_part.map_measurement(answers.mapped_from)])
     assert again.answers_sha256 == answers.answers_sha256
     assert np.array_equal(again.residuals.integers, answers.residuals.integers)
     assert hashed.count(many) == 1

@@ -1,11 +1,10 @@
 """The tables of a spec file on what is published: comparisons, maps, quality, and numbers that are adjusted."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, model_validator
 
-from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.comparisons import require_comparison_name
 from residualplanner.publish.files.formats import chosen_format
@@ -63,10 +62,7 @@ class QualityTable(allowed.SpecTable):
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "QualityTable":
-        try:
-            Quality(**dict(self))
-        except WorkloadError as error:
-            raise allowed.refusal(str(error)) from None
+        Quality(**dict(self))
         return self
 
 
@@ -107,23 +103,17 @@ class ComparedWith(allowed.SpecTable):
         return self
 
 
-class ComparisonFields(NamedTuple):
-    """The fields of a kind of comparison, beside its name and kind."""
-
-    needed: Mapping[str, str]  # and what each is
-    optional: frozenset[str]
-
-
 _QUERY = {"query": "[...]: the attributes of the table"}
 _TWO = _QUERY | {"to": "{ ... }: the table that is compared with"}
 _ON = {"outcome": '"...": the attribute with amounts that is explained', "on": "[...]: the attributes that explain it"}
-COMPARISON_FIELDS: Mapping[str, ComparisonFields] = {
-    "difference": ComparisonFields(_TWO, frozenset({"where", "simultaneous"})),
-    "ratio": ComparisonFields(_TWO, frozenset({"where", "factor", "simultaneous"})),
-    "change": ComparisonFields(_TWO, frozenset({"where", "simultaneous"})),
-    "ranks": ComparisonFields(_QUERY, frozenset({"where"})),
-    "correlation": ComparisonFields({"of": '["...", "..."]: two attributes with amounts'}, frozenset({"by"})),
-    "regression": ComparisonFields(_ON, frozenset()),
+#: By its kind the fields of a comparison, beside its name and kind: those that it needs, and what each is; and others.
+_FIELDS: Mapping[str, tuple[Mapping[str, str], frozenset[str]]] = {
+    "difference": (_TWO, frozenset({"where", "simultaneous"})),
+    "ratio": (_TWO, frozenset({"where", "factor", "simultaneous"})),
+    "change": (_TWO, frozenset({"where", "simultaneous"})),
+    "ranks": (_QUERY, frozenset({"where"})),
+    "correlation": ({"of": '["...", "..."]: two attributes with amounts'}, frozenset({"by"})),
+    "regression": (_ON, frozenset()),
 }
 
 
@@ -144,15 +134,12 @@ class ComparisonTable(allowed.SpecTable):
 
     @model_validator(mode="after")
     def _has_its_fields(self) -> "ComparisonTable":
-        try:
-            require_comparison_name(self.name)
-        except WorkloadError as error:
-            raise allowed.refusal(str(error)) from None
-        fields = COMPARISON_FIELDS[self.kind]
-        foreign = sorted(self.model_fields_set - {"name", "kind", *fields.needed} - fields.optional)
+        require_comparison_name(self.name)
+        needed, optional = _FIELDS[self.kind]
+        foreign = sorted(self.model_fields_set - {"name", "kind", *needed} - optional)
         if foreign:
             raise allowed.refusal(f"{foreign[0]!r} does not belong to the kind {self.kind!r}")
-        for name, words in fields.needed.items():
+        for name, words in needed.items():
             if name not in self.model_fields_set:
                 raise allowed.refusal(f"a {self.kind} needs {name} = {words}")
         return self

@@ -95,28 +95,22 @@ def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -
 
 
 def _columns_of_records(path: Path) -> list[declared.Declared]:
-    if kind_of_name(path) == PACKAGE:
-        return _columns_of_package_file(path)
+    """The columns, and what the value labels in a file of a statistics package declare; no entry is read."""
+    is_package = kind_of_name(path) == PACKAGE
     try:
-        names = [str(name) for name in columns_of(path)]
+        columns: tuple[Any, ...] = columns_of_file(path) if is_package else columns_of(path)
     except DataError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except (ValueError, OSError):  # pyarrow's
         raise FileFormatError(f"{path}: this is not a Parquet file, or it is damaged") from None
+    if is_package:
+        return list(map(_of_package_column, columns))
+    names = list(map(str, columns))
     if not all(map(_is_name, names)) or len(set(names)) < len(names) or separators(names) is not None:
         raise FileFormatError(
             f"{path}: its first line must hold the names of its columns, separated by commas, all different, no numbers"
         )
     return [declared.Declared(name, None) for name in names]
-
-
-def _columns_of_package_file(path: Path) -> list[declared.Declared]:
-    """What the value labels in a file of a statistics package declare; its entries are not read."""
-    try:
-        columns = columns_of_file(path)
-    except DataError as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    return [_of_package_column(column) for column in columns]
 
 
 def _of_package_column(column: PackageColumn) -> declared.Declared:

@@ -9,7 +9,6 @@ import pydantic
 from pydantic import Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
-from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.losses import MaxVariance, SumOfVariances
@@ -119,17 +118,14 @@ def _budget(value: Any) -> Budget:
     """A budget by the name of its notion; refused where it does not hold for the discrete noise that is drawn."""
     makers: dict[str, Any] = {"zcdp": zcdp, "pcost": pcost, "gdp": gdp}
     found: Budget | None = None
-    try:
-        match value:
-            case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
-                found = approx_dp(epsilon, delta)
-            case {**named} if len(named) == 1 and set(named) <= set(makers):
-                found = makers[str(*named)](*named.values())
-        if found is None:
-            raise unlike(f"expected {_FORMS}", value)
-        require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
-    except BudgetError as error:
-        raise refusal(str(error)) from None
+    match value:
+        case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
+            found = approx_dp(epsilon, delta)
+        case {**named} if len(named) == 1 and set(named) <= set(makers):
+            found = makers[str(*named)](*named.values())
+    if found is None:
+        raise unlike(f"expected {_FORMS}", value)
+    require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
     return found
 
 
@@ -158,6 +154,8 @@ def _message(detail: dict[str, Any]) -> str:
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "expected":
         return f"{_at(where)}{detail['msg']}"
+    if kind == "value_error":  # of a noun of the library, in its own words
+        return f"{_at(where)}{detail['ctx']['error']}"
     words = _EXPECTED[kind].format(**detail.get("ctx", {})) if kind in _EXPECTED else detail["msg"]
     return f"{_at(where)}{words}, got {reprlib.repr(found)}"
 

@@ -1,4 +1,8 @@
-"""The check: the same readers and rules as measuring, and a list of what they find."""
+"""What of some records does not fit a schema: for whoever holds them, before anything is measured.
+
+The readers and rules are those of measuring.  It costs nothing, holds values of records and exact counts, and must not
+be published: nothing else here takes it.
+"""
 
 import difflib
 import re
