@@ -109,9 +109,14 @@ def fit_quality(measured: MeasuredTables, components: Sequence[FloatArray]) -> F
         for table, values in zip(measured.tables, components, strict=True)
     ]
     names = measured.domain.names
-    sets = tuple(tuple(names[attribute] for attribute in measured.attributes_of(table)) for table in measured.tables)
-    freedoms = np.array([table.freedom for table in measured.tables], dtype=np.int64)
-    return FitQuality(sets, frozen(np.array(distances)), frozen(freedoms))
+    sets = [tuple(names[attribute] for attribute in measured.attributes_of(table)) for table in measured.tables]
+    number = {each: number for number, each in enumerate(dict.fromkeys(sets))}
+    # Several measurements of one set have noise of their own: distances add up, and so do degrees of freedom.
+    found, freedoms = np.zeros(len(number)), np.zeros(len(number), dtype=np.int64)
+    for each, distance, table in zip(sets, distances, measured.tables, strict=True):
+        found[number[each]] += distance
+        freedoms[number[each]] += table.freedom
+    return FitQuality(tuple(number), frozen(found), frozen(freedoms))
 
 
 def fit_mixture(
