@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, IntArray
-from residualplanner.more.by_set.cost import LossSlopes, Maxima
-from residualplanner.more.by_set.group_basis import GroupBasis
+from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.table_costs import Rows
 from residualplanner.more.by_set.terms import LossTerms, RestTable, parts_of

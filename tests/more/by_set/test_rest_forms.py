@@ -7,8 +7,8 @@ import pytest
 
 import residualplanner as rp
 from residualplanner.more.by_set import summed
+from residualplanner.more.by_set.largest import RestTables, applied
 from residualplanner.more.by_set.problem import by_set_problem
-from residualplanner.more.by_set.rest_tables import RestTables, applied
 from residualplanner.more.by_set.summed import RestForms
 
 
