@@ -5,6 +5,7 @@ Source: docs/mathematics.md section 7; eqs. (118), (119), (136) and (137).
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -36,7 +37,37 @@ RANKS = "rank", "first", "last"
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class ComparedTable:
+class _CellTable(ABC):
+    """Numbers of the cells of a table that are none of its own, shown as a data frame."""
+
+    title: str
+    unit: str
+    names: tuple[str, ...]
+    labels: tuple[tuple[object, ...], ...]
+    level: float
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.to_frame()}"
+
+    def _repr_html_(self) -> str:
+        return frame_html(self.to_frame())
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[tuple[str, str, str]]:
+        """Name, unit and meaning of the columns of numbers."""
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each cell, with its labels and the columns of numbers."""
+        import pandas as pd
+
+        rows = [*product(*self.labels)]
+        frame = pd.DataFrame(rows, columns=[*self.names], index=range(len(rows)))
+        return frame.assign(**{name: np.ravel(getattr(self, name)) for name, _, _ in self.columns})
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class ComparedTable(_CellTable):
     """What cells of a table are beside those of another, with standard errors and intervals.
 
     Attributes:
@@ -54,11 +85,6 @@ class ComparedTable:
         high (q_1, .., q_k): the upper ends; infinity likewise.
     """
 
-    title: str
-    unit: str
-    names: tuple[str, ...]
-    labels: tuple[tuple[object, ...], ...]
-    level: float
     simultaneous: bool
     equal: float
     errors: str
@@ -72,12 +98,6 @@ class ComparedTable:
         """Whether the interval of a cell says that the two differ."""
         return np.asarray((self.low > self.equal) | (self.high < self.equal))
 
-    def __repr__(self) -> str:
-        return f"{self.title}\n{self.to_frame()}"
-
-    def _repr_html_(self) -> str:
-        return frame_html(self.to_frame())
-
     @property
     def columns(self) -> list[tuple[str, str, str]]:
         """Name, unit and meaning of the columns of numbers."""
@@ -86,14 +106,9 @@ class ComparedTable:
         meanings = self.title, f"standard error, {self.errors}", *ends
         return [(name, self.unit, meaning) for name, meaning in zip(_COMPARED, meanings, strict=True)]
 
-    def to_frame(self) -> "pd.DataFrame":
-        """A row for each cell: its labels, ``estimate``, ``std_err``, ``low`` and ``high``."""
-        numbers = {name: np.ravel(getattr(self, name)) for name in _COMPARED}
-        return _framed(self.names, self.labels, numbers)
-
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class RankTable:
+class RankTable(_CellTable):
     """The ranks of the cells of a table, the largest first, with the ranks that noise leaves possible.
 
     Attributes:
@@ -108,21 +123,10 @@ class RankTable:
         last (q_1, .., q_k): the lowest one: as many as there are, less those that are clearly smaller.
     """
 
-    title: str
-    unit: str
-    names: tuple[str, ...]
-    labels: tuple[tuple[object, ...], ...]
-    level: float
     estimate: FloatArray
     rank: IntArray
     first: IntArray
     last: IntArray
-
-    def __repr__(self) -> str:
-        return f"{self.title}\n{self.to_frame()}"
-
-    def _repr_html_(self) -> str:
-        return frame_html(self.to_frame())
 
     @property
     def columns(self) -> list[tuple[str, str, str]]:
@@ -134,8 +138,7 @@ class RankTable:
 
     def to_frame(self) -> "pd.DataFrame":
         """A row for each cell, the highest rank first: its labels, ``estimate``, ``rank``, ``first`` and ``last``."""
-        numbers = {name: np.ravel(getattr(self, name)) for name in ("estimate", *RANKS)}
-        return _framed(self.names, self.labels, numbers).sort_values("rank", ignore_index=True)
+        return _CellTable.to_frame(self).sort_values("rank", ignore_index=True)
 
 
 #: Comparisons by their names.
@@ -339,12 +342,3 @@ def _compared(
     errors = EXACT if unit else FIRST_ORDER
     words = title.format(one.title, f"{other.title}{'' if is_same else ' of another release'}")
     return ComparedTable(words, unit, one.names, one.labels, float(level), simultaneous, equal, errors, *found)
-
-
-def _framed(
-    names: tuple[str, ...], labels: tuple[tuple[object, ...], ...], numbers: dict[str, NDArray[np.generic]]
-) -> "pd.DataFrame":
-    import pandas as pd
-
-    rows = [*product(*labels)]
-    return pd.DataFrame(rows, columns=[*names], index=range(len(rows))).assign(**numbers)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.more.amounts.deviation import StandardDeviation
@@ -58,14 +58,13 @@ class DeviationTable(StatisticTable):
         limits = np.where(is_clear, margin_factor(level) ** 2, -2 * np.log(1 - level)).ravel()
         low, high = _interval(moments, np.nan_to_num(found).ravel(), limits)
         low, high = (end.reshape(count.shape) for end in (low, high))
-        numbers = {
+        return {
             "estimate": np.clip(found, low, high) * kind.half,  # where noise makes it one that the sums exclude
             "low": low * kind.half,
             "high": high * kind.half,
             "mean": kind.middle + kind.half * mean,
             "count": count,
         }
-        return {field: frozen(np.asarray(values)) for field, values in numbers.items()}
 
 
 def standard_deviations(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.95) -> DeviationTable:

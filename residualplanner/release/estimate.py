@@ -223,13 +223,11 @@ def _variance(cells: Iterable[WeightedCells]) -> float:
     """The variance of a sum of cells of tables, of one release or of several.  Source: eqs. (26) and (136)."""
     found = 0.0
     for same in _by_noise(cells):
-        total: dict[tuple[int, ...], tuple[float, FloatArray]] = {}
+        total: dict[tuple[int, ...], FloatArray] = {}
         for each in same:
             for members, (variance, weights) in each.noise_weights():
-                root = math.sqrt(variance) * weights
-                _, before = total.get(members, (0.0, 0.0))
-                total[members] = 1.0, before + root
-        found += sum(float(np.vdot(weights, weights)) for _, weights in total.values())
+                total[members] = total.get(members, 0.0) + math.sqrt(variance) * weights
+        found += sum(float(np.vdot(weights, weights)) for weights in total.values())
     return found
 
 

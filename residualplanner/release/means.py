@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen, require_positive
+from residualplanner.ground.checks import FloatArray, require_positive
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import statistic_among
@@ -78,7 +78,7 @@ class MeanTable(StatisticTable):
         margin, half = margin_factor(level), width / 2
         found_ratio, std_err = ratio_and_std_err(ratio)
         ends = fieller_interval(ratio, margin, half)
-        found = {
+        return {
             "estimate": middle + np.clip(found_ratio, -half, half),
             "std_err": std_err,
             "low": middle + ends[0],
@@ -89,7 +89,6 @@ class MeanTable(StatisticTable):
             "sum_std_err": np.sqrt(of_total),
             "too_noisy": ~(count > margin * np.sqrt(of_count)),
         }
-        return {field: frozen(np.asarray(values)) for field, values in found.items()}
 
 
 def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.95) -> MeanTable:
@@ -206,9 +205,9 @@ class QuantileTable(StatisticTable):
         may_be_below = excess - slack < 0
         last = np.where(may_be_below.any(axis=-1), excess.shape[-1] - np.argmax(may_be_below[..., ::-1], axis=-1), 0)
         return {
-            "estimate": frozen(_estimates(count, excess, p, edges)),
-            "low": frozen(edges[np.argmax(may_be_reached, axis=-1)]),
-            "high": frozen(edges[last + 1]),
+            "estimate": _estimates(count, excess, p, edges),
+            "low": edges[np.argmax(may_be_reached, axis=-1)],
+            "high": edges[last + 1],
         }
 
 

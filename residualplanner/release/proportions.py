@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, frozen
+from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.domain.labels import Label
 from residualplanner.method.workload.query import QueryLike
@@ -67,7 +67,7 @@ class ProportionTable(StatisticTable):
         found, std_err = ratio_and_std_err(ratio)
         margin = margin_factor(level)
         low, high = fieller_interval(ratio, margin, 0.5)
-        every = {
+        return {
             "estimate": 0.5 + np.clip(found, -0.5, 0.5),
             "std_err": std_err,
             "low": 0.5 + low,
@@ -78,7 +78,6 @@ class ProportionTable(StatisticTable):
             "total_std_err": np.sqrt(of_total),
             "too_noisy": ~(total > margin * np.sqrt(of_total)),
         }
-        return {field: frozen(np.array(values)) for field, values in every.items()}
 
 
 def proportions(

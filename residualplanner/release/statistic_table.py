@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.notebooks import frame_html
@@ -109,6 +109,7 @@ class StatisticTable(ABC):
         assert axis is not None
         kind, attribute = kinds[axis], table.plan.domain.attributes[positions[axis]]
         assert isinstance(kind, Statistic)
+        numbers = cls.numbers(kind, np.moveaxis(estimate, axis, 0), np.moveaxis(variance, axis, 0), level)
         return cls(
             attribute.name,
             unit_of(attribute),
@@ -116,7 +117,7 @@ class StatisticTable(ABC):
             (*table.labels[:axis], *table.labels[axis + 1 :]),
             level,
             kind.more_axes,
-            **cls.numbers(kind, np.moveaxis(estimate, axis, 0), np.moveaxis(variance, axis, 0), level),
+            **{field: frozen(np.array(values)) for field, values in numbers.items()},
         )
 
     @classmethod

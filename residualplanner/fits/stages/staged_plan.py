@@ -24,7 +24,6 @@ from residualplanner.fits.synthesis.coarsening import (
     counts_within,
     equal_mass,
     fine,
-    has_order,
 )
 from residualplanner.fits.synthesis.measured_tables import MeasuredTables, Stage, dependence, measured_tables
 from residualplanner.gate.measurement.combined import as_one
@@ -285,7 +284,8 @@ def _coarsened(
 ) -> StageChoice:
     """Sets of attributes in groups, each for a fraction of the cost in proportion to its score."""
     near = measured.near
-    ordered = [has_order(attribute) for attribute in staged.domain.attributes]
+    # Texts and truth values have no order.
+    ordered = [attribute.matching not in ("text", "truth") for attribute in staged.domain.attributes]
     chosen = {
         members: [
             equal_mass(each, near[each], count, is_ordered=ordered[each])

@@ -88,11 +88,6 @@ def equal_mass(attribute: int, probabilities: FloatArray, count: int, *, is_orde
     return Coarsening(attribute, frozen(np.unique(groups, return_inverse=True)[1].astype(np.int64)))
 
 
-def has_order(attribute: Attribute) -> bool:
-    """Whether the values of an attribute have an order: texts and truth values have none."""
-    return attribute.matching not in ("text", "truth")
-
-
 def counts_within(sizes: Sequence[int], cells: float) -> list[int]:
     """How many groups each attribute may have for a table of at most so many cells: many, and as equal as can be."""
     options = [[*(count for count in _COUNTS if count < _MOST * size), size] for size in sizes]

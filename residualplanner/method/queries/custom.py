@@ -13,7 +13,7 @@ from scipy import sparse
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.queries.kind import Kind, require_size
+from residualplanner.method.queries.kind import KindByContent, require_size
 from residualplanner.method.queries.rows import (
     ENTRY_LIMIT,
     closest_to_ones,
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Custom(Kind):
+class Custom(KindByContent):
     """One answer for each row of a matrix: the values' counts, each times its entry, summed.
 
     Some combination of the rows must be the row of ones, because the total is always measured.  That is checked when
@@ -93,12 +93,6 @@ class Custom(Kind):
         """The labels of the rows, (q,)."""
         del attribute
         return self.row_labels
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Custom) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
 
     def __repr__(self) -> str:
         rows, size = self.weights.shape

@@ -113,6 +113,20 @@ class Kind(Rows):
         return tuple((meaning,) for meaning in meanings) if meanings else ((),) * len(self.labels(attribute))
 
 
+class KindByContent(Kind):
+    """Kinds that are equal where what they are made of is, which each of them says."""
+
+    @property
+    @abstractmethod
+    def _content(self) -> object: ...
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+
 class PlainRows(Kind):
     """Kinds whose rows contain no large constant, and whose columns all differ."""
 

@@ -100,7 +100,7 @@ def cost_upper_bound(strategy: Strategy, noise_variance: FloatArray, neighbors: 
     Raises WorkloadError: attributes vary, and there are too many pairs of records that one may replace.
     """
     if neighbors.has_public_total and strategy.varying.any():
-        from residualplanner.more.varying.replaced_pairs import largest_of_pairs  # a door
+        from residualplanner.more.varying.varying_cost import largest_of_pairs  # a door
 
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             return largest_of_pairs(strategy, noise_variance) * neighbors.cost_factor_up * (1 + 3 * _ULP)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,17 +176,11 @@ def amounts_of(attribute: Attribute, purpose: str) -> Numeric:
     return attribute.numeric
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class OfBins(Kind):
     """A kind that is tied to the ends of an attribute's bins before it has a matrix."""
 
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        @abstractmethod
-        def edges(self) -> tuple[float, ...] | None:
-            """Of the bins; None as long as there is no attribute."""
+    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def on(self, attribute: Attribute) -> "OfBins":
@@ -238,7 +232,6 @@ class Sum(OfBins):
     """
 
     by: Literal["bin"] | None = None
-    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
     per_bin: int = field(default=2, kw_only=True)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 Source: eq. (143).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -40,8 +40,6 @@ class Moments(OfBins):
     """
 
     name = "moments"
-
-    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -7,7 +7,7 @@ Source: eqs. (104), (105) and (140).
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,12 +22,12 @@ from residualplanner.ground.errors import DataError, DomainError
 from residualplanner.ground.margins import LARGEST_DENOMINATOR
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.domain.entries import number_of
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries, Matching
+from residualplanner.method.domain.families import MISSING, UNKNOWN, Matching
 from residualplanner.method.domain.labels import Label
 from residualplanner.more.amounts.units import (
     MOST_UNITS,
     Amount,
+    NumberReader,
     amount_text,
     edges_in_units,
     exact_amount,
@@ -43,7 +43,7 @@ _MOST_PARTS = 2**62
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Numeric:
+class Numeric(NumberReader):
     """Amounts from one limit to another, such as incomes, whose sums and counts by bin can be published.
 
     Args:
@@ -158,23 +158,9 @@ class Numeric:
         places = ("low end", "middle", "high end") if self.squares else ("low end", "high end")
         return tuple(f"{place} of {label}" for label in self.bins.labels for place in places)
 
-    def code_of(self, entry: object) -> int:
-        """The code of an entry that is not missing, see `cells_of_codes`, or UNKNOWN."""
-        number = number_of(entry)
-        spelled = entry if isinstance(entry, np.floating) else number
-        return UNKNOWN if number is None else int(self.codes_of_numbers(np.array([spelled]))[0])
-
     def code_of_label(self, label: object) -> int | None:
         """The cell of this label, or None."""
         return self.labels.index(label) if isinstance(label, str) and label in self.labels else None
-
-    def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be values."""
-        return entries == "numbers"
-
-    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that codes a whole column of numbers."""
-        return self.codes_of_numbers if entries == "numbers" else None
 
     def cells_of_codes(self, codes: IntArray) -> tuple[IntArray, IntArray]:
         """The cell of each bin's low end, and how many steps an amount is above it, (m,) each; see `parts_of_steps`.
@@ -257,10 +243,6 @@ class Numeric:
         scale = (self.steps // widths) ** 2
         return squared * scale, 2 * (above * widths - squared) * scale
 
-    def integer_range(self) -> tuple[int, int] | None:
-        """None: single integers are not told apart."""
-        return None
-
     def to_json(self) -> dict[str, Any]:
         """Edges in units, the unit as text, the two rules, and whether there are squares."""
         rules = {"outside": self.outside, "between_units": self.between_units}
@@ -284,7 +266,7 @@ class Numeric:
         return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
 
     def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
-        """The codes (m,) of numbers (m,), integers or floats; UNKNOWN or MISSING for what is no amount."""
+        """The codes (m,) of numbers (m,), see `cells_of_codes`; UNKNOWN or MISSING for what is no amount."""
         units, is_known = self._units(numbers)
         edges = np.array(self.edges, dtype=np.int64)
         is_known &= (units >= edges[0]) & (units <= edges[-1])

@@ -65,7 +65,6 @@ class Mean(Statistic, OfBins):
     name = "mean"
 
     between: tuple[float, float] | None = None
-    edges: tuple[float, ...] | None = field(default=None, kw_only=True)
     per_bin: int = field(default=2, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -154,7 +153,6 @@ class Quantiles(Statistic, OfBins):
     name = "quantiles"
 
     probabilities: tuple[float, ...]
-    edges: tuple[float, ...] | None
     ends: int
 
     def __init__(

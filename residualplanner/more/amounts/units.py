@@ -1,6 +1,7 @@
 """Amounts in units: what users declare as exact fractions, and what columns hold as multiples of a unit."""
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import spelling, value_text
+from residualplanner.ground.checks import IntArray, spelling, value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import suggestion
-from residualplanner.method.domain.entries import is_narrow, spelled
+from residualplanner.method.domain.entries import is_narrow, number_of, spelled
+from residualplanner.method.domain.families import UNKNOWN, Entries
 
 #: An amount as users declare it; a float is read by its decimal spelling.
 Amount = int | float | str | Fraction | Decimal
@@ -21,6 +23,34 @@ Amount = int | float | str | Fraction | Decimal
 MOST_UNITS = 2**53
 #: The most bins: two cells for each stay within what matrices are formed for.
 _MOST_BINS = 5_000
+
+
+class NumberReader(ABC):
+    """Values of a column that are numbers and told apart in units: an entry is read as a column of its own is."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
+        """The codes (m,) of numbers (m,), integers or floats; UNKNOWN for what is no value, MISSING for NaN."""
+
+    def code_of(self, entry: object) -> int:
+        """The code of an entry that is not missing."""
+        number = number_of(entry)
+        column = np.array([entry if isinstance(entry, np.floating) else number])
+        return UNKNOWN if number is None else int(self.codes_of_numbers(column)[0])
+
+    def holds(self, entries: Entries) -> bool:
+        """Whether any such entries can be values."""
+        return entries == "numbers"
+
+    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
+        """The function that codes a whole column of such entries, if these are numbers."""
+        return self.codes_of_numbers if self.holds(entries) else None
+
+    def integer_range(self) -> tuple[int, int] | None:
+        """None: single integers are not told apart."""
+        return None
 
 
 def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit: Fraction) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ Weights are multiples of a declared unit p / q, so that ``q w`` is an integer an
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, cast, get_args
@@ -16,9 +15,8 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import IntArray, Number, has_shape, is_unicode, value_text
 from residualplanner.ground.errors import DomainError
 from residualplanner.ground.words import fraction_text
-from residualplanner.method.domain.entries import number_of
-from residualplanner.method.domain.families import MISSING, UNKNOWN, Entries
-from residualplanner.more.amounts.units import amount_text, exact_amount, nearest_units, word_among
+from residualplanner.method.domain.families import MISSING, UNKNOWN
+from residualplanner.more.amounts.units import NumberReader, amount_text, exact_amount, nearest_units, word_among
 
 #: What becomes of a weight above the maximum: the data are refused, or it counts as the maximum.
 Above = Literal["refuse", "clip"]
@@ -33,7 +31,7 @@ _SHAPE = {"column": str, "above": str} | dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Weight:
+class Weight(NumberReader):
     """A column that says how much each record counts: tables hold totals of it, not numbers of records.
 
     Args:
@@ -122,26 +120,8 @@ class Weight:
         fields = dict(cast("dict[str, Any]", value))
         return cls(fields.pop("column"), **fields)
 
-    def holds(self, entries: Entries) -> bool:
-        """Whether any such entries can be weights."""
-        return entries == "numbers"
-
-    def integer_range(self) -> tuple[int, int] | None:
-        """None: floats are weights, too."""
-        return None
-
-    def codes_of_column(self, entries: Entries) -> Callable[[NDArray[Any]], IntArray] | None:
-        """The function that reads a whole column of numbers."""
-        return self._parts_of_numbers if entries == "numbers" else None
-
-    def code_of(self, entry: object) -> int:
-        """The integer q w for the entry w; UNKNOWN, NEGATIVE, ABOVE or BETWEEN_UNITS where it is no weight."""
-        number = number_of(entry)
-        spelled = entry if isinstance(entry, np.floating) else number
-        return UNKNOWN if number is None else int(self._parts_of_numbers(np.array([spelled]))[0])
-
-    def _parts_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
-        """As `code_of`, for integers or floats, of which NaN is MISSING."""
+    def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
+        """The integers q w for weights w, (m,); UNKNOWN, MISSING, NEGATIVE, ABOVE or BETWEEN_UNITS for what is none."""
         p = self.unit.numerator
         floats = numbers.astype(np.float64)
         is_known = np.isfinite(floats)

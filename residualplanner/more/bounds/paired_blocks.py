@@ -37,11 +37,6 @@ class Arrow(NamedTuple):
     ties: FloatArray  # (r,)
     diagonal: FloatArray  # (r,)
 
-    @property
-    def is_tied(self) -> bool:
-        """Whether the corner and the others are not on their own."""
-        return bool(self.ties.any())
-
 
 def arrow_of(head: NDArray[np.float64]) -> Arrow | None:
     """A head (1 + r, 1 + r) as an arrow; None if it is none."""
@@ -57,7 +52,7 @@ def has_few_ties(patterns: Sequence[Pattern], arrows: Mapping[tuple[int, int], A
     """Whether no query ties coordinates of three attributes or more to others."""
     known = {pair: arrow for pair, arrow in arrows.items() if arrow is not None}
     return len(known) == len(arrows) and all(
-        len(pattern) < 3 or not any(known[pair].is_tied for pair in pattern) for pattern in patterns
+        len(pattern) < 3 or not any(known[pair].ties.any() for pair in pattern) for pattern in patterns
     )
 
 

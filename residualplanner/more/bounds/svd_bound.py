@@ -33,6 +33,8 @@ from residualplanner.more.bounds.blocks import CUBE, TERM, Block, renamed_once, 
 from residualplanner.more.searches.eigen import eigen, reflected_form
 from residualplanner.more.searches.merged_grams import exchangeable_groups
 
+#: A bound from queries, their importance (q,), weights of values, a law of pairs of records, and so many seconds.
+BoundFor = Callable[[Workload, FloatArray, Mapping[int, FloatArray], float | None, float], float]
 #: How many queries and subsets are worked on at a time.
 CHUNK = 2**18
 #: How many coordinates each head has at most: all, or as few as the time is enough for.
@@ -65,26 +67,24 @@ def sum_bound(
         WorkloadError: it would take more than so many seconds, or a threshold has an attribute on which there are
             queries for more than single values.
     """
-    matters = np.flatnonzero(importance > 0)
-    workload, importance = workload.take(matters), importance[matters]
-    return greatest_over_choices(
-        lambda chosen, law, each: _bound_for(workload, importance, chosen, law, each),
-        workload,
-        values,
-        replaced=replaced,
-        seconds=seconds,
-    )
+    return greatest_over_choices(_bound_for, workload, importance, values, replaced=replaced, seconds=seconds)
 
 
 def greatest_over_choices(
-    bound: Callable[[Mapping[int, FloatArray], float | None, float], float],
+    bound: BoundFor,
     workload: Workload,
+    importance: FloatArray,
     values: Mapping[int, FloatArray],
     *,
     replaced: bool,
     seconds: float,
 ) -> float:
-    """The greatest of the bounds for some weights of values, each law of pairs of records, and its part of the time."""
+    """The greatest of the bounds for some weights of values, each law of pairs of records, and its part of the time.
+
+    They are for the queries that have an importance.
+    """
+    matters = np.flatnonzero(importance > 0)
+    workload, importance = workload.take(matters), importance[matters]
     one_kind = {i: values[i] for i in np.flatnonzero(workload.uses.sum(axis=1) == 1).tolist() if i in values}
     # Equal weights are seldom better, and have a small part of the time where there are others.
     choices = [(values, 0.4), (one_kind, 0.4), ({}, 0.2)]
@@ -94,7 +94,7 @@ def greatest_over_choices(
     found, refused = 0.0, WorkloadError("no weights were tried")
     for (chosen, part), law in product(choices, laws):
         try:
-            found = max(found, bound(chosen, law, each * part))
+            found = max(found, bound(workload, importance, chosen, law, each * part))
         except WorkloadError as error:  # other weights may be quicker
             refused = error
     if not found:

@@ -58,15 +58,13 @@ def greatest_bound(
 
     Arguments and errors are those of `sum_bound`.
     """
-    matters = np.flatnonzero(importance > 0)
-    part, weights = workload.take(matters), importance[matters]
-    return greatest_over_choices(
-        lambda chosen, law, each: _WeightSearch.of(part, weights, chosen, law, each).run(each),
-        part,
-        values,
-        replaced=replaced,
-        seconds=seconds,
-    )
+    return greatest_over_choices(_searched, workload, importance, values, replaced=replaced, seconds=seconds)
+
+
+def _searched(
+    workload: Workload, importance: FloatArray, values: Mapping[int, FloatArray], law: float | None, seconds: float
+) -> float:
+    return _WeightSearch.of(workload, importance, values, law, seconds).run(seconds)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

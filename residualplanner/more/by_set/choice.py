@@ -21,7 +21,7 @@ from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import cost_upper_bound
 from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.by_set.group_basis import GroupBasis, Member
+from residualplanner.more.by_set.cost import GroupBasis, Member
 from residualplanner.more.by_set.problem import by_set_problem
 from residualplanner.more.by_set.search import Family, search
 from residualplanner.more.by_set.table_costs import TableChoice

@@ -24,7 +24,7 @@ from residualplanner.method.workload.symmetry import Orbits, workload_orbits
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.by_set.terms import CollectedTerms, LossTerms
 from residualplanner.more.searches.attribute_grams import AttributeGrams, attribute_grams, kind_classes, plain_grams
-from residualplanner.more.varying.replaced_pairs import require_few_pairs
+from residualplanner.more.varying.varying_cost import require_few_pairs
 
 #: The most pairs of a query and a subset of its attributes, and the most seconds a search should take.
 PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0

@@ -22,8 +22,7 @@ from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.method.noise.choice import NoiseChoice
 from residualplanner.method.noise.minimax import minimize_maximum_variance
 from residualplanner.method.strategy.costs import with_token_cost
-from residualplanner.more.by_set.cost import CostSlopes, Maxima
-from residualplanner.more.by_set.group_basis import GroupBasis, Member
+from residualplanner.more.by_set.cost import CostSlopes, GroupBasis, Maxima, Member
 from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import PAIRS, BySetProblem
 from residualplanner.more.by_set.table_costs import Rows, TableChoice

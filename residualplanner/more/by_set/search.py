@@ -17,8 +17,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, Steps, untold
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import unit_costs
-from residualplanner.more.by_set.cost import Maxima, TableCost
-from residualplanner.more.by_set.group_basis import GroupBasis, Member
+from residualplanner.more.by_set.cost import GroupBasis, Maxima, Member, TableCost
 from residualplanner.more.by_set.largest import LargestVariance
 from residualplanner.more.by_set.problem import BySetProblem
 from residualplanner.more.by_set.replacement_cost import ReplacementCost

@@ -1,25 +1,154 @@
 """The sum of average variances in a search for bases by set, and its slopes.
 
+It takes mean squares of the answers to rest tables h of (39).  A rest table is a sum of products of vectors u with
+signs, so that the square length of its answers is a sum over pairs of such products of what each attribute adds,
+``u' V v``, with V a Gram matrix.  No table is needed.
+
 Source: eqs. (39) and (40).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from residualplanner.ground.checks import FloatArray
-from residualplanner.more.by_set.cost import LossSlopes, Maxima
-from residualplanner.more.by_set.group_basis import GroupBasis
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.problem import BySetProblem
-from residualplanner.more.by_set.rest_forms import RestForms
 from residualplanner.more.by_set.table_costs import Rows
+from residualplanner.more.by_set.terms import LossTerms, RestTable, parts_of
 
+#: How many pairs of products are taken at a time.
+_AT_ONCE = 2**18
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
 _LEAST = 2.0**-60
 #: From the slopes by the weights (m,) of all sets: by the form (r, r) and by u (1+r,) of each group's basis.
 _Slopes = Callable[[FloatArray], tuple[list[FloatArray], list[FloatArray]]]
+
+
+class _Stack(NamedTuple):
+    """Forms of as many axes, of rest tables of as many products."""
+
+    number: IntArray  # (f,): which forms
+    signs: FloatArray  # (f, t): what the products are multiplied by
+    #: (k, f, t): for each axis where ``u' V v`` is, u being that of the product, and v the first of its attribute.
+    first: IntArray
+    rank: IntArray  # (k, f, t): the number of the product's v among those of its attribute
+
+    def parts(self) -> Iterator["_Stack"]:
+        """Some forms at a time."""
+        step = max(1, _AT_ONCE // self.signs.shape[1] ** 2)
+        for start in range(0, len(self.number), step):
+            some = slice(start, start + step)
+            yield _Stack(self.number[some], self.signs[some], self.first[:, some], self.rank[:, some])
+
+    @property
+    def at(self) -> list[IntArray]:
+        """Where what each axis adds to each pair of products is, (f, t, t)."""
+        return [first[:, :, None] + rank[:, None, :] for first, rank in zip(self.first, self.rank, strict=True)]
+
+    @property
+    def weights(self) -> FloatArray:
+        """What each pair of products counts, (f, t, t)."""
+        return self.signs[:, :, None] * self.signs[:, None, :]
+
+
+class RestForms:
+    """All forms, for any u of each group: of no attribute, which is 1, of one in each group, and of rest tables."""
+
+    def __init__(self, terms: LossTerms, attribute_of_group: Sequence[int], grams: Mapping[int, FloatArray]) -> None:
+        """The ``grams`` are the Gram matrices (kinds, 1+r, 1+r) of each attribute."""
+        self._grams = grams
+        self._groups: dict[int, list[int]] = {i: [] for i in sorted(set(attribute_of_group))}
+        rank = []
+        for group, i in enumerate(attribute_of_group):
+            rank.append(len(self._groups[i]))
+            self._groups[i].append(group)
+        start, self._starts = 0, dict[int, int]()
+        for i, groups in self._groups.items():
+            self._starts[i] = start
+            start += len(grams[i]) * len(groups) ** 2
+
+        def first(group: int, kind: int) -> int:
+            i = attribute_of_group[group]
+            count = len(self._groups[i])
+            return self._starts[i] + (kind * count + rank[group]) * count
+
+        #: Of each group and kind, where ``u' V u`` is.
+        self._alone = np.array(
+            [first(g, kind) + rank[g] for g, i in enumerate(attribute_of_group) for kind in range(len(grams[i]))],
+            dtype=np.int64,
+        )
+        self._count, self._stacks = len(terms.forms), list[_Stack]()
+        products, found = _products(terms.rests), defaultdict[tuple[int, int], list[tuple[Any, ...]]](list)
+        for number, (rest, kinds) in enumerate(terms.forms):
+            axes = list(zip(*products[rest], strict=True))
+            at = [[first(g, kind) for g in groups] for groups, kind in zip(axes, kinds, strict=True)]
+            of_axes = [[rank[g] for g in groups] for groups in axes]
+            found[len(kinds), len(products[rest])].append((number, list(products[rest].values()), at, of_axes))
+        for some in found.values():
+            numbers, signs, where, ranks = (np.array(each) for each in zip(*some, strict=True))
+            self._stacks.append(_Stack(numbers, signs, where.swapaxes(0, 1), ranks.swapaxes(0, 1)))
+
+    def values(self, us: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The forms (n,) for the u (1+r,) of each group, and what all pairs of these add."""
+        added = [
+            U @ gram @ U.T
+            for i, groups in self._groups.items()
+            for U in [np.array([us[group] for group in groups])]
+            for gram in self._grams[i]
+        ]
+        products, forms = np.concatenate([np.empty(0), *(each.ravel() for each in added)]), np.zeros(self._count)
+        for stack in (part for each in self._stacks for part in each.parts()):
+            weights = stack.weights
+            for at in stack.at:
+                weights *= products[at]
+            forms[stack.number] = weights.sum(axis=(1, 2))
+        return np.concatenate([[1.0], products[self._alone], forms]), products
+
+    def slopes(self, us: Sequence[FloatArray], products: FloatArray, by_form: FloatArray) -> list[FloatArray]:
+        """From the slopes by the forms (n,): by u (1+r,) of each group."""
+        end = 1 + len(self._alone)
+        by_product = np.bincount(self._alone, by_form[1:end], len(products)).astype(np.float64)
+        for stack in (part for each in self._stacks for part in each.parts()):
+            common, where = stack.weights * by_form[end:][stack.number, None, None], stack.at
+            factors = [products[at] for at in where]
+            for axis, at in enumerate(where):
+                others = math.prod(factors[:axis] + factors[axis + 1 :], start=common)
+                by_product += np.bincount(at.ravel(), others.ravel(), len(products))
+        found: list[FloatArray] = [np.empty(0)] * len(us)
+        for i, groups in self._groups.items():
+            start, count, U = self._starts[i], len(groups), np.array([us[group] for group in groups])
+            by_u = np.zeros_like(U)
+            for gram in self._grams[i]:
+                mine = by_product[start : start + count**2].reshape(count, count)
+                by_u += (mine + mine.T) @ U @ gram
+                start += count**2
+            for group, each in zip(groups, by_u, strict=True):
+                found[group] = each
+        return found
+
+
+def _products(rests: Sequence[RestTable]) -> list[dict[tuple[int, ...], float]]:
+    """The products that each rest table is a sum of: the group of the u of each axis, and the sign."""
+    found: list[dict[tuple[int, ...], float]] = []
+    for rest in rests:
+        order = len(rest.groups)
+        every = dict(zip(parts_of(tuple(range(order))), rest.parts, strict=True))
+        terms: dict[tuple[int, ...], float] = defaultdict(float)
+        for part in [(), *every]:  # which is not spread, but what is known of it
+            sign = (-1.0) ** (order - len(part) + 1)
+            known = {(): 1.0} if not part else {(every[part],): 1.0} if len(part) == 1 else found[every[part]]
+            for own, coefficient in known.items():
+                groups = list(rest.groups)
+                for axis, group in zip(part, own, strict=True):
+                    groups[axis] = group
+                terms[tuple(groups)] += sign * coefficient
+        found.append({groups: sign for groups, sign in terms.items() if sign})
+    return found
 
 
 class SummedVariances:

@@ -15,7 +15,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.labels import Label, Rule
-from residualplanner.method.queries.kind import Kind
+from residualplanner.method.queries.kind import Kind, KindByContent
 from residualplanner.method.queries.rows import is_text, require_more_than_total
 from residualplanner.more.classifications import layouts
 from residualplanner.more.classifications.classification import Classification, RowItem, TableOrigin
@@ -35,7 +35,7 @@ TOTAL = "(total)"
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Hierarchy(Kind):
+class Hierarchy(KindByContent):
     """One answer for all values, one for each group of each level, and one for each value.
 
     Args:
@@ -138,9 +138,8 @@ class Hierarchy(Kind):
         """
         require_path("Hierarchy.from_file", path, 'Hierarchy.from_file("counties.csv", levels=["state", "county"])')
         table = layouts.table_of_file(path, encoding=encoding, separator=separator)
-        return cls.of_classification(
-            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
-        )
+        found = layouts.classification_of_table(table, levels, code_lengths)
+        return cls.of_classification(found, total=total, leaves=leaves)
 
     @classmethod
     def from_frame(
@@ -163,10 +162,8 @@ class Hierarchy(Kind):
             >>> Hierarchy.from_frame(frame, ["state", "county"])
             Hierarchy(state: 2, county: 2)
         """
-        table = layouts.table_of_frame(frame)
-        return cls.of_classification(
-            layouts.classification_of_table(table, levels, code_lengths), total=total, leaves=leaves
-        )
+        found = layouts.classification_of_table(layouts.table_of_frame(frame), levels, code_lengths)
+        return cls.of_classification(found, total=total, leaves=leaves)
 
     def attribute(
         self,
@@ -312,12 +309,6 @@ class Hierarchy(Kind):
         if self.classification is None:
             return super().full_names(attribute)
         return tuple(item.full_names for item in self.on(attribute)._row_items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hierarchy) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
 
     def __repr__(self) -> str:
         if self.classification is not None:

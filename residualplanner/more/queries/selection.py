@@ -14,7 +14,7 @@ from residualplanner.ground.checks import IntArray, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text, plain_label
-from residualplanner.method.queries.kind import Kind, require_size, tied_kind
+from residualplanner.method.queries.kind import Kind, KindByContent, require_size, tied_kind
 from residualplanner.method.queries.rows import ENTRY_LIMIT
 from residualplanner.method.queries.runs import Range, span_texts
 
@@ -27,7 +27,7 @@ SPELLED = 4
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False, slots=True)  # slots stand before the attributes of kinds
-class Selection(Kind):
+class Selection(KindByContent):
     """How many records have one of some values, or the answers of another kind about these records.
 
     A query in which an attribute has ``Selection(values)`` is about these records only, its universe, and its table has
@@ -178,12 +178,6 @@ class Selection(Kind):
     def full_names(self, attribute: Attribute) -> tuple[tuple[str, ...], ...]:
         """Other words for the kind's answers, (q,); or the meanings of the values."""
         return Kind.full_names(self, attribute) if self.of is None else self._kept(self.of.full_names(attribute))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Selection) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
 
     def __repr__(self) -> str:
         return f"Selection({list(self.where)!r}{'' if self.of is None else f', {self.of!r}'})"

@@ -145,7 +145,7 @@ class _Search:
             S, objective, certain, ratios = self._evaluated(weights)
             logs = steady.climb(certain, weights, ratios, exponent)
             if objective < best[0]:
-                best = objective, S, self._degrees(weights[:k])
+                best = objective, S, np.diag(self._laplacian(weights[:k])).copy()
             bound = steady.highest**2
             if best[0] <= bound * (1 + _GAP):
                 break
@@ -176,7 +176,8 @@ class _Search:
         S = (turns / squares**0.25).T @ C
         costs = _squared_distances(S.T @ S)[self.first, self.second]
         G = inverse @ turns * squares**0.25
-        forms = self._row_forms(G @ G.T)
+        form = G @ G.T
+        forms = [self.grams.variances(code, form) for code in self.grams.kinds]
         longest = float(costs.max())
         objective = longest * self.problem.loss(forms)
         own = (
@@ -210,20 +211,12 @@ class _Search:
         parts = np.split(weights, np.cumsum(self.count)[:-1])
         return self.grams.gram_of_rows([w * x for w, x in zip(self.problem.importance, parts, strict=True)])
 
-    def _row_forms(self, form: NDArray[np.float64]) -> list[FloatArray]:
-        """The variance of every row of each kind."""
-        return [np.asarray(self.grams.variances(code, form)) for code in self.grams.kinds]
-
     def _laplacian(self, weights: FloatArray) -> NDArray[np.float64]:
         L = np.zeros((len(self.grams.width),) * 2)
         L[self.first, self.second] = -weights
         L += L.T
         L[np.diag_indices_from(L)] = -L.sum(axis=1)
         return L
-
-    def _degrees(self, weights: FloatArray) -> FloatArray:
-        """What the multipliers of the pairs of each value add up to, (g,)."""
-        return np.diag(self._laplacian(weights)).copy()
 
 
 def _squared_distances(products: NDArray[np.float64]) -> FloatArray:

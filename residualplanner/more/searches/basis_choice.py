@@ -190,17 +190,14 @@ class _TangentSearch:
         scaled = weights * np.tile(self.grams[attribute].scales, 2)
         return scaled / float(scaled.sum())
 
-    def _tangent(self, attribute: int) -> Tangent:
-        """The tangent of F as a function of one attribute's basis."""
-        return self.grams[attribute].tangent(self._weights(attribute))
-
     def _bound(self, attribute: int, found: ResidualBasis, solved: FloatArray, loss: float, option: str) -> float:
         """What no basis lowers the attribute's part of the loss below, for the present noise; at ``found`` it is loss.
 
         Every variance factor is at least 0.  So the bound for the weights that the basis was found for holds for the
         present ones, times the least that any of them has changed by; where that is too low, one is found for these.
         """
-        tangent, forms, weights = self._tangent(attribute), self.grams[attribute], self._weights(attribute)
+        forms, weights = self.grams[attribute], self._weights(attribute)
+        tangent = forms.tangent(weights)  # of F as a function of the attribute's basis
         changes = np.divide(weights, solved, where=solved > 0, out=np.full(len(solved), np.inf))
         known = found.bound * float(changes.min())
         steps = max(_effort(forms)["steps"], _LAST_STEPS if len(forms.width) <= COARSE_VALUES else 0)

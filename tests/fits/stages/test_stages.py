@@ -324,6 +324,9 @@ def test_records_of_stages_keep_to_facts_and_say_what_they_are(tmp_path):
     assert np.bincount(made.codes[:, 1]).tolist() == [1000, 1200, 800]
     assert not ((made.codes[:, 0] < 2) & (made.codes[:, 2] == 0)).any()
     assert made.unmeasured == ()
+    quality = made.quality
+    assert len({*quality.names}) == len(quality.names)  # stages measure pairs again, and a set has one row
+    assert quality.freedoms.sum() == sum(table.freedom for table in made._measured.tables) > 0
     made.save(tmp_path / "p.csv")
     assert '"measurements"' in (tmp_path / "p.csv.json").read_text()
 

@@ -18,8 +18,7 @@ from more.limits import limited
 from random_plans import basis_of
 from residualplanner import Hierarchy, Identity, Prefix, Range
 from residualplanner.method.losses import read_loss
-from residualplanner.more.bounds.explicit import explicit_bound
-from residualplanner.more.bounds.suboptimality import least_variance
+from residualplanner.more.bounds.suboptimality import explicit_bound, least_variance
 from residualplanner.more.bounds.svd_bound import _bound_for
 from residualplanner.more.bounds.svd_maximum import greatest_bound
 from strategies import NAMES, cases

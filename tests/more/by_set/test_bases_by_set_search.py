@@ -14,8 +14,7 @@ import residualplanner as rp
 from benchmarks.dense_optimum import workload
 from random_plans import query_rows, workloads_in_kinds
 from residualplanner.method.noise.choice import ChosenNoise
-from residualplanner.more.by_set.cost import LossSlopes, Maxima
-from residualplanner.more.by_set.group_basis import GroupBasis, Member
+from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima, Member
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
 from residualplanner.more.by_set.search import Family
 from residualplanner.more.by_set.table_costs import CostTable, cost_of

@@ -193,7 +193,7 @@ def test_every_budget_is_spent_and_never_exceeded(limit, people):
 def test_where_there_are_too_many_pairs_of_records_attributes_have_one_basis_by_default():
     how = {"budget": rp.pcost(1), "loss": "max", "neighbors": "replace"}
     by_set = rp.select(TINY, **how)
-    with limited("more.varying.replaced_pairs", _LIMIT=400 * 4 - 1):
+    with limited("more.varying.varying_cost", _LIMIT=400 * 4 - 1):
         one, plan = rp.select(TINY, **how, bases="optimal"), rp.select(TINY, **how)
         assert "bases from a local search, errors " in plan.status
         assert not plan.strategy.varying.any()
@@ -202,7 +202,7 @@ def test_where_there_are_too_many_pairs_of_records_attributes_have_one_basis_by_
             rp.select(TINY, **how, bases=BY_SET)
         with pytest.raises(rp.errors.WorkloadError, match='not for 400 times 4; use bases="optimal"'):
             replace(by_set)
-    with limited("more.varying.replaced_pairs", _LIMIT=400 * 4):
+    with limited("more.varying.varying_cost", _LIMIT=400 * 4):
         assert replace(by_set).pcost == by_set.pcost
 
 
@@ -214,7 +214,7 @@ def test_too_many_pairs_of_records_are_refused_at_once():
 
 def test_values_that_no_set_tells_apart_count_once():
     plan = rp.select(ODD, budget=rp.pcost(1), neighbors="replace")
-    with limited("more.varying.replaced_pairs", _LIMIT=9 * 9 * 2 * len(ODD.closure)):
+    with limited("more.varying.varying_cost", _LIMIT=9 * 9 * 2 * len(ODD.closure)):
         assert replace(plan).pcost == plan.pcost
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import residualplanner as rp
-from residualplanner.more.by_set import rest_forms
+from residualplanner.more.by_set import summed
+from residualplanner.more.by_set.largest import RestTables, applied
 from residualplanner.more.by_set.problem import by_set_problem
-from residualplanner.more.by_set.rest_forms import RestForms
-from residualplanner.more.by_set.rest_tables import RestTables, applied
+from residualplanner.more.by_set.summed import RestForms
 
 
 def problem_of(order):
@@ -25,7 +25,7 @@ def problem_of(order):
 @pytest.mark.parametrize("order", [2, 3, 4])
 @pytest.mark.parametrize("at_once", [1, 2**18])
 def test_forms_and_slopes_are_those_of_the_tables_with_all_their_entries(monkeypatch, order, at_once):
-    monkeypatch.setattr(rest_forms, "_AT_ONCE", at_once)
+    monkeypatch.setattr(summed, "_AT_ONCE", at_once)
     problem, rng = problem_of(order), np.random.default_rng(order)
     grams = {i: axis.grams for i, axis in problem.axes.items()}
     groups = problem.attribute_of_group.tolist()
