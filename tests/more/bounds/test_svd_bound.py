@@ -273,7 +273,7 @@ def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(l
         rp.select(prefixes, budget=rp.pcost(c), records_per_person=k, **how) for c, k in ((1, 1), (7, 1), (0.3, 3))
     ]
     found = [plan.suboptimality for plan in plans]
-    assert found == pytest.approx([found[0]] * 3, abs=1e-5)  # a search from another rounding ends a little elsewhere
+    assert found == pytest.approx([found[0]] * 3, abs=1e-4)  # a search from another rounding ends a little elsewhere
     assert 0 < found[0] < 0.03
     assert rp.select(prefixes, at_most=1, **how).suboptimality == pytest.approx(found[0], abs=1e-6)
     at_bound = rp.select(rp.marginals(domain, up_to=2), budget=rp.pcost(2), **how)
