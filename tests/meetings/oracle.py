@@ -46,7 +46,8 @@ class Question:
             max(sum(abs(row(code)) for code in range(_CODES.get(name, 0))) for row in rows)
             for name, rows in self.axes.items()
         ]
-        return float(math.prod(parts)) if not self.at_least else 50.0
+        selected = math.prod(map(len, self.where.values()))
+        return float(math.prod(parts) * selected) if not self.at_least else 50.0
 
     def answers(self, values: Mapping[str, Value]) -> np.ndarray:
         """What a record of these values adds to each answer, at weight 1."""

@@ -253,6 +253,6 @@ def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan 
             "neighbors": plan.neighbors.notion,
             "records_per_person": plan.neighbors.records_per_person,
         }
-        return select(plan.workload, budget=plan.budget, loss=SumOfVariances(weights), bases=plan.bases, **how)
+        return select(plan.workload, budget=plan.budget, loss=SumOfVariances(weights), bases=plan.bases, time=0, **how)
     except ResidualPlannerError:
         return None
