@@ -57,8 +57,8 @@ def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatAr
     low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
     high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
     low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
-    # Nothing of the range is left: of an interval its nearest end, which the cut below gives.  Where C is not above 0 by
-    # more than the margin, or the ends are 0 / 0, no end is nearest: the whole of the range, which claims the least.
+    # Of an interval beyond the range the nearest end is left, which the cut below gives.  Where C is not clear of 0, or
+    # the ends are 0 / 0, no end is nearest: it is the whole range, which claims the least.
     is_beyond = inside & (below > 0) & ((low > limit) | (high < -limit))
     is_lost = ~is_beyond & ~((low <= high) & (low <= limit) & (high >= -limit))
     low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)

@@ -107,6 +107,47 @@ def test_beside_non_negative_counts_proportions_are_theirs_and_add_up_to_1(tmp_p
     assert {"count_unbiased", "low_unbiased"} <= set(saved)
 
 
+@pytest.mark.parametrize("style", ["csv", "parquet", "workbook", "parts"])
+def test_files_have_the_meanings_of_the_values_beside_their_labels(tmp_path, style):
+    domain = rp.Domain({"region": 2, "vote": rp.Attribute("vote", labels={1: "Yes", 2: "No", 3: "Unknown"})})
+    query = {"region": IDENTITY, "vote": rp.Proportions([3, 1])}
+    release = rp.reconstruct(
+        rp.measure(rp.select(rp.Workload(domain, [query]), budget=rp.zcdp(1)), np.zeros((9, 2), int))
+    )
+    release.save(tmp_path / "out", style)
+    saved = rp.load_tables(tmp_path / "out")
+    found = saved.numbers.statistic(query)
+    assert list(found)[:4] == ["region", "value", "value_meaning", "proportion"]
+    assert found["value"].tolist() == ["1", "3"] * 2
+    assert found["value_meaning"].tolist() == ["Yes", "Unknown"] * 2
+    assert saved[query].to_frame()["vote_meaning"].tolist()[:3] == ["count", "Yes", "Unknown"]
+
+
+def test_metadata_of_csv_files_have_the_type_of_every_column(tmp_path):
+    domain = rp.Domain(
+        {"vote": rp.Attribute("vote", labels={"y": "Yes", "": "No answer"}), "pay": rp.Numeric(0, 9, bins=3)}
+    )
+    workload = rp.Workload(domain, [{"vote": rp.Proportions()}, {"pay": rp.Quantiles(0.5)}])
+    release = rp.reconstruct(rp.measure(rp.select(workload, budget=rp.zcdp(1)), np.zeros((9, 2), int)))
+    release.save(tmp_path / "out", "csv")
+    about = json.loads((tmp_path / "out" / "statistics" / "csv-metadata.json").read_text())["tables"]
+    of = {column["titles"]: column for table in about for column in table["tableSchema"]["columns"]}
+    types = {
+        name: of[name]["datatype"] for name in ("value", "value_meaning", "probability", "proportion", "too_noisy")
+    }
+    assert list(types.values()) == ["string", "string", "double", "double", "boolean"]
+    assert of["value"]["null"] == []
+    assert "meaning of the label" in of["value_meaning"]["dc:description"]
+
+
+def test_a_group_is_not_called_like_the_column_of_meanings(tmp_path):
+    domain = rp.Domain({"value_meaning": 2, "vote": rp.Attribute("vote", labels={1: "Yes", 2: "No"})})
+    workload = rp.Workload(domain, [{"value_meaning": IDENTITY, "vote": rp.Proportions()}])
+    release = rp.reconstruct(rp.measure(rp.select(workload, budget=rp.zcdp(1)), np.zeros((9, 2), int)))
+    with pytest.raises(rp.errors.WorkloadError, match="value_meaning"):
+        release.save(tmp_path / "out", "csv")
+
+
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [

@@ -115,12 +115,8 @@ class Proportions(Statistic):
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The same in the meanings of the values, (1 + 2 q,)."""
-        return _texts(self._meanings_of_values(attribute))
-
-    def _meanings_of_values(self, attribute: Attribute) -> tuple[str, ...]:
-        by_bin = attribute.by_bin
-        meant = dict(zip(map(label_text, by_bin.value_labels), by_bin.value_meanings, strict=True))
-        return tuple(meant[value] for value in self.on(attribute).values)
+        tied = self.on(attribute)
+        return _texts(tied.meanings_of_values(attribute) or tied.values)
 
 
 def _texts(values: Sequence[str]) -> tuple[str, ...]:
