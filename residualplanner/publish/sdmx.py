@@ -52,6 +52,8 @@ def write_sdmx(
 ) -> None:
     """Write the tables of a release, and its statistics, as SDMX to a new folder, whole or not at all.
 
+    Left out are comparisons of tables, ``errors.csv`` and the report.
+
     The folder holds ``structure.json``, an SDMX-JSON 2.0 message with codelists, concepts, and for each table a data
     structure definition and a dataflow, whose annotations say what the table is; and the tables in SDMX-CSV 2.0.
 
@@ -244,8 +246,9 @@ class _Structure:
         """Of each dimension of a file its identifier, what is said of it, and its codelist."""
         found, attributes = [], self.described.plan.domain.attributes
         for key, columns in zip(form.keys or (None,), form.axes or ({_RECORDS: (TOTAL,)},), strict=True):
-            name, labels = next(iter(columns.items()))
-            words = attributes[key[0]].about.to_json() if key else {}
+            attribute = attributes[key[0]] if key else form.attribute_of_values
+            label, labels = next(iter(columns.items()))
+            name, words = (label, {}) if attribute is None else (attribute.name, attribute.about.to_json())
             about = {"name": words.pop("title", name)} | _notes(words)
             of = self.names[self.described.parts[key]] if key else f"{self.names[name]}_{_hash(repr(labels))}"
             if of not in self.codelists:

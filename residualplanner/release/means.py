@@ -99,8 +99,9 @@ def means(release: Any, attribute: str, by: QueryLike = (), *, level: float = 0.
             `Mean` of the attribute, or counts and sums.
         attribute: one of amounts, declared by `Numeric`.
         by: the attributes that make the groups; with kinds, such as a hierarchy's, where they are not plain values.
-        level: the confidence level of the intervals, which hold for groups of any size: Fieller's, which is all of the
-            range of the amounts where the count is not clear of 0.
+        level: the confidence level of the intervals, which hold for groups of any size: Fieller's, cut at the limits of
+            the amounts.  It is one limit alone where noise puts all of it beyond, and may be all of the range where
+            the count is not clear of 0.
 
     Raises:
         WorkloadError: the attribute has no amounts, or the release does not answer its sums or counts by these groups.

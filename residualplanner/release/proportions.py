@@ -14,6 +14,7 @@ from residualplanner.more.queries.proportions import Proportions
 from residualplanner.release.ratios import Ratio, fieller_interval, ratio_and_std_err
 from residualplanner.release.statistic_table import Column, StatisticTable
 
+_PROPORTION = "count divided by total, cut at 0 and 1"
 _TOO_NOISY = "whether the number of records is not clear of 0, so that the proportion says nothing"
 
 
@@ -22,7 +23,10 @@ class ProportionTable(StatisticTable):
     """The proportions of the values of an attribute in each group, with standard errors and intervals.
 
     The last axis is that of the values.  A proportion is the ratio of two estimates whose errors are correlated.
-    Proportions and the ends of their intervals are from 0 to 1; NaN where a group's number is estimated as 0 or less.
+    Proportions and the ends of their intervals are cut at 0 and 1, as noise makes some counts negative or larger than
+    their total; so those of a group may add up to more than 1.  NaN where a group's number is estimated as 0 or less.
+    Files of non-negative or rounded tables have the proportions of the published numbers, and beside them the errors
+    and intervals of the unbiased ones.
 
     Attributes:
         std_err: the standard errors of the proportions, to first order; NaN likewise.
@@ -35,9 +39,9 @@ class ProportionTable(StatisticTable):
 
     word, phrase = "proportions", "proportions of {name}"
     columns = (
-        Column("proportion", "estimate", "nothing", "count divided by total, from 0 to 1", "of unbiased"),
+        Column("proportion", "estimate", "nothing", _PROPORTION, "of tables alone"),
         Column("std_err", "std_err", "nothing", "standard error of the proportion, to first order", "of unbiased"),
-        Column("low", "low", "nothing", "low end of Fieller's interval of it, of level {level}", "of unbiased"),
+        Column("low", "low", "nothing", "low end of Fieller's interval of level {level}", "of unbiased"),
         Column("high", "high", "nothing", "high end of that interval", "of unbiased"),
         Column("count", "count", "counts", "{estimate} of the records with the value", "of tables"),
         Column("count_std_err", "count_std_err", "counts", "standard error of the count, exact", "of unbiased"),
@@ -93,8 +97,9 @@ def proportions(
         attribute: whose values the proportions are of; of amounts, the bins.
         by: the attributes that make the groups; with kinds, such as a hierarchy's, where they are not plain values.
         among: labels of the values that are in question; all unless given.
-        level: the confidence level of the intervals, which hold for groups of any size: Fieller's, which is from 0 to 1
-            where the number of records is not clear of 0.
+        level: the confidence level of the intervals, which hold for groups of any size: Fieller's, cut at 0 and 1.  It
+            is 0 or 1 alone where noise puts all of it beyond, and may be from 0 to 1 where the number of records is
+            not clear of 0.
 
     Raises:
         DomainError: the attribute has no such value.

@@ -33,7 +33,9 @@ def ratio_and_std_err(ratio: Ratio) -> tuple[FloatArray, FloatArray]:
 def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatArray, FloatArray]:
     """The least and the largest t, up to ``limit`` in size, with ``|D - t C| <= margin`` standard errors of it.
 
-    It has the true ratio as often as a normal variable is within ``margin`` standard deviations, however small C is.
+    It has the true ratio as often as a normal variable is within ``margin`` standard deviations, however small C is:
+    where C is above 0 and noise puts all such t beyond the limit, so that the true ratio is missed already, it is the
+    end nearest to them.
 
     Source: eq. (119); Fieller 1954.
     """
@@ -55,7 +57,9 @@ def fieller_interval(ratio: Ratio, margin: float, limit: float) -> tuple[FloatAr
     low = np.where(is_cut & (between[0] < -limit) & (between[1] > -limit), between[1], -limit)
     high = np.where(is_cut & (between[1] > limit) & (between[0] < limit), between[0], limit)
     low, high = np.where(inside, between[0], low), np.where(inside, between[1], high)
-    # Nothing of the range is left, or the ends are 0 / 0: the whole of it, which claims the least.
-    is_lost = ~((low <= high) & (low <= limit) & (high >= -limit))
+    # Of an interval beyond the range the nearest end is left, which the cut below gives.  Where C is not clear of 0, or
+    # the ends are 0 / 0, no end is nearest: it is the whole range, which claims the least.
+    is_beyond = inside & (below > 0) & ((low > limit) | (high < -limit))
+    is_lost = ~is_beyond & ~((low <= high) & (low <= limit) & (high >= -limit))
     low, high = np.where(is_lost, -limit, low), np.where(is_lost, limit, high)
     return np.clip(low, -limit, limit), np.clip(high, -limit, limit)

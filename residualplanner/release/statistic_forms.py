@@ -13,7 +13,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
-from residualplanner.method.queries.kind import Kind, statistic_among
+from residualplanner.method.queries.kind import MEANING, Kind, statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.deviation import StandardDeviation
@@ -25,7 +25,7 @@ from residualplanner.release.means import MeanTable, QuantileTable
 from residualplanner.release.profiles import Profile
 from residualplanner.release.proportions import ProportionTable
 from residualplanner.release.statistic_table import Column, StatisticTable, unit_of
-from residualplanner.release.tidy_form import label_columns
+from residualplanner.release.tidy_form import label_columns, name_beside
 
 TABLES: dict[type[Statistic], type[StatisticTable]] = {
     Mean: MeanTable,
@@ -59,8 +59,12 @@ class StatisticForm:
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:
         """The columns of labels along each axis, by name."""
-        more = ({name: tuple[object, ...](labels)} for name, labels in self.kind.more_axes.items())
-        return (*(label_columns(*group) for group in self.groups), *more)
+        more = {name: {name: tuple[object, ...](labels)} for name, labels in self.kind.more_axes.items()}
+        meanings = self.kind.meanings_of_values(self.attribute)
+        if meanings is not None:
+            name = self.kind.axis_of_values
+            more[name][name_beside(name, MEANING)] = meanings
+        return (*(label_columns(*group) for group in self.groups), *more.values())
 
     @property
     def rows(self) -> int:

@@ -37,9 +37,9 @@ class Column(NamedTuple):
     field: str  # of `StatisticTable.numbers`, which holds its values
     of: Literal["amounts", "counts", "nothing", "truth"]  # whose unit it has; or whether something is so
     meaning: str  # in words; {level} is the confidence level, {estimate} what an estimate is called
-    #: Tables have it, too, so that it is published as it is there; or it stays that of the unbiased estimates where
-    #: tables are adjusted, and says so.
-    role: Literal["of tables", "of unbiased"]
+    #: Tables have it, too, or it is made of what they have, so that it is published as it is there, beside that of the
+    #: unbiased estimates if wanted, or alone; or it stays that of these where tables are adjusted, and says so.
+    role: Literal["of tables", "of tables alone", "of unbiased"]
     is_adjusted: bool = False  # whether its values follow from adjusted answers
     note: str = ""
 
@@ -52,11 +52,12 @@ class Column(NamedTuple):
 
     def published(self, numbers: Product, *, with_unbiased: bool) -> Iterable["Column"]:
         """The columns in its place where numbers were made from unbiased estimates; names say which is which."""
-        # Statistics and errors stay those of the unbiased estimates: adjusted tables are biased, and ratios of their
-        # numbers may be off by many standard errors.  Counts and sums are those of the tables.
-        if self.role == "of tables":
+        # Means and errors stay those of the unbiased estimates: adjusted tables are biased, and ratios of their numbers
+        # may be off by many standard errors.  Counts and sums are those of the tables; so are proportions, which would
+        # contradict the counts beside them, and would not add up.
+        if self.role != "of unbiased":
             yield self._replace(name=self.name + numbers.ending, is_adjusted=True, note=numbers.mark)
-        if self.role == "of unbiased" or with_unbiased:
+        if self.role == "of unbiased" or (with_unbiased and self.role == "of tables"):
             note = "of the unbiased estimates that the numbers were made from"
             yield self._replace(name=f"{self.name}_unbiased", note=note)
 

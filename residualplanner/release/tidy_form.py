@@ -28,12 +28,13 @@ BESIDE = {
 def label_columns(attribute: Attribute, kind: Kind) -> dict[str, tuple[object, ...]]:
     """The columns of one axis of a table, by name: the labels of its answers, and what the kind has beside them."""
     beside = kind.columns_beside(attribute)
-    return {attribute.name: kind.labels(attribute)} | {name_beside(attribute, word): beside[word] for word in beside}
+    name = attribute.name
+    return {name: kind.labels(attribute)} | {name_beside(name, word): beside[word] for word in beside}
 
 
-def name_beside(attribute: Attribute, word: str) -> str:
-    """The name of a column beside the labels of an attribute, as ``sex_meaning``."""
-    return f"{attribute.name}_{word}"
+def name_beside(name: str, word: str) -> str:
+    """The name of a column beside the column of labels of this name, as ``sex_meaning``."""
+    return f"{name}_{word}"
 
 
 def label_column_names(axes: Iterable[tuple[Attribute, Iterable[Kind]]]) -> list[str]:

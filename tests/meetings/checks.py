@@ -232,7 +232,8 @@ def _check_statistics(built: Built, saved: Any, tables: Tables) -> None:
                     assert low <= high, row
                     continue
                 off = abs(given - mean)
-                assert off < 0.5 * built.amounts.scale + 5 * (high - low), (question.query, given, mean)
+                error = max(high - low, _of_statistic(row, "std_err"))  # an interval beyond a limit is that limit alone
+                assert off < 0.5 * built.amounts.scale + 5 * error, (question.query, given, mean)
                 assert low - 1e-9 <= given <= high + 1e-9
 
 
@@ -248,9 +249,17 @@ def _check_proportions(question: Question, rows: Sequence[Mapping[str, Any]], ta
         own_group = [(weight * of_group(of[group]), of[own]) for weight, of in kept]
         total = sum(weight * count(value) for weight, value in own_group)
         with_value = sum(weight * of_value(value) for weight, value in own_group)
-        given, low, high = (_of_statistic(row, word) for word in ("proportion", "low", "high"))
+        if "proportion" not in row:  # of adjusted numbers, of which it is the share
+            given, part, whole = (
+                next(row[name] for name in row if name.startswith((f"{word}_nonneg", f"{word}_rounded")))
+                for word in ("proportion", "count", "total")
+            )
+            assert np.isnan(given) if whole <= 0 else abs(given - np.clip(part / whole, 0, 1)) < 1e-9, row
+            continue
+        given, low, high, std_err = (row[word] for word in ("proportion", "low", "high", "std_err"))
         if total and not np.isnan(given):
-            assert abs(given - float(with_value / total)) < 1e-6 + 5 * (high - low), (question.query, row)
+            error = max(high - low, std_err)  # an interval beyond 0 or 1 is that end alone
+            assert abs(given - float(with_value / total)) < 1e-6 + 5 * error, (question.query, row)
             assert low - 1e-9 <= given <= high + 1e-9, row
 
 

@@ -78,10 +78,95 @@ def test_files_have_proportions_as_they_are_here_and_beside_published_tables_the
     for name, own, ending in (("plain", release, ""), ("nonnegative", rp.nonnegative(release), "_unbiased")):
         own.save(tmp_path / name, style)
         saved = rp.load_tables(tmp_path / name).numbers.statistic(VALID)
-        for column in ("proportion", "std_err", "low", "high"):
-            field = "estimate" if column == "proportion" else column
-            np.testing.assert_allclose(saved[column + ending], getattr(here, field).ravel(), rtol=1e-12)
+        for column in ("std_err", "low", "high"):
+            np.testing.assert_allclose(saved[column + ending], getattr(here, column).ravel(), rtol=1e-12)
         assert saved["value"].tolist() == ["yes", "no"] * 2
+        if own is release:
+            np.testing.assert_allclose(saved["proportion"], here.estimate.ravel(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("style", ["csv", "parts"])
+@pytest.mark.parametrize("adjust", [rp.nonnegative, lambda release: rp.rounded(rp.nonnegative(release))])
+def test_beside_non_negative_counts_proportions_are_theirs_and_add_up_to_1(tmp_path, adjust, style):
+    domain = rp.Domain({"group": 6, "vote": VOTES})
+    records = pd.DataFrame({"group": [0, 1, 2, 3, 4] * 8, "vote": ["yes"] * 38 + ["no"] * 2})
+    query = {"group": IDENTITY, "vote": rp.Proportions()}
+    plan = rp.select(rp.Workload(domain, [query, ("group",)]), budget=rp.zcdp(0.02))
+    release = rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=3))
+    assert rp.statistics.proportions(release, "vote", ["group"]).estimate.sum(axis=1).tolist()[0] > 1.1
+    tables = adjust(release)
+    tables.save(tmp_path / "out", style, with_unbiased=True)
+    saved = rp.load_tables(tmp_path / "out").numbers.statistic(query)
+    share, count, total = (saved[each + tables.product.ending] for each in ("proportion", "count", "total"))
+    has_records = total > 0
+    np.testing.assert_allclose(share[has_records], (count / total)[has_records], rtol=1e-9)
+    np.testing.assert_allclose(share[has_records].groupby(saved["group"]).sum(), 1, rtol=1e-9)
+    assert 0 < has_records.sum() < len(saved)
+    assert share[~has_records].isna().all()
+    assert "proportion_unbiased" not in saved
+    assert {"count_unbiased", "low_unbiased"} <= set(saved)
+
+
+@pytest.mark.parametrize("style", ["csv", "parquet", "workbook", "parts"])
+def test_files_have_the_meanings_of_the_values_beside_their_labels(tmp_path, style):
+    domain = rp.Domain({"region": 2, "vote": rp.Attribute("vote", labels={1: "Yes", 2: "No", 3: "Unknown"})})
+    query = {"region": IDENTITY, "vote": rp.Proportions([3, 1])}
+    release = rp.reconstruct(
+        rp.measure(rp.select(rp.Workload(domain, [query]), budget=rp.zcdp(1)), np.zeros((9, 2), int))
+    )
+    release.save(tmp_path / "out", style)
+    saved = rp.load_tables(tmp_path / "out")
+    found = saved.numbers.statistic(query)
+    assert list(found)[:4] == ["region", "value", "value_meaning", "proportion"]
+    assert found["value"].tolist() == ["1", "3"] * 2
+    assert found["value_meaning"].tolist() == ["Yes", "Unknown"] * 2
+    assert saved[query].to_frame()["vote_meaning"].tolist()[:3] == ["count", "Yes", "Unknown"]
+
+
+def test_metadata_of_csv_files_have_the_type_of_every_column(tmp_path):
+    domain = rp.Domain(
+        {"vote": rp.Attribute("vote", labels={"y": "Yes", "": "No answer"}), "pay": rp.Numeric(0, 9, bins=3)}
+    )
+    workload = rp.Workload(domain, [{"vote": rp.Proportions()}, {"pay": rp.Quantiles(0.5)}])
+    release = rp.reconstruct(rp.measure(rp.select(workload, budget=rp.zcdp(1)), np.zeros((9, 2), int)))
+    release.save(tmp_path / "out", "csv")
+    about = json.loads((tmp_path / "out" / "statistics" / "csv-metadata.json").read_text())["tables"]
+    of = {column["titles"]: column for table in about for column in table["tableSchema"]["columns"]}
+    types = {
+        name: of[name]["datatype"] for name in ("value", "value_meaning", "probability", "proportion", "too_noisy")
+    }
+    assert list(types.values()) == ["string", "string", "double", "double", "boolean"]
+    assert of["value"]["null"] == []
+    assert "meaning of the label" in of["value_meaning"]["dc:description"]
+
+
+def test_a_group_is_not_called_like_the_column_of_meanings(tmp_path):
+    domain = rp.Domain({"value_meaning": 2, "vote": rp.Attribute("vote", labels={1: "Yes", 2: "No"})})
+    workload = rp.Workload(domain, [{"value_meaning": IDENTITY, "vote": rp.Proportions()}])
+    release = rp.reconstruct(rp.measure(rp.select(workload, budget=rp.zcdp(1)), np.zeros((9, 2), int)))
+    with pytest.raises(rp.errors.WorkloadError, match="value_meaning"):
+        release.save(tmp_path / "out", "csv")
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["count", "N"], ["count", '"count"', '"N"', 'not "count"', 'not "N"']),
+        (["Y", "not Y"], ["count", '"Y"', '"not Y"', 'not "Y"', 'not "not Y"']),
+        (["counts", "not"], ["count", "counts", "not", "not counts", "not not"]),
+    ],
+)
+def test_what_is_counted_has_a_label_of_its_own_though_values_are_called_alike(tmp_path, labels, expected):
+    domain = rp.Domain({"vote": labels})
+    plan = rp.select(rp.Workload(domain, [{"vote": rp.Proportions()}]), budget=rp.zcdp(100))
+    release = rp.reconstruct(rp.measure(plan, np.repeat([[0], [1]], [30, 70], axis=0)))
+    release.save(tmp_path / "out", "csv")
+    assert pd.read_csv(tmp_path / "out" / "tables" / "vote@proportions.csv")["vote"].tolist() == expected
+    table = release[{"vote": rp.Proportions()}]
+    assert [round(table.at(vote=label).estimate, -1) for label in expected] == [100, 30, 70, 70, 30]
+    assert rp.statistics.proportions(release, "vote").to_frame()["value"].tolist() == labels
+    rp.publish.write_sdmx(tmp_path / "out", tmp_path / "sdmx")
+    assert len((tmp_path / "sdmx" / "tables" / "vote@proportions.csv").read_text().splitlines()) == 6
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ class Prefix(PlainRows):
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
         """``≤ value`` for each value, or the interval up to the bin's upper edge, (size,)."""
-        return _distinct(_prefix_texts, attribute)
+        words = tuple(map(str, attribute.value_labels))
+        return distinct_texts(lambda words: _prefix_texts(attribute, words), words)
 
     def meanings(self, attribute: Attribute) -> tuple[str, ...]:
         """The same in the meanings of the values, (size,)."""
@@ -132,16 +133,16 @@ def span_texts(attribute: Attribute, spans: Iterable[tuple[int, int]]) -> tuple[
     value's label.  A label that no value has, such as that of missing entries, is in no interval, and added in words.
     """
     runs = list(spans)
-    return _distinct(lambda attribute, words: tuple(_spelled(attribute, words, run) for run in runs), attribute)
-
-
-def _distinct(texts_of: Callable[[Attribute, Sequence[str]], tuple[str, ...]], attribute: Attribute) -> tuple[str, ...]:
-    """Labels made of the values' own; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
     words = tuple(map(str, attribute.value_labels))
-    texts = texts_of(attribute, words)
+    return distinct_texts(lambda words: tuple(_spelled(attribute, words, run) for run in runs), words)
+
+
+def distinct_texts(texts_of: Callable[[Sequence[str]], tuple[str, ...]], words: Sequence[str]) -> tuple[str, ...]:
+    """Labels made of the values' own; in quotes where some would be equal, as of the labels "a", "b" and "a – b"."""
+    texts = texts_of(words)
     if len(set(texts)) == len(texts):
         return texts
-    return texts_of(attribute, [json.dumps(word, ensure_ascii=False) for word in words])
+    return texts_of([json.dumps(word, ensure_ascii=False) for word in words])
 
 
 def _prefix_texts(attribute: Attribute, words: Sequence[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from scipy import sparse
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind, tied_kind
 from residualplanner.method.queries.rows import ENTRY_LIMIT
 from residualplanner.more.amounts.amounts import ByBin, OfBins, amounts_of, amounts_of_cells, by_bin, per_bin_in_json
@@ -27,11 +28,20 @@ class Statistic(Kind):
 
     __slots__ = ()
     is_statistic: ClassVar[bool] = True
+    #: Which of `more_axes` is that of the attribute's own values, or bins; "" where none is.
+    axis_of_values: ClassVar[str] = ""
 
     @property
     def more_axes(self) -> dict[str, tuple[object, ...]]:
         """The labels of axes of the statistic after those of the groups, by the names of their columns."""
         return {}
+
+    def meanings_of_values(self, attribute: Attribute) -> tuple[str, ...] | None:
+        """The labels of the axis of values in words; None where there is none, or no value has a meaning."""
+        if not (self.axis_of_values and attribute.meanings):
+            return None
+        meant = dict(zip(map(label_text, attribute.value_labels), attribute.value_meanings, strict=True))
+        return tuple(meant[label_text(label)] for label in self.more_axes[self.axis_of_values])
 
 
 @dataclass(frozen=True, slots=True, repr=False)

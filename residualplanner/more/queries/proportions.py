@@ -3,8 +3,9 @@
 Source: eq. (135).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,7 @@ from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
 from residualplanner.method.queries.kind import require_size
+from residualplanner.method.queries.runs import distinct_texts
 from residualplanner.more.amounts.statistics import COUNT, Statistic
 from residualplanner.more.queries.selection import checked_values, selected_codes
 
@@ -45,6 +47,7 @@ class Proportions(Statistic):
     """
 
     name = "proportions"
+    axis_of_values: ClassVar[str] = "value"
 
     among: tuple[Label, ...] = ()
     values: tuple[str, ...] = ()
@@ -65,7 +68,7 @@ class Proportions(Statistic):
     @property
     def more_axes(self) -> dict[str, tuple[object, ...]]:
         """The values."""
-        return {"value": self.values}
+        return {self.axis_of_values: self.values}
 
     def to_json(self) -> dict[str, Any]:
         """Labels and positions."""
@@ -107,6 +110,14 @@ class Proportions(Statistic):
         return sparse.csr_array(np.concatenate([total[None], each_value, total - each_value]))
 
     def labels(self, attribute: Attribute) -> tuple[object, ...]:
-        """``count``, each value, and ``not`` each value, (1 + 2 q,)."""
-        values = self.on(attribute).values
-        return COUNT, *values, *(f"not {value}" for value in values)
+        """``count``, each value, and ``not`` each value, (1 + 2 q,); values in quotes where some would be equal."""
+        return distinct_texts(_texts, self.on(attribute).values)
+
+    def meanings(self, attribute: Attribute) -> tuple[str, ...]:
+        """The same in the meanings of the values, (1 + 2 q,)."""
+        tied = self.on(attribute)
+        return _texts(tied.meanings_of_values(attribute) or tied.values)
+
+
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    return COUNT, *values, *(f"not {value}" for value in values)

@@ -5,17 +5,18 @@ Source: W3C Recommendation "Metadata Vocabulary for Tabular Data", 2015.
 
 import json
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
 from residualplanner.ground.stores import AnyPath
+from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.queries.kind import Kind
 from residualplanner.publish.files.columns import arrow_type, not_the_table
 from residualplanner.publish.files.file_names import escaped, written_queries
-from residualplanner.publish.files.sidecar import NUMBER, STATISTICS, TEXT, Description, FileForm, label_type
+from residualplanner.publish.files.sidecar import STATISTICS, TEXT, Description, FileForm, label_type
 from residualplanner.release.tidy_form import BESIDE, label_columns, name_beside
 
 #: How many bytes are read at a time; a row must fit.
@@ -87,22 +88,12 @@ def _metadata(described: Description, forms: Iterable[FileForm]) -> bytes:
     @cache  # tables are many, and have their attributes in common
     def label_columns_of(key: tuple[int, Kind]) -> list[dict[str, object]]:
         attribute = domain.attributes[key[0]]
-        meanings: dict[str, dict[str, object]]
-        meanings = {name_beside(attribute, word): {"dc:description": sentence} for word, sentence in BESIDE.items()}
-        meanings[attribute.name] = {_TERMS[word]: text for word, text in attribute.about.to_json().items()}
-        found = []
-        for name, labels in label_columns(attribute, key[1]).items():
-            datatype = label_type(labels)
-            column = _column(name, datatype) | {"required": True}
-            if datatype == TEXT and "" in labels:
-                column["null"] = []  # an empty string is a label, not a missing value
-            found.append(column | meanings[name])
-        return found
+        return _label_columns(label_columns(attribute, key[1]), attribute)
 
     def entry(form: FileForm) -> str:
         columns: list[dict[str, object]] = []
         for key, labels in zip(form.keys, form.axes, strict=True):
-            columns += label_columns_of(key) if key else [_column(name, NUMBER) | {"required": True} for name in labels]
+            columns += label_columns_of(key) if key else _label_columns(labels, form.attribute_of_values)
         for each in form.columns:
             words = {"dc:description": each.meaning, **({"schema:unitText": each.unit} if each.unit else {})}
             columns.append(_column(each.name, each.datatype) | words)
@@ -113,6 +104,22 @@ def _metadata(described: Description, forms: Iterable[FileForm]) -> bytes:
 
     tables = ",\n".join(map(entry, forms))
     return f'{json.dumps(head, indent=1)[:-2]},\n "tables": [\n{tables}\n ]\n}}\n'.encode("ascii")
+
+
+def _label_columns(columns: Mapping[str, Sequence[object]], attribute: Attribute | None) -> list[dict[str, object]]:
+    """The columns of the labels of an axis, of an attribute's values or others, and of what stands beside them."""
+    first, found = next(iter(columns)), []
+    said: dict[str, dict[str, object]]
+    said = {name_beside(first, word): {"dc:description": sentence} for word, sentence in BESIDE.items()}
+    about = {} if attribute is None else attribute.about.to_json()
+    said[first] = {_TERMS[word]: text for word, text in about.items()}
+    for name, labels in columns.items():
+        datatype = label_type(labels)
+        column = _column(name, datatype) | {"required": True}
+        if datatype == TEXT and "" in labels:
+            column["null"] = []  # an empty string is a label, not a missing value
+        found.append(column | said[name])
+    return found
 
 
 def _column(name: str, datatype: str) -> dict[str, object]:

@@ -136,7 +136,7 @@ def require_free_columns(workload: Workload, profile: Profile) -> None:
     require_free_names(label_column_names(axes), profile)
     queries = written_queries(workload) if kinds_of_statistics(workload) else ()
     for form in filter(None, (statistic_form(workload.domain, profile, query) for query in queries)):
-        columns = {column.name for column in form.columns} | set(form.kind.more_axes)
+        columns = {column.name for column in form.columns}.union(*form.axes[len(form.groups) :])
         clashes = sorted(columns.intersection(label_column_names((group, [kind]) for group, kind in form.groups)))
         if clashes:
             raise WorkloadError(

@@ -11,6 +11,7 @@ import numpy as np
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.words import query_text
+from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
@@ -90,6 +91,12 @@ class FileForm:
     def rows(self) -> int:
         """How many rows it has."""
         return math.prod(self.shape)
+
+    @property
+    def attribute_of_values(self) -> Attribute | None:
+        """Whose values an axis without a key has, as that of proportions; None where it has other labels."""
+        form = self.statistic
+        return form.attribute if form is not None and form.kind.axis_of_values else None
 
     @property
     def types(self) -> dict[str, str]:

@@ -352,7 +352,11 @@ def sdmx(
     version: opt.StructureVersion = "1.0.0",
     output: Output,
 ) -> None:
-    """Write the tables of a release as SDMX-CSV, with the structure message that defines them."""
+    """Write the tables of a release, and its means, quantiles, proportions and standard deviations, as SDMX-CSV.
+
+    structure.json is the structure message that defines them. Comparisons of tables are left out, and so are the report
+    and errors.csv; they stay in the folder of the release.
+    """
     require_files("sdmx", paths.RELEASE, source)
     require_new_folder(folder)
     from residualplanner.publish.sdmx import write_sdmx

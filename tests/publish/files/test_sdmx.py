@@ -168,6 +168,36 @@ def test_statistics_are_those_of_the_saved_release(home):
         assert ("UNIT_MEASURE" in found.concepts) == ("proportions" not in path)
 
 
+def test_proportions_have_the_attribute_for_a_dimension_and_its_words_for_names(tmp_path):
+    vote = rp.Attribute("vote", labels={1: "Yes", 2: "No"}, about=rp.About(title="Answer"))
+    domain = rp.Domain({"region": ["N", "S"], "vote": vote})
+    workload = rp.Workload(domain, [{"region": rp.Identity(), "vote": rp.Proportions()}])
+    release = any_release(rp.select(workload, budget=rp.zcdp("0.5")))
+    release.save(tmp_path / "csv", "csv")
+    rp.publish.write_sdmx(tmp_path / "csv", tmp_path / "sdmx", agency="STATS.UNIT", version="2.1.0")
+    files = defined(tmp_path / "sdmx")
+    share, table = (files[f"{folder}/region.vote@proportions.csv"] for folder in ("statistics", "tables"))
+    for found, codes in (
+        (share, [("1", "Yes"), ("2", "No")]),
+        (
+            table,
+            [("count", "count"), ("1", "Yes"), ("2", "No"), ("not_1", "not 1 (not Yes)"), ("not_2", "not 2 (not No)")],
+        ),
+    ):
+        assert [each["id"] for each in found.dimensions] == ["REGION", "VOTE"]
+        assert found.concepts["VOTE"]["name"] == "Answer"
+        assert [(code["id"], code["name"]) for code in found.lists[1]] == codes
+
+
+def test_comparisons_are_left_out_and_the_command_says_so(release, tmp_path):
+    ranks = rp.statistics.ranks(release[{"Job": rp.Prefix()}])
+    release.save(tmp_path / "csv", "csv", comparisons={"ranks": ranks})
+    rp.publish.write_sdmx(tmp_path / "csv", tmp_path / "sdmx", agency="STATS.UNIT", version="2.1.0")
+    assert (tmp_path / "csv" / "comparison-ranks.csv").exists()
+    assert not [path for path in defined(tmp_path / "sdmx") if "ranks" in path]
+    assert "Comparisons of tables are left out" in " ".join(outcome("sdmx", "--help").stdout.replace("│", " ").split())
+
+
 def test_codes_are_labels_where_these_are_identifiers_and_else_what_is_left_of_them(home):
     lists = {each["id"]: each["codes"] for each in data_of(home / "sdmx")["codelists"]}
     by_name = {code["name"]: code["id"] for codes in lists.values() for code in codes}
