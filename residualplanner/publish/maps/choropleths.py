@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.words import number_text
+from residualplanner.ground.words import COUNTS, RECORDS, number_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
@@ -44,8 +44,9 @@ class Areas:
     level: str  # its name; the attribute's where it has no levels
     codes: tuple[str, ...]  # of the n areas
     names: tuple[str, ...]  # of the areas; their codes where they have none
-    estimate: FloatArray  # (n,), in counts
-    std_err: FloatArray  # (n,), in counts
+    estimate: FloatArray  # (n,)
+    std_err: FloatArray  # (n,)
+    unit: str = RECORDS  # of both, in words
 
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
@@ -57,7 +58,8 @@ class Areas:
         by_code = dict(zip(self.codes, numbers.tolist(), strict=True))
         grades = (quality.reliable, quality.usable)
         classes = classes_of_estimates(numbers) if shown == "estimate" else classes_of_variation(grades)
-        draw = partial(draw_choropleth, boundaries, by_code, classes, title=LEGENDS[shown])
+        legend = LEGENDS[shown] + (f",\n{self.unit}" if shown == "estimate" else "")
+        draw = partial(draw_choropleth, boundaries, by_code, classes, title=legend)
         return Picture(f"{LEGENDS[shown]} by {self.level}", draw)
 
 
@@ -73,7 +75,10 @@ def _areas_of_table(table: Table) -> list[Areas]:
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
     std_err = table.std_err
     chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
-    return [Areas(level, tuple(codes[at]), tuple(names[at]), table.estimate[at], std_err[at]) for level, at in chosen]
+    unit = RECORDS if table.unit == COUNTS else table.unit
+    return [
+        Areas(level, tuple(codes[at]), tuple(names[at]), table.estimate[at], std_err[at], unit) for level, at in chosen
+    ]
 
 
 def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:

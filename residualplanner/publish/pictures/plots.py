@@ -37,6 +37,8 @@ LOOKS = (
 _WIDTH = 7.2
 #: How many letters, at least, have room in a line of that width.
 _LETTERS = 90
+#: An interval that is a smaller fraction of the axis is no wider than the line of its estimate.
+_SEEN = 1 / 250
 #: Points within this fraction of a panel coincide, and are drawn once.
 _SPOT = 1 / 160
 
@@ -57,8 +59,6 @@ class ShownTable:
     ends: tuple[FloatArray, FloatArray] | None = None
     #: Those of the intervals that hold for all cells at once, likewise.
     joint_ends: tuple[FloatArray, FloatArray] | None = None
-
-    is_statistic: bool = False  # whether it shows means or quantiles, of which only intervals are known, not margins
 
     @property
     def is_whole(self) -> bool:
@@ -102,7 +102,7 @@ def shown_table(
     numbers, *of_ends = (frozen(each.ravel()[chosen]) for each in (estimate, *ends))
     errors = np.full_like(numbers, np.nan) if std_err is None else std_err.ravel()[chosen]
     shown = ShownTable(names, estimate.size, texts, numbers, errors, level, RECORDS if unit == COUNTS else unit)
-    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]), is_statistic=True)
+    return shown if not of_ends else replace(shown, ends=(of_ends[0], of_ends[1]))
 
 
 def rows_to_show(estimate: FloatArray) -> NDArray[np.int64]:
@@ -194,10 +194,12 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     for ends, (label, color, width) in zip(table.intervals, looks, strict=True):
         if ends is not None:
             axes.hlines(rows, *ends, color=color, linewidth=width, label=label)
-    axes.plot(estimates, rows, "o", color=INK, markersize=3, label="estimate")
+    # A thin line across hides no interval, as small as it may be.
+    axes.plot(estimates, rows, "|", color=INK, markersize=8, markeredgewidth=0.9, label="estimate")
     names = [cell_name(cell) for cell in table.labels]
     _name_rows(axes, names)
     axes.axvline(0, color=QUIET, linewidth=0.8)
+    _name_what_is_unseen(axes)
     # Plain numbers, as many as there is room for beside the names of the rows.
     longest = max(len(number_text(end)) for end in axes.get_xlim())
     room = _LETTERS - max((len(name) for name in names), default=0)
@@ -208,6 +210,16 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     handles, legend = axes.get_legend_handles_labels()
     figure.legend(handles[::-1], legend[::-1], loc="outside upper center", ncols=3)
     return figure
+
+
+def _name_what_is_unseen(axes: "Axes") -> None:
+    """Say in the legend of which intervals none is wide enough to be seen behind the line of its estimate."""
+    from matplotlib.collections import LineCollection
+
+    for bars in (each for each in axes.collections if isinstance(each, LineCollection)):
+        widths = [float(np.ptp(segment[:, 0])) for segment in bars.get_segments() if len(segment)]  # empty for nan
+        if widths and max(widths) <= _SEEN * np.ptp(axes.get_xlim()):
+            bars.set_label(f"{bars.get_label()}: too narrow to see")
 
 
 def cell_name(labels: Sequence[str], longest: int = 44) -> str:

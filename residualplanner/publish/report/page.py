@@ -17,9 +17,9 @@ from residualplanner.method.queries.identity import Identity
 from residualplanner.method.queries.kind import labels_in_words
 from residualplanner.more.classifications.hierarchy import origins_of
 from residualplanner.publish.report import words
-from residualplanner.publish.report.estimates import comparisons_of, statistics_of
 from residualplanner.publish.report.figures import Figure, comparable, spread_rows, total_texts
 from residualplanner.publish.report.privacy import Promise, budget_json, notions_of, promise_of
+from residualplanner.publish.report.statistics import comparisons_of, statistics_of
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.tables import ErrorRows, PageTables, rows_json, tables_json
 from residualplanner.release.statistic_forms import kinds_of_statistics

@@ -14,7 +14,6 @@ from residualplanner.ground.errors import ArgumentError, FileFormatError, Worklo
 from residualplanner.ground.stores import Bucket, path_at
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.queries.kind import statistic_among
 from residualplanner.publish.files.reading import Saved
 from residualplanner.publish.pictures.plots import ShownTable, rows_to_show
 from residualplanner.publish.saving import load_tables
@@ -99,9 +98,6 @@ class Subject:
     def read_table(self, row: int) -> ShownTable:
         """The rows to show of the table that a row of the error table is about, in a release."""
         table = self.table(row)
-        if self.tables is not None and statistic_among(table.kinds) is not None:
-            # They are those of the unbiased estimates, which a folder has in a column, or makes from its answers.
-            return self.tables.unbiased[table.query].shown(self.level)
         found = table.shown(self.level)
         if found.ends is not None or not self.has_intervals:
             return found

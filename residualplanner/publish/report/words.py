@@ -16,6 +16,7 @@ import numpy as np
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.words import number_text, table_text
+from residualplanner.method.domain.attribute import Attribute
 from residualplanner.publish.pictures.drawing import inline_svg
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _STATEMENT = re.compile(
     r"\b[\w.+/]{1,20}-(?:zCDP|GDP|DP)\b|\b(?:rho|mu|epsilon|delta|pcost) = [\w.+/-]{0,24}\w(?![\w.+/-]*\w)"
 )
+#: An interval of numbers, as labels of bins are, or a few words in parentheses: neither is broken within.
+_BRACKET = re.compile(r"[\[(][^\s\[\]()]{1,20}, [^\s\[\]()]{1,20}[\])]|\([^()\s]{1,20}(?: [^()\s]{1,20})?\)")
 _SPAN = r'<span class="unbroken">\g<0></span>'
 #: A fraction of long numbers, each of which is to stand on one line.
 _FRACTION = re.compile(r"\b(\d{6,24}/)(\d{6,24})\b")
@@ -105,6 +108,11 @@ def table_names(errors: "pd.DataFrame") -> list[str]:
     return [table_text(query, str(kinds)) for query, kinds in zip(errors["query"], errors["kinds"], strict=True)]
 
 
+def title_of(attribute: Attribute) -> str:
+    """What an attribute is called for people: its title, or else its name."""
+    return attribute.about.title or attribute.name
+
+
 def html_of(template: str, *, title: str, **values: Any) -> str:
     """A page from the template in a file, with its title on each printed page; whatever is not `ready` is escaped."""
     # a string of CSS within a style element, which nothing in it ends
@@ -130,7 +138,7 @@ def _environment() -> "Environment":
         inline_svg(figure.svg, figure.name, title=figure.title, description=figure.caption)
     )
     environment.filters["unbroken"] = lambda text: Markup(
-        _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text))))
+        _BRACKET.sub(_SPAN, _FRACTION.sub(_SPANS, _STATEMENT.sub(_SPAN, str(escape(text)))))
     )
     return environment
 

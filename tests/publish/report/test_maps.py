@@ -106,7 +106,10 @@ def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quali
     rp.publish.choropleth(table, boundaries, "cv", quality=quality).save(tmp_path / "map.svg")
     legend = (tmp_path / "map.svg").read_text()
     assert ">coefficient of variation<" in legend
+    assert ">records<" not in legend
     assert ">10% to 20%<" in legend
     assert ">15% to 30%<" not in legend
-    assert rp.publish.choropleth(table, boundaries).title == "estimate by town"
+    found = rp.publish.choropleth(table, boundaries)
+    assert found.title == "estimate by town"
+    assert ">records<" in found._repr_svg_()
     assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"

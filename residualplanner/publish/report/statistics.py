@@ -1,0 +1,290 @@
+"""The statistics of a release in a report, and its comparisons: of each a chart, and a table with its numbers."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.words import COUNTS, RECORDS
+from residualplanner.method.domain.attribute import Attribute
+from residualplanner.method.domain.labels import label_text
+from residualplanner.method.queries.identity import Identity
+from residualplanner.method.queries.kind import Kind, labels_in_words
+from residualplanner.more.queries.proportions import Proportions
+from residualplanner.publish.files.reading import Saved
+from residualplanner.publish.files.sidecar import ComparisonForm
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.pictures.plots import draw_intervals, shown_table
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import decimals_of_errors, level_text, title_of
+from residualplanner.release.profiles import profile_named
+from residualplanner.release.statistic_forms import TABLES, StatisticForm, rows_of_statistics, statistic_form
+from residualplanner.release.statistic_table import Column
+from residualplanner.release.table import Table
+
+#: The most tables of statistics on a page, and of comparisons; and the most rows of each.
+MOST_TABLES, MOST_ROWS = 20, 100
+#: What stands for a number that says nothing.
+_NOTHING = "–"
+#: What the numbers of each field are called, where that does not depend on the statistic.
+_HEADS = {"sum": "Sum", "mean": "Mean", "std_err": "Standard error", "too_noisy": "Too noisy to use"}
+#: What the axis of a comparison says, by the first word of its title; and by what numbers are multiplied, at its end.
+_COMPARED = {"difference": "difference in {unit}", "ratio": "ratio", "change": "relative change"}
+_TIMES = re.compile(r", times [\d,.e+-]+$")
+#: The most answers of a kind of query that are looked up for the words of their labels.
+_LOOKED_UP = 100_000
+
+
+class Chart(NamedTuple):
+    """A picture of estimates with intervals, above the table that has their numbers."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+class _Drawn(NamedTuple):
+    """What a chart shows."""
+
+    heads: tuple[str, ...]  # of its axes
+    labels: tuple[Sequence[str], ...]  # along each
+    fields: Mapping[Any, Any]  # of their cells "estimate", "low" and "high"
+    unit: str  # of these, in words
+
+
+def statistics_of(subject: Subject) -> list[dict[str, Any]]:
+    """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
+    if subject.tables is None:
+        return []
+    wanted = set(subject.tables.query_numbers.tolist())
+    rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
+    every = [_statistic(subject, row) for row in islice(rows, MOST_TABLES)]
+    return _with_charts(every, "statistic", subject.level)
+
+
+def comparisons_of(subject: Subject) -> list[dict[str, Any]]:
+    """The comparisons of tables that a folder has, as the template shows them; none of others."""
+    saved = subject.saved
+    if saved is None:
+        return []
+    forms = islice(saved.described.comparisons.values(), MOST_TABLES)
+    return _with_charts([_comparison(subject, saved, form) for form in forms], "comparison", subject.level)
+
+
+def _with_charts(
+    tables: Sequence[tuple[dict[str, Any], _Drawn | None]], word: str, level: float
+) -> list[dict[str, Any]]:
+    """The tables, each with a chart where it has several rows with intervals."""
+    found: list[dict[str, Any]] = []
+    for number, (table, drawn) in enumerate(tables):
+        chart = None
+        if drawn is not None and math.prod(map(len, drawn.labels)) > 1:
+            chart = _chart(f"{word}-{number}", table["title"], drawn, level)
+        found.append({**table, "chart": chart})
+    return found
+
+
+def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
+    numbers = np.stack([np.asarray(drawn.fields[each], dtype=np.float64) for each in ("estimate", "low", "high")])
+    has_ends = np.isfinite(numbers[1:]).all(axis=0)
+    shape = [len(labels) for labels in drawn.labels]
+    estimate, low, high = (np.where(has_ends, each, np.nan).reshape(shape) for each in numbers)
+    axes = {str(axis): labels for axis, labels in enumerate(drawn.labels)}  # two attributes may have one title
+    shown = shown_table(axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
+    shown = replace(shown, names=drawn.heads)
+    rows = "" if shown.is_whole else f"The {len(shown.labels)} largest of {shown.cells:,} rows.  "
+    without = "" if has_ends.all() else "A row that is empty has an interval without an end."
+    labels = f"{level_text(level)} interval", ""
+    return Chart(name, title, f"{rows}{without}".strip(), svg_of(partial(draw_intervals, shown, labels=labels)))
+
+
+def _comparison(subject: Subject, saved: Saved, form: ComparisonForm) -> tuple[dict[str, Any], _Drawn | None]:
+    frame = saved.comparison(form.name)
+    errors = frame.get("std_err", np.ones(1))
+    decimals = decimals_of_errors(np.asarray(errors, dtype=np.float64), fewest=0)
+
+    def text(value: Any) -> str:
+        if isinstance(value, float):
+            return _NOTHING if np.isnan(value) else "none" if np.isinf(value) else f"{value:,.{decimals}f}"
+        return f"{value:,}" if isinstance(value, int) else value
+
+    numbers = [column for column in form.columns if column.meaning]
+    names = [column.name for column in form.columns if not column.meaning]
+    labels = [_words_of_labels(subject, name, frame[name].tolist()) for name in names]
+    heads = tuple(_head_of(subject, name) for name in names)
+    texts = [map(text, frame[column.name].tolist()[:MOST_ROWS]) for column in numbers]
+    words = [_compared_head(column.name, subject.level) for column in numbers]
+    table = {
+        "title": f"{form.name}: {form.title}",
+        "head": [*heads, *words],
+        "rows": [*zip(*(each[:MOST_ROWS] for each in labels), *texts, strict=True)],
+        "texts": max(1, len(names)),
+        "meanings": [(word, *column.words) for word, column in zip(words, numbers, strict=True)],
+        "left_out": max(0, len(frame) - MOST_ROWS),
+    }
+    if "low" not in frame or not names:  # ranks have no intervals
+        return table, None
+    cells = [" · ".join(row) for row in zip(*labels, strict=True)]
+    unit = next(column.unit for column in numbers if column.name == "estimate")
+    return table, _Drawn((" · ".join(heads),), (cells,), frame.to_dict("series"), compared_unit(form.title, unit))
+
+
+def compared_unit(title: str, unit: str) -> str:
+    """What the numbers of a comparison are, from its title and the unit of its estimates.
+
+    Example:
+        >>> compared_unit("difference of a to b", "counts"), compared_unit("ratio of a to b, times 1,000", "")
+        ('difference in records', 'ratio, times 1,000')
+    """
+    words = _COMPARED.get(title.split(" ", maxsplit=1)[0])
+    if words is None:
+        return unit or "estimate"
+    times = _TIMES.search(title)
+    return words.format(unit=RECORDS if unit == COUNTS else unit) + (times[0] if times else "")
+
+
+def _compared_head(name: str, level: float) -> str:
+    heads = {"std_err": "Standard error", "low": f"{level_text(level)} from", "high": "To"}
+    return heads.get(name, name.capitalize())
+
+
+def _head_of(subject: Subject, name: str) -> str:
+    return subject.plan.domain[name].heading if name in subject.plan.domain else name
+
+
+def _words_of_labels(subject: Subject, name: str, labels: Sequence[object]) -> list[str]:
+    """The labels of an attribute in a file, with the words for them where they have some."""
+    texts = list(map(label_text, labels))
+    domain = subject.plan.domain
+    if name not in domain:
+        return texts
+    attribute, uses = domain[name], subject.plan.workload.uses[domain.names.index(name)]
+    used = [kind for kind, is_used in zip(subject.plan.workload.kinds, uses, strict=True) if is_used]
+    kinds: list[Kind] = [Identity(), *(each for each in used if each.is_axis and not each.is_statistic)]
+    words: dict[str, str] = {}
+    for kind in kinds:
+        if not words.keys() >= set(texts) and kind.rows(attribute.size) <= _LOOKED_UP:
+            found = zip(map(label_text, kind.labels(attribute)), labels_in_words(kind, attribute), strict=True)
+            words = dict(found) | words
+    return [words.get(text, text) for text in texts]
+
+
+def _statistic(subject: Subject, row: int) -> tuple[dict[str, Any], _Drawn | None]:
+    table, query = subject.table(row), subject.plan.workload.query_at(row)
+    form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
+    assert form is not None
+    axes = [(attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups]
+    heads, labels = zip(*axes, *_more_axes(form), strict=True) if axes or form.kind.more_axes else ((), ())
+    values = _values(subject, table, form)
+    fields = {column.field: values[column.name] for column in form.columns}
+    count_unit = subject.plan.domain.unit
+    shown_unit = RECORDS if count_unit == COUNTS else count_unit
+    words = [_head(form, column, shown_unit, subject.level) for column in form.columns]
+    numbers = zip(*_texts(subject, form, values), strict=True)
+    rows = [(*cell, *texts) for cell, texts in zip(islice(product(*labels), MOST_ROWS), numbers, strict=True)]
+    described = form.described(count_unit, subject.level)
+    unit = next(_unit(form, column, shown_unit) for column in form.columns if column.field == "estimate")
+    return {
+        "title": _title(form),
+        "head": (*heads, *words),
+        "rows": rows,
+        "texts": max(1, len(heads)),
+        "meanings": [(word, *each) for word, each in zip(words, described, strict=True)],
+        "left_out": form.rows - len(rows),
+    }, _Drawn(heads, labels, fields, unit) if "low" in fields else None
+
+
+def _title(form: StatisticForm) -> str:
+    phrase = TABLES[type(form.kind)].phrase.format(name=title_of(form.attribute), unit=_amounts(form.attribute))
+    groups = ", ".join(title_of(attribute) for attribute, _ in form.groups)
+    return " by ".join(filter(None, (f"{phrase[:1].upper()}{phrase[1:]}", groups)))
+
+
+def _more_axes(form: StatisticForm) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What stands above the labels of the axes after those of the groups, and these in words."""
+    for name, labels in form.kind.more_axes.items():
+        texts = tuple(map(label_text, labels))
+        if isinstance(form.kind, Proportions):  # its labels are values of the attribute
+            attribute = form.attribute.by_bin
+            every = zip(attribute.value_labels, labels_in_words(Identity(), attribute), strict=True)
+            words = {label_text(label): text for label, text in every}
+            yield attribute.heading, tuple(words.get(text, text) for text in texts)
+        else:
+            yield name.capitalize(), texts
+
+
+def _unit(form: StatisticForm, column: Column, count_unit: str) -> str:
+    """The unit of a column in words, as on the axis of a chart."""
+    if column.of == "amounts":
+        return _amounts(form.attribute)
+    return count_unit if column.of == "counts" else f"share of {count_unit}"
+
+
+def _amounts(attribute: Attribute) -> str:
+    """The unit of the amounts of an attribute, or else what it is called."""
+    return attribute.about.unit or title_of(attribute)
+
+
+def _head(form: StatisticForm, column: Column, count_unit: str, level: float) -> str:
+    """What stands above a column for the public; files have names for programs."""
+    field = column.field.removesuffix("_std_err") or column.field
+    heads = _HEADS | {
+        "estimate": TABLES[type(form.kind)].word.removesuffix("s").capitalize(),
+        "low": f"{level_text(level)} from",
+        "high": "To",
+        "count": count_unit.capitalize(),
+        "total": f"All {count_unit} of the group",
+    }
+    word = heads.get(field, field.replace("_", " ").capitalize())
+    if (
+        field in ("estimate", "sum", "mean")
+        and field == column.field
+        and form.attribute.about.unit
+        and column.of == "amounts"
+    ):
+        word = f"{word}, {form.attribute.about.unit}"
+    if field != column.field:
+        word = f"Standard error of {word[:1].lower()}{word[1:]}"
+    is_twice = [each.field for each in form.columns].count(column.field) > 1
+    return f"{word}, unbiased" if is_twice and not column.is_adjusted else word
+
+
+def _values(subject: Subject, table: Table, form: StatisticForm) -> dict[str, Any]:
+    """The values of the columns of a statistic, (rows,) each: of a folder of adjusted tables those of its file.
+
+    At another level than that of the file they are computed again, as of other releases.
+    """
+    saved, is_unbiased = subject.saved, subject.product.is_unbiased
+    if saved is not None and not is_unbiased and saved.described.level == subject.level:
+        found = saved.statistic(table.query)
+        return {column.name: found[column.name].to_numpy() for column in form.columns}
+    assert subject.tables is not None
+    unbiased = table if is_unbiased else subject.tables.unbiased[table.query]
+    return dict(form.values(table.estimate, unbiased.estimate, table.variance, subject.level))
+
+
+def _texts(subject: Subject, form: StatisticForm, values: Mapping[str, Any]) -> Iterator[list[str]]:
+    fields = {column.field: np.asarray(values[column.name]) for column in form.columns}
+    for column in form.columns:
+        shown = np.asarray(values[column.name])[:MOST_ROWS].tolist()
+        if column.of == "truth":
+            yield ["yes" if value else "no" for value in shown]
+            continue
+        decimals = 0 if subject.product.is_rounded and column.is_adjusted else _decimals(column, fields)
+        yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in shown]
+
+
+def _decimals(column: Column, fields: Mapping[str, FloatArray]) -> int:
+    """How many decimals a column has: those of its errors, and of counts as many as all counts of a report."""
+    own = column.field if column.field.endswith("std_err") else f"{column.field}_std_err"
+    if column.of == "counts":
+        return decimals_of_errors(fields.get(own, np.empty(0)))
+    error = fields.get(own, fields.get("std_err", fields["high"] - fields["low"]))
+    return decimals_of_errors(error, fewest=0)
