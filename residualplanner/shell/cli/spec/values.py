@@ -146,7 +146,7 @@ def _as_table(typed: str) -> str | None:
     """What to write for a budget that is typed as options have it; None where it is none of these."""
     pairs = [(name.strip(), number.strip()) for name, _, number in (each.partition("=") for each in typed.split(","))]
     fields = ", ".join(f'{name} = "{number}"' for name, number in pairs)
-    forms = {("zcdp",): "{{ {} }}", ("pcost",): "{{ {} }}", ("gdp",): "{{ {} }}"}
+    forms: dict[tuple[str, ...], str] = {("zcdp",): "{{ {} }}", ("pcost",): "{{ {} }}", ("gdp",): "{{ {} }}"}
     forms[("epsilon", "delta")] = "{{ approx_dp = {{ {} }} }}"
     form = forms.get(tuple(name for name, _ in pairs))
     if form is None or not all(_DECIMAL.fullmatch(number) for _, number in pairs):
