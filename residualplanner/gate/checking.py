@@ -254,14 +254,9 @@ def _hint(attribute: Attribute, offenders: Offenders) -> str:
     near = next((text for text in texts if _folded(text) in folded), None)
     if near is not None:
         return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
-    return "; ".join(filter(None, [_unreadable(texts), _no_entry(texts), _near(texts, folded)]))
-
-
-def _unreadable(texts: Sequence[str]) -> str:
-    """What is to be done about bytes that are not UTF-8, which readers replace or show as escapes."""
-    if not any("\N{REPLACEMENT CHARACTER}" in text or re.search("[\udc80-\udcff]", text) for text in texts):
-        return ""
-    return "some bytes are not UTF-8; save the file with that encoding"
+    has_bytes = any(isinstance(example, bytes) for example in offenders.examples.values())
+    unreadable = "some entries are not UTF-8; save the file with that encoding" if has_bytes else ""
+    return "; ".join(filter(None, [unreadable, _no_entry(texts), _near(texts, folded)]))
 
 
 def _no_entry(texts: Sequence[str]) -> str:

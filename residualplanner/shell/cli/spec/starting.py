@@ -34,8 +34,8 @@ class StartingSpec(NamedTuple):
 
     text: str
     undeclared: tuple[str, ...]  # the attributes whose values are to be declared by hand
-    declared: Mapping[str, Attribute]  # the others
-    is_of_records: bool = False
+    is_of_records: bool
+    declared: Mapping[str, Attribute]  # the attributes that are not to be declared
 
 
 def _template() -> str:
@@ -58,7 +58,8 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
     if kind in (JSON, SPEC):
         domain = _domain_in_json(path) if kind == JSON else domain_of_spec(read_spec(path))
-        return StartingSpec(spec_text(domain), (), {name: domain[name] for name in domain})
+        every = {name: domain[name] for name in domain}
+        return StartingSpec(spec_text(domain), (), is_of_records=False, declared=every)
     if kind == CSV and not (is_dictionary or has_header):
         raise FileFormatError(
             f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
@@ -73,7 +74,7 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     lines = "\n".join(line for column in columns for line in column.lines())
     text = _template() + (TO_FILL_IN if undeclared else "") + lines + "\n"
     attributes = {column.name: column.attribute for column in columns if column.attribute is not None}
-    return StartingSpec(text, undeclared, attributes, is_of_records=not is_dictionary)
+    return StartingSpec(text, undeclared, is_of_records=not is_dictionary, declared=attributes)
 
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
