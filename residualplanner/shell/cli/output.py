@@ -46,8 +46,8 @@ TYPED_WORDS = {
     "rp.check(domain, data), or residualplanner check, lists": "residualplanner check lists",
     'fill them, or declare missing="Not stated" or "drop"': 'fill them, or write in the spec missing = "Not stated" or '
     '"drop", as in edu = { labels = ["a", "b"], missing = "Not stated" }',
-    'add them to the attribute, or declare unknown="Other" or "drop"': "add them to the column's values in the spec, or "
-    'write there unknown = "Other" or "drop"',
+    'add them to the attribute, or declare unknown="Other" or "drop"': "add them to the column's values in the spec, "
+    'or write there unknown = "Other" or "drop"',
     ", or in Python give a frame in which all columns are strings": "",
 }
 
