@@ -264,7 +264,7 @@ def _no_entry(texts: Sequence[str]) -> str:
     found = next((text for text in texts if text.strip().casefold() in _EMPTY), None)
     if found is None:
         return ""
-    return f"is {found!r} a missing value?  Only an empty field is one: empty it, or declare a label for it"
+    return f"is {found!r} a missing value?  Only empty fields and nulls are: empty it, or declare it as a value"
 
 
 def _near(texts: Sequence[str], folded: Mapping[str, Label]) -> str:

@@ -202,8 +202,8 @@ def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
 def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[str, Attribute]) -> dict[str, str]:
     """By column the label under which missing entries are counted, or "drop"."""
 
-    def read(text: str) -> dict[str, str]:
-        pairs = [each.partition("=") for each in text.split(",") if each.strip()]
+    def read(*texts: str) -> dict[str, str]:
+        pairs = [each.partition("=") for each in texts if each.strip()]
         found = {name.strip(): label.strip() or _NOT_STATED for name, _, label in pairs}
         for name, label in found.items():
             if name not in known:
@@ -213,7 +213,7 @@ def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[
         return found
 
     if given is not None:
-        return read(",".join(given))
+        return read(*given)
     stated = [name for name, attribute in known.items() if attribute.missing != "error"]
     said = f"  {listed(stated, 8)}: declared already." if stated else ""
     explanation = (
@@ -221,7 +221,7 @@ def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[
         f"which\nlabel it is counted, as edu=Not stated, income=drop (left out of all tables).{said}  Press Enter for "
         "none."
     )
-    found = questions.answer(None, explanation, "Columns with missing entries", "", read)
+    found = questions.answer(None, explanation, "Columns with missing entries", "", lambda text: read(*text.split(",")))
     for name, label in found.items():
         words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
         questions.output.say(f"{name}: records without an entry are {words}.")
