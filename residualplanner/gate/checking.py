@@ -6,7 +6,7 @@ be published: nothing else here takes it.
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from residualplanner.ground.words import count_text, listed
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.domain.families import UNKNOWN
-from residualplanner.method.domain.labels import Into, label_text
+from residualplanner.method.domain.labels import Into, Label, label_text
 from residualplanner.more.amounts.weight import Weight
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _SHOWN = 5
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
 _RULES = {"unknown": "value outside the schema", "missing": "missing value"}
 _YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
+#: What stands for no entry in many files.
+_EMPTY = ("", "na", "n/a", "nan", "null", "none", ".", "-", "?", "#n/a", "<na>", "missing")
 #: So many records of a person count where neither the rule nor a plan says how many.
 _ALL = 2**31
 
@@ -63,6 +65,8 @@ class Finding:
     hint: str = ""
 
     def __str__(self) -> str:
+        if not self.column and self.records is None:  # of the whole file, in a sentence
+            return "\n".join(filter(None, [self.problem, self.hint and f"  {self.hint}"]))
         where = f"column {self.column!r}: " if self.column else ""
         count = "" if self.records is None else f"{count_text(self.records, 'record')}, "
         shown = ", ".join(f"{value} ({number:,})" for value, number in self.values)
@@ -110,7 +114,8 @@ class RecordsCheck:
             said += f"; left out by rules: {self.dropped:,}" * (self.dropped > 0)
             said += f"; left out since their person has more than count: {self.left_out:,}" * (self.left_out > 0) + "."
         else:
-            said = f"The records do not fit the schema: measure refuses them.  Read: {read}."
+            said = "The records do not fit the schema: measure refuses them."
+            said += f"  Read: {read}." if self.records else ""
         return "\n".join([_CONFIDENTIAL, said, *map(str, self.findings)])
 
     def to_frame(self) -> "pd.DataFrame":
@@ -247,9 +252,27 @@ def _hint(attribute: Attribute, offenders: Offenders) -> str:
         return _YEARS if texts and all(re.fullmatch(r"[12][0-9]{3}(\.0)?", text) for text in texts) else ""
     folded = {_folded(label_text(label)): label for label in attribute.labels or ()}
     near = next((text for text in texts if _folded(text) in folded), None)
-    if near is None:
+    if near is not None:
+        return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
+    has_bytes = any(isinstance(example, bytes) for example in offenders.examples.values())
+    unreadable = "some entries are not UTF-8; save the file with that encoding" if has_bytes else ""
+    return "; ".join(filter(None, [unreadable, _no_entry(texts), _near(texts, folded)]))
+
+
+def _no_entry(texts: Sequence[str]) -> str:
+    """The question whether an entry, such as NA, stands for none."""
+    found = next((text for text in texts if text.strip().casefold() in _EMPTY), None)
+    if found is None:
         return ""
-    return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
+    return f"is {found!r} a missing value?  Only empty fields and nulls are: empty it, or declare it as a value"
+
+
+def _near(texts: Sequence[str], folded: Mapping[str, Label]) -> str:
+    """Which label is likely meant by an entry that is nearly one."""
+    for text in texts:
+        if close := difflib.get_close_matches(_folded(text), folded, n=1, cutoff=0.8):
+            return f"{text!r}: did you mean the label {folded[close[0]]!r}?"
+    return ""
 
 
 def _folded(text: str) -> str:

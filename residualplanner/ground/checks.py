@@ -28,6 +28,8 @@ Steps = Callable[[int, int], None]
 Number = int | float | str | Fraction | Decimal
 #: What are integers to Python or NumPy, and no numbers to people.
 _NO_NUMBERS = (bool, np.timedelta64)
+#: Texts of numbers that no fraction is.
+_NUMBER_LIKE = re.compile(r"[-+]?(nan|inf(inity)?|[0-9]+/0+)", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 Entry = TypeVar("Entry")
 
@@ -155,7 +157,9 @@ def require_fraction(name: str, value: Number) -> Fraction:
         else:
             exact = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     except (ValueError, OverflowError, ZeroDivisionError):
-        raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}") from None
+        is_number = not isinstance(value, str) or bool(_NUMBER_LIKE.fullmatch(value.strip()))
+        expected = "positive and finite" if is_number else "a number, with a decimal point such as 0.5"
+        raise BudgetError(f"{name} must be {expected}, got {value_text(value)}") from None
     if not exact > 0:
         raise BudgetError(f"{name} must be positive and finite, got {value_text(value)}")
     return exact

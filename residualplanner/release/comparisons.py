@@ -287,7 +287,10 @@ def require_comparable(one: Heading, other: Heading) -> None:
     """Raise WorkloadError unless a table's cells have cells of another beside them: with the same labels."""
     lacking = [name for name in other.names if name not in one.names]
     if lacking:
-        raise WorkloadError(f"the first table has no attribute {lacking[0]!r}; sum over it: table.sum({lacking[0]!r})")
+        raise WorkloadError(
+            f"the first table has no attribute {lacking[0]!r}, so that each of its cells would be compared with "
+            f"several; leave {lacking[0]!r} out of the other table, or ask for a first table that has it, too"
+        )
     for name, labels in zip(other.names, other.labels, strict=True):
         if one.labels[one.names.index(name)] != labels:
             raise WorkloadError(f"the two tables have other labels of {name!r}, or in another order; ask for the same")

@@ -91,7 +91,7 @@ def source_of(data: Any, domain: Domain, contributions: Contributions, watch: "T
     if used is not None and not set(names) <= set(found):
         raise DataError(
             f"the first line of {Path(file.path).name!r} is separated by {used}, not by commas; write the "
-            "file with commas, or read it with another library, all columns as strings, and give the frame"
+            "file with commas, or in Python give a frame in which all columns are strings"
         )
     require_columns(names, found)
     is_strict = watch is None and any(attribute.unknown == "error" for attribute in domain.attributes)

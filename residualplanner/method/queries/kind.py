@@ -165,7 +165,11 @@ def statistic_among(kinds: Sequence[Kind]) -> int | None:
     """The position of the statistic among the kinds of a query, None if there is none; WorkloadError for several."""
     found = [position for position, kind in enumerate(kinds) if kind.is_statistic]
     if len(found) > 1:
-        names = " and ".join(kinds[position].name for position in found)
+        several = [kinds[position].name for position in found]
+        if len(set(several)) == 1:
+            remedy = "the other columns make the groups; write a query for each"
+            raise WorkloadError(f"only one column of a query can be {several[0]!r}; {remedy}")
+        names = " and ".join(several)
         raise WorkloadError(f"a query is for one statistic, got {names}; write a query for each")
     return found[0] if found else None
 

@@ -81,6 +81,27 @@ def _areas_of_table(table: Table) -> list[Areas]:
     ]
 
 
+def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:
+    """By mapped attribute the codes of areas that have no shape, on levels of which some areas have one."""
+    domain, found = workload.domain, dict[str, tuple[str, ...]]()
+    for name, boundaries in maps.items():
+        uses, attribute = workload.uses[domain.positions((name,))[0]], domain[name]
+        lacking: dict[str, None] = {}
+        own = set(map(label_text, attribute.own_labels))  # such as "Not stated", which is no area
+        for kind in (kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis):
+            codes = _codes_of(kind, attribute)
+            levels = kind.columns_beside(attribute).get("level", (name,) * len(codes))
+            mapped = {level for level, code in zip(levels, codes, strict=True) if boundaries.rings.get(code)}
+            pairs = zip(levels, codes, strict=True)
+            lacking |= {
+                code: None
+                for level, code in pairs
+                if level in mapped and not (code in own or boundaries.rings.get(code))
+            }
+        found[name] = tuple(lacking)
+    return {name: codes for name, codes in found.items() if codes}
+
+
 def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
     """Raise unless, as far as queries tell, some answers about each mapped attribute are about areas with a shape."""
     domain = workload.domain

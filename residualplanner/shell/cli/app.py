@@ -43,6 +43,7 @@ app = typer.Typer(
     help="Publish the most accurate differentially private tables that a privacy budget allows.\n\n"
     "New here? Run: residualplanner demo\n\n"
     "With data of your own: start, which leads through it, or init, then fill in the spec; then plan, check, release. "
+    'For shares (percentages), a query of the spec has the kind "proportions". '
     "Exit status: 0, 1 (the run failed), 2 (the input is wrong).",
 )
 

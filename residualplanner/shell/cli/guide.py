@@ -4,44 +4,54 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import typer
 
 from residualplanner.ground.atomic import write_atomically
-from residualplanner.ground.errors import ArgumentError, DomainError, FileFormatError, ResidualPlannerError
+from residualplanner.ground.errors import ArgumentError, BudgetError, DomainError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.file_kinds import CSV, kind_of_name
-from residualplanner.ground.words import listed, rounded_up
+from residualplanner.ground.words import count_text, listed, rounded_up, suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.privacy import Budget, zcdp
-from residualplanner.shell.cli.options import GuideOptions, budget_of_text
+from residualplanner.method.privacy import Budget
+from residualplanner.shell.cli.options import GuideOptions, budget_of_text, typed_text
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.planning import run_plan, run_report
 from residualplanner.shell.cli.spec import declared
 from residualplanner.shell.cli.spec.file import read_spec
-from residualplanner.shell.cli.spec.starting import starting_spec, with_ledger
+from residualplanner.shell.cli.spec.starting import TO_FILL_IN, starting_spec, where_text, with_ledger
 from residualplanner.shell.cli.spec.tables import UNDECLARED
 
 T = TypeVar("T")
 
+#: The label of missing entries where a column was named without one.
+_NOT_STATED = "Not stated"
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_HOW_TO_DECLARE = """\
+Which values can each column take?  Labels: F, M, or with what they mean: F=Women, M=Men.  Codes 0, 1, ..: how many, as
+85.  Numbers: the edges of bins, as 0 < 18 < 65 < 120.  Press Enter to leave the column out."""
 #: At which delta a budget is explained.
 _DELTA = "1e-6"
-#: The budget of the ledger in the template, and the names of the numbers of a budget that has two.
-_LEDGER, _OF_TWO = zcdp(1), ("epsilon", "delta")
+#: The names of the numbers of a budget that has two.
+_OF_TWO = ("epsilon", "delta")
 
 
 def values_of_text(name: str, text: str) -> Attribute | None:
-    """The attribute whose values were typed: how many codes, labels, or edges of bins; None where nothing was typed.
+    """The attribute whose values were typed: how many codes, labels with or without their meanings, or edges of bins.
+
+    None where nothing was typed.
 
     Example:
         >>> values_of_text("age", "85"), values_of_text("sex", "F, M"), values_of_text("x", " ")
         (Attribute('age', size=85), Attribute('sex', labels=['F', 'M']), None)
+        >>> values_of_text("sex", "F=Women, M=Men").value_meanings
+        ('Women', 'Men')
         >>> values_of_text("age", "0 < 18 < 65 < 120").bins.labels
         ('[0, 18)', '[18, 65)', '[65, 120]')
     """
     words = [word.strip() for word in re.split("<" if "<" in text else ",", text)]
+    pairs = [tuple(part.strip() for part in word.split("=", 1)) for word in words]
     if words == [""]:
         return None
     if "<" in text:
@@ -50,8 +60,28 @@ def values_of_text(name: str, text: str) -> Attribute | None:
         return Attribute(name, bins=Bins([float(word) if "." in word else int(word) for word in words]))
     if len(words) == 1 and words[0].isdecimal():
         return Attribute(name, int(words[0]))
-    are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", word) for word in words)
-    return Attribute(name, labels=[int(word) for word in words] if are_integers else words)
+    has_meanings = all(len(pair) == 2 for pair in pairs)
+    labels = [pair[0] for pair in pairs] if has_meanings else words
+    are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", label) for label in labels)
+    values: list[Any] = [int(label) for label in labels] if are_integers else labels
+    if not has_meanings:
+        return Attribute(name, labels=values)
+    return Attribute(name, labels=declared.labels_of_pairs(name, zip(values, (p[1] for p in pairs), strict=True)))
+
+
+def _understood(name: str, attribute: Attribute | None) -> str:
+    """What was understood of an answer, in a line."""
+    if attribute is None:
+        return f"{name}: left out of the spec and of all tables."
+    if attribute.labels is None and attribute.bins is None:
+        return f"{name}: {attribute.size} codes, 0 to {attribute.size - 1}."
+    in_words = zip(attribute.value_labels, attribute.value_meanings, strict=True)
+    shown = [f"{label} ({words})" if words != str(label) else str(label) for label, words in in_words]
+    if attribute.bins is not None:
+        return f"{name}: {count_text(len(shown), 'bin')}: {listed(shown, 8)}."
+    are_numbers = isinstance((attribute.labels or ("",))[0], int)
+    numbers = "  (For bins of numbers, write their edges with <.)" if are_numbers else ""
+    return f"{name}: {count_text(len(shown), 'label')}: {listed(shown, 8)}.{numbers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +103,8 @@ class _Questions:
             return given
         if self.is_silent and default is not None:
             return read(default)
-        self.output.say(f"\n{explanation}")
+        if explanation:
+            self.output.say(f"\n{explanation}")
         while True:
             reply = typer.prompt(question, default=default, show_default=default not in (None, ""))
             try:
@@ -91,12 +122,15 @@ def run_start(
         is_dictionary, has_header = _what_csv_is(questions)
     start = starting_spec(source, is_dictionary=is_dictionary, has_header=has_header)
     typed = _typed_values(given.values or [], start.undeclared)
-    values = {name: typed[name] if name in typed else _values(questions, name) for name in start.undeclared}
+    values = _all_values(questions, typed, start.undeclared)
     text = _with_values(with_ledger(start.text, f"{path.stem}.ledger"), values)
-    text = _with_choices(text, *_choices(given, questions), given.format)
+    known = dict(start.declared) | {name: each for name, each in values.items() if each is not None}
+    text = _with_missing(text, known, _missing(given.missing, questions, known))
+    text = _with_choices(text, _choices(given, questions), given.format)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
-    output.wrote(path, ": a spec with a comment for each choice; change it, and plan again, as often as you like.")
+    comments = "a spec with a comment for each choice; change it, and plan again, as often as you like."
+    output.wrote(path, f"{where_text(path, source)}: {comments}")
     plan, page = path.with_suffix(".plan"), path.with_suffix(".html")
     run_plan(read_spec(path), plan, plan.parent / f"{plan.name}.errors.csv", output)
     run_report(plan, page, None, output)
@@ -124,20 +158,33 @@ def _typed_values(texts: Sequence[str], undeclared: Sequence[str]) -> dict[str, 
     found = {}
     for text in texts:
         name, equals, values = text.partition("=")
-        if not equals or name not in undeclared:
-            columns = listed(undeclared, 20) or "none"
-            raise ArgumentError(
-                f"--values is NAME=VALUES, for a column without declared values ({columns}); got {text!r}"
-            )
+        if not equals:
+            raise ArgumentError(f"--values is NAME=VALUES, as --values 'sex=F, M'; got {text!r}")
+        if name not in undeclared:
+            columns = listed(undeclared, 20) or "there is none"
+            meant = suggestion(name, undeclared)
+            raise ArgumentError(f"--values: no column {name!r} is without declared values ({columns}){meant}")
         found[name] = values_of_text(name, values)
     return found
 
 
-def _values(questions: _Questions, name: str) -> Attribute | None:
-    explanation = (
-        f"{name}: which values can it take?  Codes 0, 1, ..: how many, as 85.  Labels: F, M.  Numbers: the edges of "
-        "bins,\nas 0 < 18 < 65 < 120.  Nothing leaves the column out."
-    )
+def _all_values(
+    questions: _Questions, typed: Mapping[str, Attribute | None], names: Sequence[str]
+) -> dict[str, Attribute | None]:
+    """The values of columns, as typed or answered; what was understood is said, and how to answer once."""
+    found: dict[str, Attribute | None] = {}
+    explanation = _HOW_TO_DECLARE
+    for name in names:
+        if name in typed:
+            found[name] = typed[name]
+        else:
+            found[name] = _values(questions, name, explanation)
+            explanation = ""
+        questions.output.say(_understood(name, found[name]))
+    return found
+
+
+def _values(questions: _Questions, name: str, explanation: str) -> Attribute | None:
     if questions.is_silent:  # a column is left out by somebody, not by default
         raise ArgumentError(f"{name!r} has no declared values, and there is nobody to ask; add --values {name}=VALUES")
     return questions.answer(None, explanation, f"Values of {name}", "", lambda text: values_of_text(name, text))
@@ -148,12 +195,105 @@ def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
     for name, attribute in values.items():
         line = f'{declared.key_text(name)} = "{UNDECLARED}"\n'
         found = "" if attribute is None else f"{declared.key_text(name)} = {declared.attribute_text(attribute)}\n"
-        text = text.replace(f"\n{line}", f"\n{found}", 1)
+        text = text.replace(f"\n# {declared.NO_VALUE}\n{line}", f"\n{line}", 1).replace(f"\n{line}", f"\n{found}", 1)
+    return text.replace(TO_FILL_IN, "")
+
+
+def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[str, Attribute]) -> dict[str, str]:
+    """By column the label under which missing entries are counted, or "drop"."""
+
+    def read(*texts: str) -> dict[str, str]:
+        pairs = [each.partition("=") for each in texts if each.strip()]
+        found = {name.strip(): label.strip() or _NOT_STATED for name, _, label in pairs}
+        for name, label in found.items():
+            if name not in known:
+                columns = listed(known, 20)
+                raise ArgumentError(f"no column {name!r} has values ({columns}){suggestion(name, list(known))}")
+            declared.with_missing(known[name], label)  # refuses what cannot be a label
+        return found
+
+    if given is not None:
+        return read(*given)
+    stated = [name for name, attribute in known.items() if attribute.missing != "error"]
+    said = f"  {listed(stated, 8)}: declared already." if stated else ""
+    explanation = (
+        "Entries may be missing.  A record without one is refused, and the release with it, unless the spec says under "
+        f"which\nlabel it is counted, as edu=Not stated, income=drop (left out of all tables).{said}  Press Enter for "
+        "none."
+    )
+    found = questions.answer(None, explanation, "Columns with missing entries", "", lambda text: read(*text.split(",")))
+    for name, label in found.items():
+        words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
+        questions.output.say(f"{name}: records without an entry are {words}.")
+    return found
+
+
+def _with_missing(text: str, known: Mapping[str, Attribute], rules: Mapping[str, str]) -> str:
+    """The spec with what becomes of missing entries of columns."""
+    for name, rule in rules.items():
+        before, after = known[name], declared.with_missing(known[name], rule)
+        key = declared.key_text(name)
+        line = f"\n{key} = {declared.attribute_text(before)}\n"
+        assert line in text, name
+        text = text.replace(line, f"\n{key} = {declared.attribute_text(after)}\n", 1)
     return text
 
 
-def _choices(given: GuideOptions, questions: _Questions) -> tuple[int, int, Budget, bool]:
-    """The order of the largest tables, the records of a person, the budget, whether integers without a negative one."""
+class _Choices(NamedTuple):
+    order: int  # of the largest tables
+    records: int  # of a person
+    budget: Budget
+    ledger: Budget
+    has_integers: bool  # without a negative one
+
+
+def _choices(given: GuideOptions, questions: _Questions) -> _Choices:
+    """What is chosen of tables, protection and budgets."""
+    order, records = _extent(given, questions)
+    budget = questions.answer(
+        None if given.budget is None else budget_of_text(given.budget),
+        "The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.\n"
+        f"zcdp=0.5 is epsilon {_epsilon('zcdp=0.5')} at delta {_DELTA}, zcdp=0.1 is {_epsilon('zcdp=0.1')}; or as "
+        "epsilon=1,delta=1e-9.  Each release spends it once more.",
+        "Budget",
+        "zcdp=0.5",
+        budget_of_text,
+    )
+    ledger = _ledger(given, questions, budget)
+    has_integers = questions.answer(
+        given.nonnegative,
+        "Estimates are unbiased, so that some are negative.  Readers may want integers without a negative one.",
+        "Integers without a negative one (y/n)",
+        "n",
+        _yes,
+    )
+    return _Choices(order, records, budget, ledger, has_integers)
+
+
+def _ledger(given: GuideOptions, questions: _Questions, budget: Budget) -> Budget:
+    """The budget of the ledger, for all releases from the same records; what it allows is said."""
+
+    def read(text: str) -> Budget:
+        found = budget_of_text(text)
+        if found.pcost_exact < budget.pcost_exact:
+            raise BudgetError(f"a ledger with {text} has no room for a release of {typed_text(budget)}; write more")
+        return found
+
+    found = questions.answer(
+        None if given.ledger_budget is None else read(given.ledger_budget),
+        "The ledger adds up what all releases from these records cost, and refuses what is beyond its own budget, for "
+        "good.\nThat of this release allows one; twice as much allows two.",
+        "Budget of the ledger",
+        typed_text(budget),
+        read,
+    )
+    releases = count_text(found.pcost_exact // budget.pcost_exact, "release")
+    questions.output.say(f"Ledger: {typed_text(found)} in all allows {releases} of {typed_text(budget)}.")
+    return found
+
+
+def _extent(given: GuideOptions, questions: _Questions) -> tuple[int, int]:
+    """The order of the largest tables, and the records of a person."""
     return (
         questions.answer(
             given.up_to,
@@ -169,39 +309,23 @@ def _choices(given: GuideOptions, questions: _Questions) -> tuple[int, int, Budg
             "1",
             _positive,
         ),
-        questions.answer(
-            None if given.budget is None else budget_of_text(given.budget),
-            "The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.\n"
-            f"zcdp=0.5 is epsilon {_epsilon('zcdp=0.5')} at delta {_DELTA}, zcdp=0.1 is {_epsilon('zcdp=0.1')}; or as "
-            "epsilon=1,delta=1e-9.  Each release spends it once more.",
-            "Budget",
-            "zcdp=0.5",
-            budget_of_text,
-        ),
-        questions.answer(
-            given.nonnegative,
-            "Estimates are unbiased, so that some are negative.  Readers may want integers without a negative one.",
-            "Integers without a negative one (y/n)",
-            "n",
-            _yes,
-        ),
     )
 
 
-def _with_choices(
-    text: str, order: int, records: int, budget: Budget, has_integers: bool, file_format: str | None
-) -> str:
-    """The spec with what was chosen in place of the defaults of its template."""
+def _budget_text(budget: Budget) -> str:
     given: Any = budget.given[0] if len(budget.given) == 1 else dict(zip(_OF_TWO, budget.given, strict=True))
-    stated = declared.toml_text({budget.notion: given})
+    return declared.toml_text({budget.notion: given})
+
+
+def _with_choices(text: str, chosen: _Choices, file_format: str | None) -> str:
+    """The spec with what was chosen in place of the defaults of its template."""
     replaced = {
-        'budget = { zcdp = "0.5" }\n': f"budget = {stated}\n",
-        "\nup_to = 2\n": f"\nup_to = {order}\n",
-        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {records}\n',
+        'budget = { zcdp = "0.5" }\n': f"budget = {_budget_text(chosen.budget)}\n",
+        'budget = { zcdp = "1" } }': f"budget = {_budget_text(chosen.ledger)} }}",
+        "\nup_to = 2\n": f"\nup_to = {chosen.order}\n",
+        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {chosen.records}\n',
     }
-    if budget.pcost > _LEDGER.pcost:
-        replaced['budget = { zcdp = "1" } }'] = f"budget = {stated} }}"  # the first release fits into the ledger
-    if has_integers:
+    if chosen.has_integers:
         replaced["# nonnegative = true\n# round_to = 1\n"] = "nonnegative = true\nround_to = 1\n"
     if file_format is not None:
         replaced['# format = "csv" '] = f'format = "{file_format}" '

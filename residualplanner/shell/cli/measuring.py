@@ -167,13 +167,19 @@ def _telling_charge(ledger: Ledger | None, before: int) -> Iterator[None]:
 
 @contextmanager
 def telling_measurement(
-    measurement: Path, folder: Path, *, is_release: bool, options: Sequence[str] = ()
+    measurement: Path,
+    folder: Path,
+    ledger: WantedLedger | None,
+    *,
+    is_release: bool,
+    options: Sequence[str] = (),
 ) -> Iterator[None]:
     """Add to whatever the block raises what is on the disk by then, and what comes next.
 
     Nothing is at ``measurement`` before.  A release writes the tables to ``folder``, too, to which ``options`` of
-    reconstruct belong.
+    reconstruct belong.  A ledger that is not there before may be begun.
     """
+    begins = ledger is not None and ledger.is_to_be_begun
     try:
         yield
     except BaseException as error:
@@ -186,6 +192,8 @@ def telling_measurement(
             tables = "; no tables were written" if is_release else ""
             error.add_note(f"The measurement, which has been paid for, is safe in {measurement}{tables}.")
             error.add_note(f"Next: {reconstructing(measurement, folder, options)}")
+        elif begins and ledger is not None and ledger.path.exists():
+            error.add_note(f"Nothing was written but the ledger {ledger.path}, which this run has begun.")
         elif not is_refusal:
             error.add_note("Nothing was written.")
         raise

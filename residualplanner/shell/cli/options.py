@@ -123,7 +123,9 @@ _HEADER = "SOURCE is a CSV file of records whose first line holds names, not a r
 HasHeader = Annotated[bool, _flag("--header", _HEADER)]
 
 # start
-_VALUES = "Values of a column, as age=85, 'sex=F, M' or 'age=0 < 18 < 65'; nothing after = leaves the column out."
+_VALUES = "Values of a column, as age=85, 'sex=F, M' or 'age=0 < 18 < 65'; 'age=' leaves the column age out."
+_MISSING = "Under which label records without an entry are counted, as 'edu=Not stated'; 'edu=drop' leaves them out."
+_LEDGER_BUDGET = "What all releases from these records may cost together; by default that of one release."
 _INTEGERS = "Integers without a negative one that add up, or unbiased estimates."
 
 # plan, release
@@ -235,9 +237,11 @@ class GuideOptions:
     """What is chosen at a first use; what is not given is asked for."""
 
     values: Annotated[list[str] | None, _of("NAME=VALUES", _VALUES)] = None
+    missing: Annotated[list[str] | None, _of("NAME=LABEL", _MISSING)] = None
     up_to: Annotated[int | None, _of("NUMBER", "All tables that cross up to so many columns.", min=1)] = None
     records_per_person: Annotated[int | None, _of("NUMBER", "The most records of one person.", min=1)] = None
     budget: Annotated[str | None, _of("BUDGET", "zcdp=0.5, pcost=1 or epsilon=1,delta=1e-9.")] = None
+    ledger_budget: Annotated[str | None, _of("BUDGET", _LEDGER_BUDGET)] = None
     nonnegative: Annotated[bool | None, _flag("--nonnegative/--no-nonnegative", _INTEGERS)] = None
     format: Format = None
 

@@ -40,6 +40,18 @@ _FAILURES = (
 _WRONG_PATHS = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
+#: What the library says of Python, and what is said in its place where commands and specs are typed.
+TYPED_WORDS = {
+    "write again=True, or --again": "add --again",
+    "rp.check(domain, data), or residualplanner check, lists": "residualplanner check lists",
+    'fill them, or declare missing="Not stated" or "drop"': 'fill them, or write in the spec missing = "Not stated" or '
+    '"drop", as in edu = { labels = ["a", "b"], missing = "Not stated" }',
+    'add them to the attribute, or declare unknown="Other" or "drop"': "add them to the column's values in the spec, "
+    'or write there unknown = "Other" or "drop"',
+    ", or in Python give a frame in which all columns are strings": "",
+}
+
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print messages and errors as lines of JSON, for programs.")]
 
@@ -206,7 +218,7 @@ def _told(error: BaseException) -> tuple[int, str]:
         is_wrong = isinstance(error, (*_WRONG_PATHS, errors.ResidualPlannerError)) and not isinstance(error, _FAILURES)
         return _WRONG_INPUT if is_wrong else _FAILED, named
     if isinstance(error, errors.ResidualPlannerError):
-        return _FAILED if isinstance(error, _FAILURES) else _WRONG_INPUT, str(error)
+        return _FAILED if isinstance(error, _FAILURES) else _WRONG_INPUT, typed_words(str(error))
     if isinstance(error, MemoryError):
         text = "out of memory; ask for fewer or smaller tables, with a lower up_to, with max_cells or fewer ranges"
         return _FAILED, text
@@ -214,6 +226,13 @@ def _told(error: BaseException) -> tuple[int, str]:
         return _FAILED, "interrupted"
     what = f"unexpected {type(error).__name__} at {errors.location_of(error)}"
     return _FAILED, f"{what}; this is a defect, please report it"
+
+
+def typed_words(text: str) -> str:
+    """A message of the library in the words of the command line and of a spec, in place of Python's."""
+    for in_python, typed in TYPED_WORDS.items():
+        text = text.replace(in_python, typed)
+    return text
 
 
 def notes_of(error: BaseException) -> list[str]:

@@ -106,6 +106,8 @@ def require_kind_of_name(path: Path, kind: str, remedy: str) -> None:
     promised = kind_of_name(path)
     if promised not in (None, kind):
         raise ArgumentError(f"{path} would be taken for {promised.partition(';')[0]}; {remedy}")
+    if kind == kinds.PAGE and promised is None:
+        raise ArgumentError(f"{path} is not the name of a web page; {remedy}")
 
 
 def require_free_plan_path(path: Path, errors: Path, *, force: bool) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ import numpy as np
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import MissingExtraError, WorkloadError
 from residualplanner.ground.file_kinds import PLAN, RELEASE, kind_of_path
-from residualplanner.ground.words import number_text, rounded_up, table_text
+from residualplanner.ground.words import count_text, listed, number_text, rounded_up, table_text
 from residualplanner.method.plan.error_table import write_error_table
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv
 from residualplanner.publish.files.formats import require_exportable
-from residualplanner.publish.maps import require_shapes
+from residualplanner.publish.maps import Boundaries, areas_without_shape, require_shapes
 from residualplanner.shell.cli.ledgers import wanted_ledger
 from residualplanner.shell.cli.output import Output, command_text, naming, telling_outputs
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
@@ -74,12 +74,21 @@ def make_plan(spec: SpecFile, output: Output, *, is_written: bool = False, memor
     """The plan of a spec, which is described; tables that are to be written next are refused if that is impossible."""
     workload = workload_of_spec(spec, domain_of_spec(spec))
     require_tables(workload, spec.output, is_here=is_written)  # else they may be written on another machine
-    require_shapes(workload, maps_of_spec(spec))
+    maps = maps_of_spec(spec)
+    require_shapes(workload, maps)
     say_workload(workload, output, memory=memory, bases=spec.bases)
+    say_maps(workload, maps, output)
     with output.progress("choosing the noise") as progress:
         plan = plan_of_spec(spec, workload, progress)
     say_plan(plan, output)
     return plan
+
+
+def say_maps(workload: Workload, maps: Mapping[str, Boundaries], output: Output) -> None:
+    """Say which areas of maps have no shape."""
+    for name, codes in areas_without_shape(workload, maps).items():
+        areas = f"{count_text(len(codes), 'area')} of {name} without a shape: {listed(codes, 8)}"
+        output.fact("Maps", areas, attribute=name, areas=list(codes))
 
 
 def require_tables(workload: Workload, wanted: OutputTable, *, is_here: bool = True) -> None:
@@ -96,11 +105,15 @@ def run_report(source: Path, page: Path, spec: Path | None, output: Output, **op
 
     if spec is not None:
         read = read_spec(spec)
-        options |= {"publication": read.output.publication.publication, "maps": maps_of_spec(read)}
+        maps = maps_of_spec(read)
+        options |= {"publication": read.output.publication.publication, "maps": maps}
     figures = figures_folder(page)
     with telling_outputs(page, figures):
         with output.progress("writing the report"):
             write_report(source, page, **options)
+        if options.get("maps"):
+            plan = source / "release.plan" if source.is_dir() else source
+            say_maps(load_plan(plan).workload, options["maps"], output)
         output.wrote(page, f": {_ON_PAGES[kind_of_path(source) or PLAN]}; it needs no network.")
         output.wrote(figures, ": each figure as SVG, its data as CSV, and the whole error table.")
         output.say(f"Next: open {page} in a browser; it prints, and can be sent as it is.", event="next")

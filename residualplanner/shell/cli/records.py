@@ -17,7 +17,7 @@ from residualplanner.ground.errors import DataError
 from residualplanner.ground.file_kinds import CSV, kind_of_name
 from residualplanner.ground.words import count_text
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.output import Output, naming
+from residualplanner.shell.cli.output import Output, naming, typed_words
 from residualplanner.shell.cli.spec.file import PeopleTable, SpecFile
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 
@@ -84,12 +84,12 @@ def run_check(spec: SpecFile, file: RecordsFile, path: Path | None, output: Outp
         confidential, counts = str(found).partition("\n")[0], asdict(found) | {"findings": len(found.findings)}
         output.say(confidential, event="check", **counts)
         for finding in found.findings:
-            output.say(str(finding), event="finding", **asdict(finding))
+            output.say(typed_words(str(finding)), event="finding", **asdict(finding))
     else:
-        output.say(str(found))
+        output.say(typed_words(str(found)))
     if path is not None:
         with write_atomically(path) as text:
-            text.write(f"{found}\n".encode())
+            text.write(typed_words(f"{found}\n").encode())
         output.wrote(path, ", which is confidential.")
     if not found:
         raise Exit(1)

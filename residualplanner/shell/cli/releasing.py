@@ -145,7 +145,7 @@ def run_measure(
     require_apart(path, *filter(None, [measuring.ledger]))
     plan = load_plan(plan_path)
     ledger = None if measuring.ledger is None else WantedLedger(measuring.ledger)
-    with gates.telling_measurement(path, folder, is_release=False):
+    with gates.telling_measurement(path, folder, ledger, is_release=False):
         say_workload(plan.workload, output, memory=memory)
         _carry_out([gates.Measure(plan, records, path, ledger, measuring, output)], output, dry_run=dry_run)
         if not dry_run:
@@ -186,7 +186,7 @@ def run_release(
         ledger = wanted_ledger(measuring.ledger, spec)
     require_apart(folder, measured, *([] if ledger is None else [ledger.path]))
     records = RecordsFile(data, measuring.newlines_in_values, spec.people)
-    with gates.telling_measurement(measured, folder, is_release=True, options=wanted.options):
+    with gates.telling_measurement(measured, folder, ledger, is_release=True, options=wanted.options):
         if ledger is not None:
             ledger.rehearsed()  # a ledger that cannot be charged is found before the search for the best noise
         with naming(spec.path):
@@ -254,7 +254,8 @@ def run_stages(
         output.fact("Would write", f"{file}, {beside}, and the stages to {folder}", event="would-write", path=file)
         return
     records.say_people(plan.everything, output)
-    with telling_outputs(beside, file), _telling_stages(folder):
+    begun = [ledger.path] if ledger is not None and ledger.is_to_be_begun else []
+    with telling_outputs(beside, file, *begun), _telling_stages(folder):
         found = None if ledger is None else ledger.opened(output)
         before = 0 if found is None else len(found.entries)
         with output.progress("measuring", is_private=True) as progress, warnings.catch_warnings():

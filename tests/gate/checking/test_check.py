@@ -127,6 +127,9 @@ HINTS = [
     ({"labels": ["F", "M"]}, ["x", "f"], "'f' may be meant for the label 'F'"),
     ({"labels": ["F", "M"]}, ["M "], "'M ' may be meant for the label 'M'"),
     ({"labels": ["01", "02"]}, [1], "'1' may be meant for the label '01'"),
+    ({"labels": ["employed", "unemployed"]}, ["unemploid"], "'unemploid': did you mean the label 'unemployed'?"),
+    ({"labels": ["F", "M"]}, ["NA"], "is 'NA' a missing value"),
+    ({"labels": ["F", "M"]}, [" "], "is ' ' a missing value"),
     ({"size": 3}, ["x", None], '^add them to the attribute, or declare unknown="Other" or "drop"$'),
     ({"size": 3}, [0, None], '^fill them, or declare missing="Not stated" or "drop"$'),
     ({"size": 3, "missing": "drop"}, [0, None], "^$"),
@@ -214,3 +217,19 @@ def test_the_command_says_the_same_and_writes_no_file_unless_told(tmp_path, monk
     assert "Read: 3 records; counted: 1; left out by rules: 1; left out since their person has" in told.stdout
     assert (tmp_path / "found.txt").read_text().startswith("Confidential")
     assert outcome("check", "s.toml", "a.csv", "-o", "found.txt").exit_code == 2
+
+
+def test_entries_that_are_not_utf8_are_told_from_others(tmp_path):
+    (tmp_path / "r.csv").write_bytes(b"a\nx\n\xe9\n")
+    (found,) = rp.check(rp.Domain({"a": ["x", "y"]}), tmp_path / "r.csv").findings
+    assert found.hint == "some entries are not UTF-8; save the file with that encoding"
+
+
+def test_a_file_that_cannot_be_read_is_told_in_a_sentence(tmp_path):
+    (tmp_path / "r.csv").write_text("a;b\nx;y\n")
+    told = str(rp.check(rp.Domain({"a": ["x", "y"]}), tmp_path / "r.csv"))
+    assert "Read:" not in told
+    assert told.splitlines()[-1].startswith(
+        "the first line of 'r.csv' is separated by semicolons, not by commas; write"
+    )
+    assert not told.endswith("refused")

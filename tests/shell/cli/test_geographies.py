@@ -83,6 +83,15 @@ def test_a_crosswalk_is_another_kind_of_query_on_the_same_attribute(write):
     assert len(workload_of(path, then=(path.parent / "counties.csv").unlink)) == 3  # each file is read once
 
 
+def test_areas_without_a_shape_are_told(write, run):
+    more = '\n[output.maps]\ncounty = { geojson = "shapes.json", code = "GEOID" }\n'
+    spec = write(more=more)
+    assert "without a shape" not in run("plan", spec, status=0).stdout
+    (spec.parent / "shapes.json").write_text(json.dumps(SHAPES | {"features": SHAPES["features"][1:]}))
+    told = run("plan", spec, "--force", status=0).stdout
+    assert f"Maps        1 area of county without a shape: {next(iter(COUNTIES))}" in told
+
+
 @pytest.mark.slow
 def test_a_release_by_county_from_the_command_line(write, run, folder):
     maps = '\n[output]\nformat = "csv"\n[output.maps]\ncounty = { geojson = "shapes.json", code = "GEOID" }\n'

@@ -217,7 +217,7 @@ def test_a_row_for_each_variable(dictionary):
 )
 def test_what_a_dictionary_does_not_tell_is_left_to_its_user(tmp_path, row, note):
     (tmp_path / "codes.csv").write_text(f"variable,type,min,max,values\n{row}\nsex,text,,,F|M\n")
-    text, undeclared, _ = starting_spec(tmp_path / "codes.csv", is_dictionary=True)
+    text, undeclared, *_ = starting_spec(tmp_path / "codes.csv", is_dictionary=True)
     assert undeclared == ("income",)
     assert f"\n{note}" in text
     assert '\nincome = "?"\nsex = ["F", "M"]\n' in text
@@ -306,7 +306,7 @@ RECORDS = {
 @pytest.mark.parametrize("name", RECORDS)
 def test_of_records_only_the_names_of_columns_are_taken(tmp_path, name):
     RECORDS[name](tmp_path / name)
-    text, undeclared, is_of_records = starting_spec(tmp_path / name, has_header=True)
+    text, undeclared, is_of_records, _ = starting_spec(tmp_path / name, has_header=True)
     (tmp_path / "spec.toml").write_text(text)
     assert (undeclared, is_of_records) == (("age", "odd, name"), True)
     assert CANARY not in text

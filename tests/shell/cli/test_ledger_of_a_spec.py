@@ -34,6 +34,25 @@ def test_the_first_release_begins_the_ledger_and_every_one_is_charged(run, count
     assert len(made.entries) == 2
 
 
+def test_a_ledger_that_a_failed_run_has_begun_is_told(run, counted, records, folder):
+    records.write_text(f"{records.read_text().splitlines()[0]}\n" + "x,x,x,x\n")
+    failed = run("release", counted, records, "-o", "one", status=2)
+    assert (folder / "census.ledger").exists()
+    ledger = counted.with_name("census.ledger")
+    assert f"Nothing was written but the ledger {ledger}, which this run has begun." in failed.stderr
+    again = run("release", counted, records, "-o", "one", status=2)
+    assert again.stderr.endswith("Nothing was written.\n")
+    assert 'write there unknown = "Other" or "drop"' in failed.stderr
+    assert "rp.check" not in failed.stderr
+
+
+def test_a_plan_that_is_measured_again_is_told_of_the_option_alone(run, counted, records):
+    run("release", counted, records, "-o", "one", "--budget", "zcdp=0.1", status=0)
+    refused = run("release", counted, records, "-o", "two", "--budget", "zcdp=0.1", status=2)
+    assert "add --again" in refused.stderr
+    assert "again=True" not in refused.stderr
+
+
 def test_a_release_that_does_not_fit_is_refused_before_records_are_read(run, counted, records, folder, spoil):
     refused = run("release", counted, records, "-o", "one", "--budget", "zcdp=0.9", status=2)
     assert "a plan for 0.8-zCDP would fit" in refused.stderr

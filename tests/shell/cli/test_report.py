@@ -31,3 +31,9 @@ def test_a_report_that_fails_leaves_the_old_one(folder, spec, run, failing):
     with failing("write figures"):
         run("report", "small.plan", "--level", "0.9", "--force", status=1)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_page_has_the_name_of_one(spec, run):
+    run("plan", spec, "-o", "small.plan", "--quiet", status=0)
+    refused = run("report", "small.plan", "-o", "codes.txt", status=2)
+    assert "codes.txt is not the name of a web page; end the name of a page in .html" in refused.stderr

@@ -207,11 +207,14 @@ moe = 7
 
 def test_what_a_starting_spec_says_of_kinds_and_bases_may_be_used_as_it_stands(spec):
     path = spec("").with_name("domain.json")
-    path.write_text(json.dumps({"age": 85, "income": 10, "county": ["Kern"], "sex": 2}))
+    path.write_text(json.dumps({"age": 85, "income": 10, "county": ["Kern"], "sex": 2, "region": 3, "vote": 2}))
     text = starting_spec(path).text.replace("\nup_to = 2\n", "\nup_to = 1\n")
     (kinds,) = re.findall(r"^#   (kinds = .*)$", text, flags=re.MULTILINE)
-    (queries,) = re.findall(r"^#   (queries = .*\{.*)$", text, flags=re.MULTILINE)
-    found = list(workload_of(spec(text.replace("\nup_to = 1\n", f"\nup_to = 1\n{kinds}\n[[workload]]\n{queries}\n"))))
+    queries = re.findall(r"^#   (queries = .*\{.*)$", text, flags=re.MULTILINE)
+    entries = "".join(f"[[workload]]\n{each}\n" for each in queries)
+    found = list(workload_of(spec(text.replace("\nup_to = 1\n", f"\nup_to = 1\n{kinds}\n{entries}"))))
+    assert len(queries) == 2
+    assert {"region": Identity(), "vote": rp.Proportions()} in found
     assert {"age": Prefix()} in found
     assert {"income": Range()} in found
     assert {"age": Prefix(), "sex": Identity()} in found

@@ -83,6 +83,18 @@ HEADS = [
         for wrong in ("epsilon = 1", "zcdp = 1, pcost = 1", "approx_dp = { epsilon = 1 }")
     ),
     ("budget = { gdp = '0.3' }", 'hold for discrete noise; write { zcdp = "0.045" } for the'),
+    ("budget = 'zcdp=0.5'", r'budget: .* in a spec write it as the table \{ zcdp = "0.5" \}'),
+    (
+        "budget = 'epsilon=1, delta=1e-9'",
+        r'write it as the table \{ approx_dp = \{ epsilon = "1", delta = "1e-9" \} \}',
+    ),
+    ("budget = 'zcdp=x'", "budget: expected one of .*, got 'zcdp=x'"),
+    ("budget = { zcdp = '0,5' }", "budget: rho must be a number, with a decimal point such as 0.5, got '0,5'"),
+    ("budget = { zcdp = 'inf' }", "budget: rho must be positive and finite, got 'inf'"),
+    (
+        f"statistics = []\n{BUDGET}",
+        r"unknown field 'statistics'; statistics are kinds of query: .*\"proportions\" for sh",
+    ),
     ("budget = { zcdp = true }", "budget: rho must be a number, got True"),
     ("at_most = '5'", "at_most: expected a number without quotes, got '5'"),
     (f"gap = nan\n{BUDGET}", "gap must be positive and finite"),
@@ -91,7 +103,10 @@ HEADS = [
     (f"bases = 'best'\n{BUDGET}", "bases: expected 'optimal', 'optimal_by_set' or 'orthogonal', got 'best'"),
     (f"records_per_person = 0\n{BUDGET}", "records_per_person: expected a number that is at least 1, got 0"),
     (f"noise = 'gaussian'\n{BUDGET}", "noise: expected 'discrete', got 'gaussian'"),
-    (f"ledger = {{ file = 'l', budget = {{ zcdp = 'much' }} }}\n{BUDGET}", "ledger, budget: rho must be positive and"),
+    (
+        f"ledger = {{ file = 'l', budget = {{ zcdp = 'much' }} }}\n{BUDGET}",
+        "ledger, budget: rho must be a number, with",
+    ),
     (f"people = {{ person = 'id', keep = 2 }}\nrecords_per_person = 3\n{BUDGET}", r"people\.keep and records_per_pers"),
     (f"people = {{ person = 'id' }}\nneighbors = 'replace'\n{BUDGET}", "of all persons are kept is not"),
     (
@@ -138,6 +153,10 @@ ENTRIES = [
     ("up_to = 2\nat_least = 1", "at_least goes with order, or with queries"),
     ('order = 2\nat_least = 1\nkinds = { age = "prefix" }', "at_least goes with order"),
     ('queries = [["age"]]\nat_least = 2', "entry 1: at_least must be an integer from 1 to 1"),
+    (
+        'queries = [{ age = "proportions", sex = "proportions" }]',
+        r"only one column of a query can be 'proportions'; the other columns make the groups",
+    ),
     ('queries = [{ age = "matching", sex = "matching" }]', "give how many attributes of this"),
     ("up_to = 1\nwhere = { works = [] }", "expected a label, or a list of labels such as"),
     ("up_to = 1\nwhere = { works = 1 }", "'works' has no value 1; its values are"),
@@ -159,6 +178,8 @@ ENTRIES = [
 KINDS = [
     ("5", f'{KIND}: expected a kind of query such as "prefix", or a table, got 5'),
     ('"prefx"', f"{KIND}, kind: expected 'identity', 'prefix', .*, got 'prefx'"),
+    ('"proportion"', f"{KIND}, kind: .*, got 'proportion'; did you mean 'proportions'"),
+    ('"shares"', f"{KIND}, kind: .*, got 'shares'; did you mean 'proportions'"),
     ("{}", f"{KIND}: 'kind' is missing"),
     ('"custom"', rf"{KIND}: give the rows of the custom query: matrix = \[\["),
     ('"hierarchy"', rf"{KIND}: give the levels of the hierarchy, .*levels = \[...\]; or in \[domain\] the file"),
@@ -197,7 +218,8 @@ OUTPUTS = [
     ("round_to = 0", r"\[output\] round_to: expected a number that is at least 1"),
     ("round_to = 1\npublished_errors = 5", "published_errors: expected a number that is at least 10"),
     ("impossible = [{ age = '65+' }]", "known and impossible are for non-negative tables"),
-    ("with_unbiased = true", "with_unbiased is for other numbers than unbiased ones"),
+    ("shares = true", r"\[output\]: unknown field 'shares'; statistics are kinds of query: .*vote = \"proportions\""),
+    ("with_unbiased = true", r"\[output\]: with_unbiased is for other numbers than unbiased ones"),
     ("published_errors = 50", "published_errors is for other numbers than unbiased ones"),
     ("quality = { reliable = 0.4 }", "must not be above usable"),
     ('format = "parts"\nquality = { reliable = 0.1 }', "quality"),

@@ -27,16 +27,46 @@ def answered(lines, *arguments):
 
 def test_answers_lead_to_a_spec_a_plan_and_a_page(records):
     spec = records.with_name("spec.toml")
-    lines = ["x", "h", "0 < 18 < y", "0 < 18 < 120", "F, M", "", "two", "2", "3", "x=1", "epsilon=1,delta=1e-9", "y"]
+    lines = [
+        "x",
+        "h",
+        "0 < 18 < y",
+        "0 < 18 < 120",
+        "F=Women, M=Men",
+        "",
+        "sax=x",
+        "sex",
+        "two",
+        "2",
+        "3",
+        "x=1",
+        "epsilon=1,delta=1e-9",
+        "zcdp=0.01",
+        "zcdp=0.05",
+        "y",
+    ]
     result = answered(lines, "start", records, "-o", spec)
     assert result.exit_code == 0, result.output
     for told in ("write d for a data", "edges of bins are numbers", "an integer of 1 or more", "a budget is written"):
         assert told in result.output
+    for told in (
+        "sex: 2 labels: F (Women), M (Men).",
+        "age: 2 bins: [0, 18), [18, 120].",
+        "name: left out of the spec and of all tables.",
+        "no column 'sax' has values (age, sex); did you mean 'sex'?",
+        "sex: records without an entry are counted under 'Not stated'.",
+        "has no room for a release of epsilon=1,delta=1e-9",
+        "Ledger: zcdp=0.05 in all allows 3 releases of epsilon=1,delta=1e-9.",
+    ):
+        assert told in result.output
+    assert result.output.count("Press Enter to leave the column out.") == 1
+    assert 'in place of "?"' not in spec.read_text()
     read = tomllib.loads(spec.read_text())
     assert read["budget"] == {"approx_dp": {"epsilon": "1", "delta": "1e-9"}}
     assert (read["records_per_person"], read["workload"]) == (3, [{"up_to": 2}])
     assert read["domain"]["age"]["bins"] == [0, 18, 120]
-    assert read["domain"]["sex"] == ["F", "M"]
+    assert read["domain"]["sex"] == {"labels": [["F", "Women"], ["M", "Men"]], "missing": "Not stated"}
+    assert read["ledger"]["budget"] == {"zcdp": "0.05"}
     assert "name" not in read["domain"]
     assert (read["output"]["nonnegative"], read["output"]["round_to"]) == (True, 1)
     assert rp.load_plan(spec.with_suffix(".plan")).neighbors.records_per_person == 3
@@ -62,7 +92,7 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
     frame = DataFrame({"sex": [1.0, 2.0]})
     pyreadstat.write_sav(frame, str(tmp_path / "a.sav"), variable_value_labels={"sex": {1: "female", 2: "male"}})
     options = ["--budget", "zcdp=0.1", "--up-to", 1, "-o", tmp_path / "a.toml"]
-    result = answered(["1", "n"], "start", tmp_path / "a.sav", *options)
+    result = answered(["", "1", "", "n"], "start", tmp_path / "a.sav", *options)
     assert result.exit_code == 0, result.output
     assert "Values of" not in result.output
     assert "Columns of a table" not in result.output
@@ -77,7 +107,10 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
             ["--header", "--quiet", "--values", "age=85"],
             "'sex' has no declared values, and there is nobody to ask; add --values sex=VALUES",
         ),
-        (["--header", "--quiet", "--values", "sax=2"], "for a column without declared values (age, sex, name)"),
+        (["--header", "--quiet", "--values", "sax=2"], "no column 'sax' is without declared values (age, sex, name)"),
+        (["--header", "--quiet", "--values", "nam=2"], "; did you mean 'name'?"),
+        (["--header", "--quiet", "--ledger-budget", "zcdp=0.1", *ALL], "no room for a release of zcdp=0.5"),
+        (["--header", "--quiet", "--missing", "sax=drop", *ALL], "did you mean 'sex'?"),
         (["--header", "--quiet", "--values", "age"], "--values is NAME=VALUES"),
         (["--header", "--quiet", "--budget", "zcdp=-1", *ALL], "rho must be positive"),
         (["--header", "--quiet", "--values", "age=1,1"], "twice"),
@@ -88,6 +121,29 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(records, words, messag
     assert result.exit_code == 2
     assert message in result.output
     assert not records.with_name("spec.toml").exists()
+
+
+def test_a_release_of_its_own_budget_is_what_the_ledger_allows_where_nobody_is_asked(records):
+    words = ["--header", "--quiet", "--budget", "epsilon=1,delta=1e-9", "--missing", "sex=drop", *ALL]
+    assert outcome("start", records, *words, "-o", records.with_name("spec.toml")).exit_code == 0
+    read = tomllib.loads(records.with_name("spec.toml").read_text())
+    assert read["ledger"]["budget"] == read["budget"]
+    assert read["domain"]["sex"]["missing"] == "drop"
+
+
+def test_a_row_of_a_codebook_without_a_value_is_for_missing_entries(tmp_path, monkeypatch):
+    (tmp_path / "books").mkdir()
+    book = tmp_path / "books" / "book.csv"
+    rows = ["variable,value,label,missing", "edu,a,low,", "edu,b,high,", "edu,,Not stated,", "sex,,Sex at birth,"]
+    book.write_text("\n".join([*rows, "sex,1,f,9", "sex,2,m,", "pay,,thousands,"]))
+    monkeypatch.chdir(tmp_path)
+    result = outcome("init", book, "--dictionary")
+    assert f"Wrote book.toml, in the folder {tmp_path}: a spec" in result.output
+    text = (tmp_path / "book.toml").read_text()
+    assert 'edu = { labels = [["a", "low"], ["b", "high"]], missing = "Not stated" }' in text
+    assert "# a row of the dictionary without a value: Sex at birth; missing entries, in the dictionary: 9;" in text
+    assert outcome("start", book, "--dictionary", "--quiet", "--values", "pay=2", "-o", "b.toml").exit_code == 0
+    assert tomllib.loads((tmp_path / "b.toml").read_text())["domain"]["pay"] == 2
 
 
 def test_no_existing_file_is_replaced_and_an_end_of_answers_writes_nothing(records):

@@ -29,6 +29,8 @@ _TRUTH = {"true": True, "false": False}
 #: The types of columns of numbers that are not all integers, as dictionaries call them.
 _NUMBER_TYPE = re.compile(r"num(ber|eric)?|float[0-9]*|double|real|decimal|continuous", re.IGNORECASE)
 _NOTHING = About()
+#: The note on a column without a value.
+NO_VALUE = "no value in the dictionary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,19 @@ def attribute_text(attribute: Attribute) -> str:
     return toml_text(fields | attribute.about.to_json())
 
 
+def with_missing(attribute: Attribute, rule: str) -> Attribute:
+    """The attribute, whose missing entries are counted under a label, or dropped; DomainError where that cannot be."""
+    labels: Any = attribute.labels if attribute.bins is None and attribute.numeric is None else None
+    if labels is not None and attribute.matching == "date":
+        labels = [dt.date.fromisoformat(str(label)) for label in labels]
+    if labels is not None and attribute.meanings:
+        labels = dict(zip(labels, attribute.meanings, strict=True))
+    values: dict[str, Any] = {"labels": labels, "bins": attribute.bins, "numeric": attribute.numeric}
+    size = len(attribute.values) if all(each is None for each in values.values()) else None
+    rules: dict[str, Any] = {"unknown": attribute.unknown, "missing": rule}
+    return Attribute(attribute.name, size, **values, **rules, about=attribute.about)
+
+
 def _value_fields(attribute: Attribute) -> dict[str, Any]:
     if attribute.bins is not None:
         return _period(attribute.bins) or {"bins": attribute.bins.edges, "labels": attribute.bins.labels}
@@ -189,6 +204,7 @@ _SPELLINGS = {
     "values": "values categories codes levels choices allowedvalues enum choicescalculationsorsliderlabels",
     "bins": "bins edges breaks",
     "size": "size numberofvalues",
+    "missing": "missing missingvalue missingvalues missinglabel missinglabels missingcode missingcodes",
     "title": "title variablelabel columnlabel fieldlabel",
     "unit": "unit units unitofmeasure",
     "source": "source",
@@ -197,6 +213,12 @@ _SPELLINGS = {
 #: What the columns of a dictionary may be called: in lower case, without signs between words.
 _WORDS = {spelling: word for word, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _ABOUT = ("title", "unit", "source", "note")
+#: Words about entries without a value, where a dictionary has a row for them.
+_MISSING = re.compile(
+    r"\b(missing|unknown|not (stated|known|available|given|answered|reported|applicable)|no (answer|response|data)|"
+    r"blank|refused|n/?a)\b",
+    re.IGNORECASE,
+)
 _WIDE = ("type", "min", "max", "values", "bins", "size")
 _RANGE = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*(?:-|–|\.\.|to)\s*(-?[0-9]+(?:\.[0-9]+)?)\s*")
 
@@ -210,7 +232,8 @@ def read_dictionary(path: Path) -> list[Declared]:
     each value of each column (name, value, and maybe label; a name that is left out is the one above), or a row for
     each column (name, and some of type, min, max, values, bins, size; label is its title).  Either may have title,
     unit, source and note, which hold for the whole column.  Lists are separated by "|", ";" or ",", and may give
-    meanings: "1=female; 2=male" or "1, female | 2, male".
+    meanings: "1=female; 2=male" or "1, female | 2, male".  A row without a value, but with a label such as "Not
+    stated", is for missing entries; other such rows become notes.
     """
     rows = _rows(path)
     header = next(rows, (1, {}))[1]
@@ -247,26 +270,46 @@ def _rows(path: Path) -> Iterator[tuple[int, Row]]:
 def _long(path: Path, rows: Iterator[tuple[int, Row]]) -> list[Declared]:
     values: dict[str, list[tuple[str, str]]] = {}
     abouts: dict[str, Row] = {}
+    empty: dict[str, list[str]] = {}  # by column the words of rows without a value
     name = ""
     for number, row in rows:
         name = row.get("name", "") or name
         if not name:
             raise FileFormatError(f"{path}, line {number}: there is no name, nor one above it")
         listed = values.setdefault(name, [])
-        abouts.setdefault(name, {}).update({word: row[word] for word in _ABOUT if row.get(word)})
+        abouts.setdefault(name, {}).update({word: row[word] for word in (*_ABOUT, "missing") if row.get(word)})
         if row.get("value", ""):
             listed.append((row["value"], row.get("label", "")))
+        elif row.get("label"):
+            empty.setdefault(name, []).append(row["label"])
     if not values:
         raise FileFormatError(f"{path}: there is no row below its first line; add one for each value of each column")
     return [
-        _named(path, name, abouts[name], lambda name=name, listed=listed: _of_listed(name, listed))  # type: ignore[misc]
+        _named(
+            path,
+            name,
+            abouts[name],
+            lambda name=name, listed=listed: _with_empty(_of_listed(name, listed), empty.get(name, [])),  # type: ignore[misc]
+        )
         for name, listed in values.items()
     ]
 
 
+def _with_empty(column: Declared, words: list[str]) -> Declared:
+    """The column with the words of its rows without a value: the label of missing entries, or else a note."""
+    if column.attribute is None and column.note == NO_VALUE:
+        return column
+    label = next((text for text in words if _MISSING.search(text)), None)
+    if label is not None and column.attribute is not None:
+        words = [text for text in words if text != label]
+        column = replace(column, attribute=with_missing(column.attribute, label))
+    notes = [column.note, *(f"a row of the dictionary without a value: {text}" for text in dict.fromkeys(words))]
+    return replace(column, note="; ".join(filter(None, notes)))
+
+
 def _of_listed(name: str, listed: list[tuple[str, str]]) -> Declared:
     if not listed:
-        return Declared(name, None, "no value in the dictionary")
+        return Declared(name, None, NO_VALUE)
     if len(listed) == 1:  # a range, or a word on what the values are, in place of a list of them
         if limits := _RANGE.fullmatch(listed[0][0]):
             return _of_range(name, limits[1], limits[2])
@@ -314,6 +357,9 @@ def _named(path: Path, name: str, about: Row, make: Callable[[], Declared]) -> D
     """A column with words about it; file and column are named in what is raised."""
     try:
         column, words = make(), About(**{word: about.get(word, "") for word in _ABOUT})
+        if about.get("missing"):
+            rule = f'missing entries, in the dictionary: {about["missing"]}; write missing = "Not stated", or "drop"'
+            column = replace(column, note="; ".join(filter(None, (column.note, rule))))
         attribute = None if column.attribute is None else column.attribute.described(words)
         return replace(column, attribute=attribute, about=words)
     except ValueError as error:  # Python's own, of what is no number, too

@@ -1,5 +1,6 @@
 """A commented spec to start from."""
 
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +15,15 @@ from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.domain import Domain
 from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.output import Output, command_text
+from residualplanner.shell.cli.paths import path_of_spec
 from residualplanner.shell.cli.spec import declared
 from residualplanner.shell.cli.spec.file import read_limited, read_spec
 from residualplanner.shell.cli.spec.objects import domain_of_spec
 
 #: Where the weight of a domain stands.
 _WEIGHT = '# weight = { column = "hours", maximum = 60, unit = "0.5", above = "clip" }\n'
-_TO_FILL_IN = """\
+#: What is said above columns without values.
+TO_FILL_IN = """\
 # Write the values of each column in place of "?", and remove the columns that are not to be published.
 """
 _NO_LEDGER = '# ledger = { file = "people.ledger",'
@@ -31,7 +34,8 @@ class StartingSpec(NamedTuple):
 
     text: str
     undeclared: tuple[str, ...]  # the attributes whose values are to be declared by hand
-    is_of_records: bool = False
+    is_of_records: bool
+    declared: Mapping[str, Attribute]  # the attributes that are not to be declared
 
 
 def _template() -> str:
@@ -53,7 +57,9 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
     if kind in (JSON, SPEC):
-        return StartingSpec(spec_text(_domain_in_json(path) if kind == JSON else domain_of_spec(read_spec(path))), ())
+        domain = _domain_in_json(path) if kind == JSON else domain_of_spec(read_spec(path))
+        every = {name: domain[name] for name in domain}
+        return StartingSpec(spec_text(domain), (), is_of_records=False, declared=every)
     if kind == CSV and not (is_dictionary or has_header):
         raise FileFormatError(
             f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
@@ -66,13 +72,14 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     columns = declared.read_dictionary(path) if is_dictionary else _columns_of_records(path)
     undeclared = tuple(column.name for column in columns if column.attribute is None)
     lines = "\n".join(line for column in columns for line in column.lines())
-    text = _template() + (_TO_FILL_IN if undeclared else "") + lines + "\n"
-    return StartingSpec(text, undeclared, is_of_records=not is_dictionary)
+    text = _template() + (TO_FILL_IN if undeclared else "") + lines + "\n"
+    attributes = {column.name: column.attribute for column in columns if column.attribute is not None}
+    return StartingSpec(text, undeclared, is_of_records=not is_dictionary, declared=attributes)
 
 
 def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> None:
     """Say what was written, what is still to be filled in, and what comes next."""
-    output.wrote(path, ": a spec with a comment for each choice.")
+    output.wrote(path, f"{where_text(path, source)}: a spec with a comment for each choice.")
     if start.undeclared:
         shown = f"Not declared in {source}: {listed(start.undeclared, 8)}."
         read = "Only the names of the columns were read." if start.is_of_records else shown
@@ -80,6 +87,12 @@ def say_start(start: StartingSpec, source: Path, path: Path, output: Output) -> 
     command = command_text("plan", path)
     text = f"Next: look through it, then run  {command}"
     output.say(text, event="next", command=command, undeclared=start.undeclared)
+
+
+def where_text(path: Path, source: Path) -> str:
+    """Where a spec was written, in words, if it has a name made of that of a source in another folder."""
+    is_here = path == path_of_spec(source, None) and source.resolve().parent != path.resolve().parent
+    return f", in the folder {path.resolve().parent}" if is_here else ""
 
 
 def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:

@@ -32,6 +32,15 @@ _EXPECTED = {
 }
 #: Names that others have for tables of a spec.
 _ELSEWHERE = {"schema": "[domain]", "columns": "[domain]", "tables": "[[workload]]", "queries": "[[workload]]"}
+_SHARES = "proportions"
+#: What others call the kind of query that gives shares.
+_FOR_SHARES = ("proportion", "share", "shares", "percent", "percentage", "percentages")
+#: What gives statistics other than counts, where a field of their own was tried.
+_STATISTICS = ("statistics", "statistic", "mean", "means", "quantiles", "median", "medians", *_FOR_SHARES, _SHARES)
+_BY_KIND = (
+    'statistics are kinds of query: write, in a query of [[workload]], age = "mean", "quantiles", "standard deviation" '
+    'or "moments" of a column with amounts, and vote = "proportions" for shares'
+)
 _MISSING = {
     ("domain",): 'the table [domain] is missing; it names each column and its values, such as sex = ["F", "M"]',
     ("workload",): "a table [[workload]] is missing; it names the tables to publish, such as up_to = 2",
@@ -111,6 +120,7 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
 
 
 Loss = Annotated[SumOfVariances | MaxVariance, PlainValidator(_loss)]
+_DECIMAL = re.compile(r"[0-9.]+(e-?[0-9]+)?", re.ASCII)
 _FORMS = 'one of { zcdp = "0.5" }, { pcost = "1" } and { approx_dp = { epsilon = "1", delta = "1e-9" } }'
 
 
@@ -118,15 +128,30 @@ def _budget(value: Any) -> Budget:
     """A budget by the name of its notion; refused where it does not hold for the discrete noise that is drawn."""
     makers: dict[str, Any] = {"zcdp": zcdp, "pcost": pcost, "gdp": gdp}
     found: Budget | None = None
+    typed: str | None = None
     match value:
         case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
             found = approx_dp(epsilon, delta)
         case {**named} if len(named) == 1 and set(named) <= set(makers):
             found = makers[str(*named)](*named.values())
+        case str():
+            typed = _as_table(value)
     if found is None:
-        raise unlike(f"expected {_FORMS}", value)
+        raise unlike(f"expected {_FORMS}", value) if typed is None else refusal(typed)
     require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
     return found
+
+
+def _as_table(typed: str) -> str | None:
+    """What to write for a budget that is typed as options have it; None where it is none of these."""
+    pairs = [(name.strip(), number.strip()) for name, _, number in (each.partition("=") for each in typed.split(","))]
+    fields = ", ".join(f'{name} = "{number}"' for name, number in pairs)
+    forms: dict[tuple[str, ...], str] = {("zcdp",): "{{ {} }}", ("pcost",): "{{ {} }}", ("gdp",): "{{ {} }}"}
+    forms[("epsilon", "delta")] = "{{ approx_dp = {{ {} }} }}"
+    form = forms.get(tuple(name for name, _ in pairs))
+    if form is None or not all(_DECIMAL.fullmatch(number) for _, number in pairs):
+        return None
+    return f"a budget is a string in options only; in a spec write it as the table {form.format(fields)}"
 
 
 SpecBudget = Annotated[Budget, PlainValidator(_budget)]
@@ -149,6 +174,8 @@ def _message(detail: dict[str, Any]) -> str:
         remedy = suggestion(where[-1], known) or "; docs/files.md in the manual lists those of every table"
         if len(where) == 1 and where[0] in _ELSEWHERE:
             remedy = f"; write {_ELSEWHERE[where[0]]}"
+        elif where[-1] in _STATISTICS and where[:-1] in ((), ("output",)):
+            remedy = f"; {_BY_KIND}"
         return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
@@ -157,7 +184,17 @@ def _message(detail: dict[str, Any]) -> str:
     if kind == "value_error":  # of a noun of the library, in its own words
         return f"{_at(where)}{detail['ctx']['error']}"
     words = _EXPECTED[kind].format(**detail.get("ctx", {})) if kind in _EXPECTED else detail["msg"]
-    return f"{_at(where)}{words}, got {reprlib.repr(found)}"
+    close = _close_to(found, detail["ctx"]["expected"]) if kind == "literal_error" else ""
+    return f"{_at(where)}{words}, got {reprlib.repr(found)}{close}"
+
+
+def _close_to(found: object, expected: str) -> str:
+    """The end of a message that suggests which of the words that were expected is meant; else nothing."""
+    words = re.findall("'([^']*)'", expected)
+    others = dict.fromkeys(_FOR_SHARES, _SHARES) if _SHARES in words else {}
+    return suggestion(
+        found, {word: repr(meant) for word, meant in (dict(zip(words, words, strict=True)) | others).items()}
+    )
 
 
 def _at(where: tuple[str | int, ...]) -> str:
@@ -166,8 +203,8 @@ def _at(where: tuple[str | int, ...]) -> str:
             parts = [f"[[{table}]] number {number + 1}"]
         case ("output", name, int(number), *rest):
             parts = [f"[[output.{name}]] number {number + 1}"]
-        case ("domain" | "output" as table, name, *rest):
-            parts = [f"[{table}] {name}"]
+        case ("domain" | "output" as table, *rest) if all(isinstance(each, str) for each in rest[:1]):
+            parts, rest = [" ".join([f"[{table}]", *map(str, rest[:1])])], rest[1:]
         case _:
             parts, rest = [], list(where)
     own = (part for part in rest if isinstance(part, int) or not _BRANCH.search(part))
