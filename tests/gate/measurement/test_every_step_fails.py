@@ -176,7 +176,7 @@ def lines_to_fail_at(middle, end, points):
 
 @pytest.mark.parametrize(
     ("failure", "points"),
-    [(KeyboardInterrupt, 5), slow(KeyboardInterrupt, 8), slow(MemoryError, 5), slow(ValueError, 5)],
+    [(KeyboardInterrupt, 6), slow(MemoryError, 4), slow(ValueError, 4)],
 )
 @pytest.mark.parametrize("path", PATHS)
 def test_a_failure_at_any_line_costs_nothing_before_the_charge_and_says_so_after_it(
