@@ -170,11 +170,12 @@ def largest_worst_cells(rows: dict[str, Any]) -> dict[str, Any]:
 
     Errors are those of both cells together, as if they were independent; the fits share their draws.
     """
-    fits, ours, clear, printed = METHODS[1:], [], [], []
+    fits, ours, clear, printed, behind = METHODS[1:], list[str](), list[str](), list[str](), list[str]()
     for number, (name, row) in enumerate(rows.items(), start=1):
         cells = {method: row[method]["cells"] for method in fits}
         others = [cells[method] for method in fits if method != "Sequential"]
         second = max(others, key=lambda cell: cell["worst"])
+        largest = max(fits, key=lambda method: cells[method]["worst"])
         ahead = cells["Sequential"]["worst"] - second["worst"]
         error = math.hypot(*(cell["standard error of the worst"] for cell in (cells["Sequential"], second)))
         of_paper = dict(zip(METHODS, (worst for _, worst in CELLS[name]), strict=True))
@@ -182,13 +183,17 @@ def largest_worst_cells(rows: dict[str, Any]) -> dict[str, Any]:
         printed += [label] * (max(fits, key=of_paper.__getitem__) == "Sequential")
         ours += [label] * (ahead > 0)
         clear += [label] * (ahead > 2 * error)
+        behind += [f"{largest} on {label}"] * (label in printed and ahead <= 0)
     open_cases = [label for label in printed if label not in clear]
     return finding(
         "U5",
         f"by Table 2 Sequential has the largest worst cell of the four non-negative fits on {', '.join(printed)}",
         f"on {', '.join(ours)}; by more than two standard errors on {', '.join(clear)}",
         holds=not open_cases,
-        missing=f"{' and '.join(open_cases)}, where the fits are within two standard errors" if open_cases else "",
+        missing=f"{' and '.join(open_cases)}, where the fits are within two standard errors"
+        + f" (ours is largest for {', '.join(behind)})" * bool(behind)
+        if open_cases
+        else "",
     )
 
 
