@@ -127,8 +127,8 @@ def f1(r: Results) -> Finding:
         f"{by_order(ours)}",
         "in part: data, epsilon, delta, filter and 64 tables are; the tables are others, five of 25 settings of T "
         "and K "
-        f"({JOINT}: three others), ours is the optimizer, {len(logs)} seeds; FEM was not run; 5-way at 0.2, of which FEM "
-        "has a figure, was not run",
+        f"({JOINT}: three others), ours is the optimizer, {len(logs)} seeds; FEM was not run; 5-way at 0.2, of which "
+        "FEM has a figure, was not run",
         (
             Part(
                 f"below FEM's own figures at {below} of {len(FEM)} points, together {together} times them",
