@@ -201,9 +201,8 @@ class Built:
         """The pcost of a release, as large as may be: the noise of a public number of records is the least of all."""
         if self.case["neighbors"] == "add-remove":
             return str(MOST)
-        quick = self.options | ({"bases": "optimal"} if self.case["bases"] == "optimal_by_set" else {})
-        least = float(rp.select(self.workload, budget=rp.pcost(1), **quick).noise_variances.min())
-        return str(min(MOST, int(least / LEAST_NOISE**2 / 2)))  # by set it may be somewhat less
+        least = float(rp.select(self.workload, budget=rp.pcost(1), **self.options).noise_variances.min())
+        return str(min(MOST, int(least / LEAST_NOISE**2)))
 
     @property
     def all_budget(self) -> str:

@@ -164,8 +164,8 @@ def test_intervals_of_quantiles_are_made_of_the_bins_that_excesses_do_not_exclud
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_an_interval_beyond_the_limits_of_the_amounts_is_all_of_their_range(sign):
-    """Cut to the limits it would have no width, as if the mean were known."""
+def test_an_interval_beyond_the_limits_of_the_amounts_is_the_nearest_end(sign):
+    """A mean that is within the limits is missed there only if the whole interval misses it."""
     estimates = tuple(np.array([x]) for x in (sign * 130.0, 10.0, 4.0, 0.01, 0.0))
     low, high = fieller_interval(estimates, 2.0, limit=10.0)
-    assert (low, high) == (-10.0, 10.0)
+    assert (low, high) == (sign * 10.0, sign * 10.0)

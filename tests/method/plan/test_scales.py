@@ -95,7 +95,7 @@ def test_plans_are_the_best_of_all_mechanisms_for_one_query_whatever_the_scale(r
     plan, least = rp.select(workload_of(rows), budget=ONE), least_loss(rows)
     assert least * (1 - 1e-9) <= plan.loss_value <= least * (1 + slack)
     # Rows of very different scales leave the last digits of the proof to the processor.
-    assert plan.bases["a"].gap <= (0.1 if rows in SCALES.values() else slack)
+    assert plan.bases["a"].gap <= (0.1 if any(rows is each for each in SCALES.values()) else slack)
     assert ("stopped" in plan.status) == (plan.bases["a"].gap > 1e-4)
 
 
