@@ -158,4 +158,4 @@ def test_a_report_shows_an_invented_statistic_with_what_its_columns_mean(release
     section = read_page(tmp_path / "page.html").one("section", id="statistics").text
     assert "Share above of pay (pay) by job" in section
     assert "records above the amount, divided by all" in section
-    assert all(f"{number:.3f}" in section for number in release[QUERY].estimate[:, 1])
+    assert all(f"{number:.1f}" in section for number in release[QUERY].estimate[:, 1])
