@@ -108,11 +108,11 @@ def write_sdmx(
         write_new(home / "structure.json", structure.message(flows))
 
 
-def _identifiers(texts: Iterable[str], taken: Collection[str] = (), *, of: Callable[[str], str]) -> dict[str, str]:
+def _identifiers(texts: Iterable[str], reserved: Collection[str] = (), *, of: Callable[[str], str]) -> dict[str, str]:
     """A different identifier for each text: what ``of`` makes of it, with a hash where another text has that."""
     made = {text: of(text) for text in texts}
-    uses = Counter([*made.values(), *taken])
-    own = {text for text, found in made.items() if found not in taken and (found == text or uses[found] == 1)}
+    uses = Counter([*made.values(), *reserved])
+    own = {text for text, found in made.items() if found not in reserved and (found == text or uses[found] == 1)}
     return {text: found if text in own else f"{found}_{_hash(text)}" for text, found in made.items()}
 
 
@@ -233,7 +233,7 @@ class _Structure:
         return self._artefact(f"DSD_{self.names[_stem(form)]}", self._title(form), dataStructureComponents=parts)
 
     def _component(self, name: str, about: Json, representation: Json) -> Json:
-        """A component, whose concept it shares with all that are called and explained alike."""
+        """A component, whose concept it shares with all of the same name and explanation."""
         key = json.dumps([name, about])
         if key not in self.concepts:
             used = {concept["id"] for concept in self.concepts.values()}

@@ -244,7 +244,10 @@ def spread(data: "pd.DataFrame") -> float:
 
 
 def _other_plan(plan: Plan, weights: Literal["equal", "cells", "sqrt"]) -> Plan | None:
-    """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails."""
+    """The plan for the same tables, budget and bases with other weights; None where it would take long, or fails.
+
+    How far it is from the best of all mechanisms is not shown, and is not computed.
+    """
     most = _SETS_REPLACED if plan.neighbors.has_public_total else _SETS
     if plan.strategy.varying.any() or len(plan.closure) > most:
         return None
