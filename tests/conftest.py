@@ -34,19 +34,26 @@ SLOW = (
     "test_fuzz.py",
 )
 _SLOW = frozenset(Path(__file__).parent / name for name in SLOW)
+#: Of the examples that a test may be tried with, how many the suites make: this part of them, and at least so many.
+#: They are the same in every run, but where the suite is thorough: then all are made, and others every time.
+_ALL, _USUAL, _QUICK = (1, 1), (3, 10), (6, 8)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="all examples of hypothesis, and others in every run")
 
 
 def pytest_configure(config):
-    """Keep compiled modules, and make fewer examples in the quick suite, which is run while editing."""
+    """Keep compiled modules, and say how many examples a test without a number of its own is tried with."""
     gc.disable()  # what is made while tests are collected lives to the end, and is not searched for circles
     sys.dont_write_bytecode = False  # to compile the package takes half of the time in which a process starts
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     settings.register_profile(
         "repeatable",
-        derandomize=True,
+        derandomize=not config.option.thorough,
         deadline=None,
         database=None,
-        max_examples=15 if _is_quick(config) else 50,
+        max_examples=_fewer(50, config),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     settings.load_profile("repeatable")
@@ -58,18 +65,17 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(items, config):
-    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples there."""
+    """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples."""
     gc.freeze()
     gc.enable()
     for item in items:
         if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)
-    if _is_quick(config):
-        for test in {item.function for item in items if hasattr(item, "function")}:
-            given = getattr(test, "_hypothesis_internal_use_settings", None)  # there is no public way to change it
-            if given is not None:
-                few = min(given.max_examples, max(15, given.max_examples // 5))
-                test._hypothesis_internal_use_settings = settings(given, max_examples=few)
+    for test in {item.function for item in items if hasattr(item, "function")}:
+        given = getattr(test, "_hypothesis_internal_use_settings", None)  # there is no public way to change it
+        if given is not None:
+            few = settings(given, max_examples=_fewer(given.max_examples, config))
+            test._hypothesis_internal_use_settings = few
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +88,11 @@ def memory_asked_once():
         for module in asking:
             patch.setattr(module, "memory_left", lambda *_system: iter(left))
         yield
+
+
+def _fewer(examples, config):
+    part, least = _ALL if config.option.thorough else _QUICK if _is_quick(config) else _USUAL
+    return min(examples, max(least, examples // part))
 
 
 def _is_quick(config):

@@ -60,7 +60,10 @@ class Covering:
     def completed(
         self, start: Sequence[int], missing: np.ndarray | None, chance: np.random.Generator
     ) -> tuple[int, ...] | None:
-        """A row with these values, in which much meets that has not met yet; None where a dead end was reached."""
+        """A row with these values, in which much meets that has not met yet; None where a dead end was reached.
+
+        A factor by which nothing new meets has its first value that may stand there: the plain one, which is quick.
+        """
         row = list(start)
         for factor in chance.permutation(self.factor.max() + 1):
             if factor in self.factor[row]:
@@ -72,8 +75,8 @@ class Covering:
                 return None
             gains = chance.random(len(candidates))
             if missing is not None:
-                met = missing[np.ix_(candidates, *[row] * (missing.ndim - 1))]
-                gains += met.reshape(len(candidates), -1).sum(axis=1)
+                met = missing[np.ix_(candidates, *[row] * (missing.ndim - 1))].reshape(len(candidates), -1).sum(axis=1)
+                gains = gains + met if met.any() else -np.arange(len(candidates))
             row.append(int(candidates[int(np.argmax(gains))]))
         return tuple(sorted(row))
 

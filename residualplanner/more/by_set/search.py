@@ -162,6 +162,6 @@ def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
         family.point(start),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxcor": 80, "ftol": 1e-9, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxcor": 40, "ftol": 1e-9, "gtol": 1e-9},
     )
     return family.scaled(family.member(found.x))
