@@ -47,6 +47,7 @@ class Areas:
     estimate: FloatArray  # (n,)
     std_err: FloatArray  # (n,)
     unit: str = RECORDS  # of both, in words
+    what: str = LEGENDS["estimate"]  # the estimates are, in words
 
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
@@ -58,27 +59,32 @@ class Areas:
         by_code = dict(zip(self.codes, numbers.tolist(), strict=True))
         grades = (quality.reliable, quality.usable)
         classes = classes_of_estimates(numbers) if shown == "estimate" else classes_of_variation(grades)
-        legend = LEGENDS[shown] + (f",\n{self.unit}" if shown == "estimate" else "")
+        legend = f"{self.what},\n{self.unit}" if shown == "estimate" else LEGENDS[shown]
         draw = partial(draw_choropleth, boundaries, by_code, classes, title=legend)
-        return Picture(f"{LEGENDS[shown]} by {self.level}", draw)
+        return Picture(f"{self.what if shown == 'estimate' else LEGENDS[shown]} by {self.level}", draw)
 
 
 def _areas_of_table(table: Table) -> list[Areas]:
     """The areas that the cells of a table of one attribute are about, level by level from coarse to fine."""
     if len(table.names) != 1:
         raise WorkloadError(f"a map is of a table of one attribute, got {list(table.names)}; sum over the others first")
-    attribute, kind = table.plan.domain[table.names[0]], next(kind for kind in table.kinds if kind.is_axis)
+    kind = next(kind for kind in table.kinds if kind.is_axis)
+    unit = RECORDS if table.unit == COUNTS else table.unit
+    return areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
+
+
+def areas_of(attribute: Attribute, kind: Kind, estimate: FloatArray, std_err: FloatArray, *words: str) -> list[Areas]:
+    """The areas that the answers (n,) of a kind of query are about, level by level from coarse to fine.
+
+    The words are the unit, and what the estimates are.
+    """
     labels = tuple(map(label_text, kind.labels(attribute)))
     beside = kind.columns_beside(attribute)
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
     codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
-    std_err = table.std_err
     chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
-    unit = RECORDS if table.unit == COUNTS else table.unit
-    return [
-        Areas(level, tuple(codes[at]), tuple(names[at]), table.estimate[at], std_err[at], unit) for level, at in chosen
-    ]
+    return [Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], *words) for level, at in chosen]
 
 
 def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:
@@ -129,7 +135,12 @@ def areas_with_shapes(table: Table, boundaries: Boundaries, level: str | None = 
     """The areas of the levels of a table, or of one level, of which some have a shape, from coarse to fine."""
     every = _areas_of_table(table)
     chosen = every if level is None else entry_named("level", level, {each.level: [each] for each in every})
-    return [areas for areas in chosen if any(boundaries.rings.get(code) for code in areas.codes)]
+    return with_shapes(chosen, boundaries)
+
+
+def with_shapes(levels: Sequence[Areas], boundaries: Boundaries) -> list[Areas]:
+    """The areas of those levels of which some have a shape."""
+    return [areas for areas in levels if any(boundaries.rings.get(code) for code in areas.codes)]
 
 
 def choropleth(

@@ -1,4 +1,4 @@
-"""The tables of a release in a report: of each order the largest; and maps."""
+"""The tables of a release in a report: of each order the largest."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -7,19 +7,14 @@ from functools import partial
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import WorkloadError
-from residualplanner.ground.words import JOIN, count_text, listed, query_text, table_text
+from residualplanner.ground.words import count_text, query_text, table_text
 from residualplanner.method.workload.query import selection_text
-from residualplanner.publish.maps import Boundaries
-from residualplanner.publish.maps.choropleths import LEGENDS, Areas, Shown, areas_with_shapes, no_shapes
 from residualplanner.publish.pictures.drawing import svg_of
 from residualplanner.publish.pictures.plots import ShownTable, draw_intervals
 from residualplanner.publish.report.figures import Figure
 from residualplanner.publish.report.subject import Subject
 from residualplanner.publish.report.words import apart, decimals_of_errors, level_text, title_of
-from residualplanner.release.quality import Quality
 from residualplanner.release.statistic_forms import rows_of_statistics
-from residualplanner.release.table import Table
 
 #: The most cells of a table that is read for a report, and the most orders that are shown.
 _LARGEST, _ORDERS = 2_000_000, 4
@@ -28,9 +23,6 @@ _CUT = (
     " Intervals are those of the unbiased estimates, cut at the counts that are possible: a number can be outside "
     "its own."
 )
-#: How many areas are named, in the table of a map and in its caption.
-_ROWS, _LISTED = 15, 10
-_TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of variation"}
 
 
 def rows_of_tables(subject: Subject) -> list[int]:
@@ -120,81 +112,3 @@ def _of_cells(
         ],
         texts=len(table.names),
     )
-
-
-def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
-    """For each level of each attribute whose areas have shapes two maps: of estimates, and how noisy they are.
-
-    The numbers are those of a table of the attribute alone, or else of one that is summed over the others.
-    """
-    number = 0
-    for name, boundaries in maps.items():
-        found: dict[str, Areas] = {}  # of each level, from the first table that has it
-        for table in _tables(subject, name):
-            for areas in areas_with_shapes(table, boundaries):
-                found.setdefault(areas.level, areas)
-        if not found:
-            raise no_shapes(name)
-        for areas in found.values():
-            number += 1
-            for shown in LEGENDS:
-                yield _map(subject, areas, boundaries, shown, f"map-{number}-{shown}")
-
-
-def _tables(subject: Subject, name: str) -> Iterator[Table]:
-    """The tables of an attribute alone; or else one with others, over which it is summed."""
-    queries, orders = subject.errors["query"], subject.errors["order"].to_numpy()
-    alone = np.flatnonzero((queries == name).to_numpy() & (orders == 1) & subject.has_table)
-    for row in alone.tolist():
-        yield subject.table(row)
-    if len(alone):
-        return  # a table of one attribute is about all records
-    with_others = np.array([name in query.split(JOIN) for query in queries], dtype=np.bool_) & subject.has_table
-    for row in np.flatnonzero(with_others)[np.argsort(orders[with_others], kind="stable")].tolist():
-        table = subject.table(row)
-        if table.universe:
-            continue
-        try:
-            yield table.sum(*(other for other in table.names if other != name))
-        except WorkloadError:  # rows of another attribute do not add up
-            continue
-        return
-
-
-def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, name: str) -> Figure:
-    import pandas as pd
-
-    quality = subject.quality or Quality()
-    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS]
-    unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
-    about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
-    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, "estimate": areas.estimate})
-    data["std_err"], data["cv"] = areas.std_err, areas.numbers("cv", quality)
-    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
-    texts = data.iloc[order][["code", "name", "estimate", "std_err", "cv"]].itertuples(index=False, name=None)
-    caption = subject.product.caution if shown == "estimate" else about
-    return Figure(
-        name,
-        f"{_TITLES[shown]} by {areas.level}",
-        " ".join(filter(None, (caption, *_lacking(areas, boundaries)))),
-        svg=svg_of(areas.picture(boundaries, shown, quality).draw),
-        data=data,
-        head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
-        rows=[
-            (code, area, f"{estimate:,.1f}", f"{std_err:,.1f}", "–" if np.isnan(variation) else f"{variation:.1%}")
-            for code, area, estimate, std_err, variation in texts
-        ],
-    )
-
-
-def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:
-    """Which areas have no shape, and which shapes no number."""
-    pairs = zip(areas.codes, areas.names, strict=True)
-    lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
-    if lacking:
-        names = [code if code == name else f"{code} ({name})" for code, name in lacking]
-        yield f"Without a shape, and not on the map: {listed(names, _LISTED)}."
-    codes = set(areas.codes)
-    shapes = [code for code in boundaries.rings if code not in codes]
-    if shapes:
-        yield f"Shapes without a number: {listed(shapes, _LISTED)}."

@@ -17,8 +17,9 @@ from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.sidecar import PUBLISHED_ERRORS_FILE
 from residualplanner.publish.maps import Boundaries, require_shapes
 from residualplanner.publish.pictures.drawing import require_package
-from residualplanner.publish.report.estimates import estimates_of, maps_of
+from residualplanner.publish.report.estimates import estimates_of
 from residualplanner.publish.report.figures import figures_of
+from residualplanner.publish.report.maps import maps_of
 from residualplanner.publish.report.page import page_of
 from residualplanner.publish.report.subject import Subject, subject_of
 from residualplanner.publish.report.tables import CELLS, error_rows, page_tables

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from typing import Any, NamedTuple
@@ -59,13 +59,53 @@ class _Drawn(NamedTuple):
     unit: str  # of these, in words
 
 
-def statistics_of(subject: Subject) -> list[dict[str, Any]]:
-    """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
+@dataclass(frozen=True, eq=False)
+class ShownStatistic:
+    """A statistic of a release in words, with its numbers."""
+
+    form: StatisticForm
+    phrase: str  # what it is, without its groups
+    unit: str  # of its estimates
+    groups: tuple[tuple[str, tuple[str, ...]], ...]  # what stands above the labels of each axis, and these
+    more: tuple[tuple[str, tuple[str, ...]], ...]  # the same of the axes after those of the groups
+    values: Mapping[str, Any]  # by column, (rows,) each
+
+    @property
+    def title(self) -> str:
+        """What it is, and by which groups."""
+        return " by ".join(
+            filter(None, (self.phrase, ", ".join(title_of(attribute) for attribute, _ in self.form.groups)))
+        )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The values by field, (rows,) each."""
+        return {column.field: self.values[column.name] for column in self.form.columns}
+
+
+def shown_statistics(subject: Subject) -> Iterator[ShownStatistic]:
+    """Those of the first tables that are for such; none of a plan."""
     if subject.tables is None:
-        return []
+        return
     wanted = set(subject.tables.query_numbers.tolist())
     rows = (row for row in rows_of_statistics(subject.plan.workload) if row in wanted)
-    every = [_statistic(subject, row) for row in islice(rows, MOST_TABLES)]
+    for row in islice(rows, MOST_TABLES):
+        table, query = subject.table(row), subject.plan.workload.query_at(row)
+        form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
+        assert form is not None
+        unit = next(_unit(form, each, _count_unit(subject)) for each in form.columns if each.field == "estimate")
+        groups = tuple((attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups)
+        yield ShownStatistic(form, _phrase(form), unit, groups, tuple(_more_axes(form)), _values(subject, table, form))
+
+
+def _count_unit(subject: Subject) -> str:
+    unit = subject.plan.domain.unit
+    return RECORDS if unit == COUNTS else unit
+
+
+def statistics_of(subject: Subject) -> list[dict[str, Any]]:
+    """The means and quantiles of the first tables that are for such, as the template shows them; none of a plan."""
+    every = [_statistic(subject, shown) for shown in shown_statistics(subject)]
     return _with_charts(every, "statistic", subject.level)
 
 
@@ -176,35 +216,26 @@ def _words_of_labels(subject: Subject, name: str, labels: Sequence[object]) -> l
     return [words.get(text, text) for text in texts]
 
 
-def _statistic(subject: Subject, row: int) -> tuple[dict[str, Any], _Drawn | None]:
-    table, query = subject.table(row), subject.plan.workload.query_at(row)
-    form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
-    assert form is not None
-    axes = [(attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups]
-    heads, labels = zip(*axes, *_more_axes(form), strict=True) if axes or form.kind.more_axes else ((), ())
-    values = _values(subject, table, form)
-    fields = {column.field: values[column.name] for column in form.columns}
-    count_unit = subject.plan.domain.unit
-    shown_unit = RECORDS if count_unit == COUNTS else count_unit
-    words = [_head(form, column, shown_unit, subject.level) for column in form.columns]
+def _statistic(subject: Subject, shown: ShownStatistic) -> tuple[dict[str, Any], _Drawn | None]:
+    form, values = shown.form, shown.values
+    heads, labels = zip(*shown.groups, *shown.more, strict=True) if shown.groups or shown.more else ((), ())
+    words = [_head(form, column, _count_unit(subject), subject.level) for column in form.columns]
     numbers = zip(*_texts(subject, form, values), strict=True)
     rows = [(*cell, *texts) for cell, texts in zip(islice(product(*labels), MOST_ROWS), numbers, strict=True)]
-    described = form.described(count_unit, subject.level)
-    unit = next(_unit(form, column, shown_unit) for column in form.columns if column.field == "estimate")
+    described = form.described(subject.plan.domain.unit, subject.level)
     return {
-        "title": _title(form),
+        "title": shown.title,
         "head": (*heads, *words),
         "rows": rows,
         "texts": max(1, len(heads)),
         "meanings": [(word, *each) for word, each in zip(words, described, strict=True)],
         "left_out": form.rows - len(rows),
-    }, _Drawn(heads, labels, fields, unit) if "low" in fields else None
+    }, _Drawn(heads, labels, shown.fields, shown.unit) if "low" in shown.fields else None
 
 
-def _title(form: StatisticForm) -> str:
+def _phrase(form: StatisticForm) -> str:
     phrase = TABLES[type(form.kind)].phrase.format(name=title_of(form.attribute), unit=_amounts(form.attribute))
-    groups = ", ".join(title_of(attribute) for attribute, _ in form.groups)
-    return " by ".join(filter(None, (f"{phrase[:1].upper()}{phrase[1:]}", groups)))
+    return f"{phrase[:1].upper()}{phrase[1:]}"
 
 
 def _more_axes(form: StatisticForm) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -34,7 +34,7 @@ TOWNS = {"town": PLACES}
 def drawn(release, boundaries):
     return {
         each.name: each.data
-        for each in report.estimates.maps_of(report.subject.subject_of(release, level=0.95), {"town": boundaries})
+        for each in report.maps.maps_of(report.subject.subject_of(release, level=0.95), {"town": boundaries})
     }
 
 
@@ -113,3 +113,27 @@ def test_one_map_by_itself_is_a_picture_whose_classes_are_those_of_a_given_quali
     assert found.title == "estimate by town"
     assert ">records<" in found._repr_svg_()
     assert rp.publish.choropleth(table, boundaries, level="side").title == "estimate by side"
+
+
+def test_a_proportion_by_area_has_a_map_for_each_value_and_areas_whose_noise_is_too_large_are_hatched(tmp_path):
+    by_town = TOWNS | {"sex": rp.Proportions()}
+    release = released(by_town)
+    counts = np.asarray(release[TOWNS | {"sex": rp.Identity()}].estimate)
+    page, folder = written(release, tmp_path, maps={"town": shapes([*CODES, "W", "E"])})
+    titles = re.findall(r"<h3>(Proportions of sex: .*)</h3>", page)
+    assert titles == [f"Proportions of sex: {sex} by {level}" for sex in "FM" for level in ("side", "town")]
+    data = pd.read_csv(folder / "map-statistic-2.csv", dtype={"code": str})
+    table = rp.statistics.proportions(release, "sex", by=TOWNS)
+    is_town = np.isin(np.array(table.labels[0]), CODES)
+    np.testing.assert_allclose(data["estimate"], table.estimate[is_town, 0])
+    np.testing.assert_allclose(data[["low", "high"]], np.stack([table.low, table.high], -1)[is_town, 0])
+    np.testing.assert_allclose(data["estimate"], (counts / counts.sum(axis=1, keepdims=True))[is_town, 0])
+    assert "Hatched" not in page
+
+    domain = rp.Domain({"town": PLACES, "sex": ["F", "M"]})
+    plan = rp.select(rp.Workload(domain, [by_town]), budget=rp.zcdp("0.5"))
+    empty = exact_release(plan, np.array([[0, 0], [90, 30], [50, 50], [80, 10], [60, 70], [40, 20]]))
+    (tmp_path / "small").mkdir()
+    page, folder = written(empty, tmp_path / "small", maps={"town": shapes(CODES)})
+    assert "Hatched are areas for whose numbers the noise is too large." in page
+    assert np.isnan(pd.read_csv(folder / "map-statistic-1.csv")["estimate"]).tolist() == [True] + [False] * 5

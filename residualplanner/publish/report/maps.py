@@ -1,0 +1,184 @@
+"""The maps of a report: of estimates, of how noisy they are, and of statistics such as proportions."""
+
+from collections.abc import Iterator, Mapping
+from itertools import count, product
+from typing import Any
+
+import numpy as np
+
+from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import JOIN, listed
+from residualplanner.publish.maps import Boundaries
+from residualplanner.publish.maps.choropleths import (
+    LEGENDS,
+    Areas,
+    Shown,
+    areas_of,
+    areas_with_shapes,
+    no_shapes,
+    with_shapes,
+)
+from residualplanner.publish.pictures.drawing import svg_of
+from residualplanner.publish.report.figures import Figure
+from residualplanner.publish.report.statistics import ShownStatistic, shown_statistics
+from residualplanner.publish.report.subject import Subject
+from residualplanner.publish.report.words import decimals_of_errors, level_text
+from residualplanner.release.quality import Quality
+from residualplanner.release.table import Table
+
+#: How many areas are named, in the table of a map and in its caption.
+_ROWS, _LISTED = 15, 10
+#: The most maps of one statistic, such as of a proportion for each value.
+_MOST = 6
+_TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of variation"}
+
+
+def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure]:
+    """The maps of the tables and of the statistics of each attribute whose areas have shapes.
+
+    Raises WorkloadError: an attribute has none.
+    """
+    numbers, of_statistics = count(1), count(1)
+    for name, boundaries in maps.items():
+        found = [
+            *_maps_of_tables(subject, name, boundaries, numbers),
+            *_maps_of_statistics(subject, name, boundaries, of_statistics),
+        ]
+        if not found:
+            raise no_shapes(name)
+        yield from found
+
+
+def _maps_of_tables(subject: Subject, name: str, boundaries: Boundaries, numbers: Iterator[int]) -> Iterator[Figure]:
+    """For each level that has shapes two maps: of estimates, and how noisy they are.
+
+    The numbers are those of a table of the attribute alone, or else of one that is summed over the others.
+    """
+    found: dict[str, Areas] = {}  # of each level, from the first table that has it
+    for table in _tables(subject, name):
+        for areas in areas_with_shapes(table, boundaries):
+            found.setdefault(areas.level, areas)
+    for areas, number in zip(found.values(), numbers, strict=False):
+        for shown in LEGENDS:
+            yield _map(subject, areas, boundaries, shown, f"map-{number}-{shown}")
+
+
+def _tables(subject: Subject, name: str) -> Iterator[Table]:
+    """The tables of an attribute alone; or else one with others, over which it is summed."""
+    queries, orders = subject.errors["query"], subject.errors["order"].to_numpy()
+    alone = np.flatnonzero((queries == name).to_numpy() & (orders == 1) & subject.has_table)
+    for row in alone.tolist():
+        yield subject.table(row)
+    if len(alone):
+        return  # a table of one attribute is about all records
+    with_others = np.array([name in query.split(JOIN) for query in queries], dtype=np.bool_) & subject.has_table
+    for row in np.flatnonzero(with_others)[np.argsort(orders[with_others], kind="stable")].tolist():
+        table = subject.table(row)
+        if table.universe:
+            continue
+        try:
+            yield table.sum(*(other for other in table.names if other != name))
+        except WorkloadError:  # rows of another attribute do not add up
+            continue
+        return
+
+
+def _map(subject: Subject, areas: Areas, boundaries: Boundaries, shown: Shown, name: str) -> Figure:
+    import pandas as pd
+
+    quality = subject.quality or Quality()
+    order = np.argsort(-np.nan_to_num(areas.numbers(shown, quality), nan=-np.inf), kind="stable")[:_ROWS]
+    unbiased = "" if subject.product.is_unbiased else " of the unbiased estimate"
+    about = f"The standard error{unbiased}, divided by the estimate: from published numbers alone."
+    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, "estimate": areas.estimate})
+    data["std_err"], data["cv"] = areas.std_err, areas.numbers("cv", quality)
+    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
+    texts = data.iloc[order][["code", "name", "estimate", "std_err", "cv"]].itertuples(index=False, name=None)
+    caption = subject.product.caution if shown == "estimate" else about
+    return Figure(
+        name,
+        f"{_TITLES[shown]} by {areas.level}",
+        " ".join(filter(None, (caption, *_lacking(areas, boundaries)))),
+        svg=svg_of(areas.picture(boundaries, shown, quality).draw),
+        data=data,
+        head=("Code", "Name", "Estimate", "Standard error", "Coefficient of variation"),
+        rows=[
+            (code, area, f"{estimate:,.1f}", f"{std_err:,.1f}", "–" if np.isnan(variation) else f"{variation:.1%}")
+            for code, area, estimate, std_err, variation in texts
+        ],
+    )
+
+
+def _maps_of_statistics(
+    subject: Subject, name: str, boundaries: Boundaries, numbers: Iterator[int]
+) -> Iterator[Figure]:
+    """For each statistic by the attribute alone a map for each level, and each label of more axes.
+
+    Areas whose groups are too small for the noise are drawn as such without a number.
+    """
+    for shown in shown_statistics(subject):
+        if [attribute.name for attribute, _ in shown.form.groups] != [name]:
+            continue
+        places = list(product(*(range(len(labels)) for _, labels in shown.more)))
+        left_out = f"{_MOST} of {len(places)} are drawn. " if len(places) > _MOST else ""
+        for place in places[:_MOST]:
+            for areas, ends in _areas_of_statistic(shown, place, boundaries):
+                yield _map_of_statistic(subject, areas, ends, boundaries, f"map-statistic-{next(numbers)}", left_out)
+
+
+def _areas_of_statistic(
+    shown: ShownStatistic, place: tuple[int, ...], boundaries: Boundaries
+) -> Iterator[tuple[Areas, tuple[Areas, Areas]]]:
+    """The areas of the levels that have shapes: with estimates, and with the ends of their intervals instead."""
+    (attribute, kind), values = shown.form.groups[0], shown.fields
+    shape: Any = (-1, *(len(labels) for _, labels in shown.more))
+    at: Any = (slice(None), *place)
+    estimate, low, high, *odd = (
+        np.reshape(values[field], shape)[at] for field in ("estimate", "low", "high", "too_noisy") if field in values
+    )
+    if odd:
+        estimate = np.where(odd[0], np.nan, estimate)
+    labels = [labels[number] for (_, labels), number in zip(shown.more, place, strict=True)]
+    words = shown.unit, ": ".join((shown.phrase, *labels))
+    found = (areas_of(attribute, kind, each, high - low, *words) for each in (estimate, low, high))
+    for areas, *ends in zip(*(with_shapes(levels, boundaries) for levels in found), strict=True):
+        yield areas, (ends[0], ends[1])
+
+
+def _map_of_statistic(
+    subject: Subject, areas: Areas, ends: tuple[Areas, Areas], boundaries: Boundaries, name: str, left_out: str
+) -> Figure:
+    import pandas as pd
+
+    numbers = {"estimate": areas.estimate, "low": ends[0].estimate, "high": ends[1].estimate}
+    data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, **numbers})
+    data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
+    decimals = decimals_of_errors(areas.std_err, fewest=0)
+    order = np.argsort(-np.nan_to_num(areas.estimate, nan=-np.inf), kind="stable")[:_ROWS]
+    texts = data.iloc[order][["code", "name", *numbers]].itertuples(index=False, name=None)
+    noisy = "Hatched are areas for whose numbers the noise is too large. " if np.isnan(areas.estimate).any() else ""
+    return Figure(
+        name,
+        f"{areas.what} by {areas.level}",
+        f"{left_out}{noisy}{' '.join(_lacking(areas, boundaries))}".strip(),
+        svg=svg_of(areas.picture(boundaries, "estimate", subject.quality or Quality()).draw),
+        data=data,
+        head=("Code", "Name", "Estimate", f"{level_text(subject.level)} from", "To"),
+        rows=[
+            (code, area, *("–" if np.isnan(number) else f"{number:,.{decimals}f}" for number in row))
+            for code, area, *row in texts
+        ],
+    )
+
+
+def _lacking(areas: Areas, boundaries: Boundaries) -> Iterator[str]:
+    """Which areas have no shape, and which shapes no number."""
+    pairs = zip(areas.codes, areas.names, strict=True)
+    lacking = [(code, name) for code, name in pairs if not boundaries.rings.get(code)]
+    if lacking:
+        names = [code if code == name else f"{code} ({name})" for code, name in lacking]
+        yield f"Without a shape, and not on the map: {listed(names, _LISTED)}."
+    codes = set(areas.codes)
+    shapes = [code for code in boundaries.rings if code not in codes]
+    if shapes:
+        yield f"Shapes without a number: {listed(shapes, _LISTED)}."
