@@ -29,7 +29,7 @@ from meetings.oracle import Question, Record
 
 SEXES, SIZE = ("F", "M"), 3
 #: So much, as pcost, that noise changes no digit that is compared; and the least noise that is drawn.
-MOST, LEAST_NOISE = 10**11, 3e-9
+MOST, LEAST_NOISE = 10**11, 1.5e-9
 #: The kinds of query whose answers are those of a statistic.
 STATISTICS = ("mean", "quantiles", "proportions", "standard deviation")
 #: Entries of Python objects that are values of no column.
@@ -201,10 +201,7 @@ class Built:
         """The pcost of a release, as large as may be: the noise of a public number of records is the least of all."""
         if self.case["neighbors"] == "add-remove":
             return str(MOST)
-        options = self.options
-        if options["bases"] == "optimal_by_set":
-            options["bases"] = "optimal"  # whose noise is about as large, and is found in no time
-        least = float(rp.select(self.workload, budget=rp.pcost(1), **options).noise_variances.min())
+        least = float(rp.select(self.workload, budget=rp.pcost(1), **self.options).noise_variances.min())
         return str(min(MOST, int(least / LEAST_NOISE**2)))
 
     @property
