@@ -41,8 +41,8 @@ def license_of(name: str) -> str:
 HARD = sorted(brought(PROJECT["dependencies"]))
 
 
-@pytest.mark.parametrize("name", HARD)
-def test_no_package_that_is_always_installed_is_under_the_gpl(name):
+@pytest.mark.parametrize("name", sorted({*HARD, *brought(EXTRAS["convex"])}))
+def test_no_package_that_is_always_installed_or_states_losses_is_under_the_gpl(name):
     assert "GPL" not in license_of(name).upper()
 
 
@@ -51,3 +51,9 @@ def test_ecos_is_an_extra_which_the_tests_have():
     assert with_ecos == {"ecos"}
     assert any("ecos" in requirement for requirement in EXTRAS["test"])
     assert "ecos" not in HARD
+
+
+def test_solvers_that_only_cvxpy_knows_are_not_installed_for_everyone():
+    assert "clarabel" in HARD
+    assert not {"cvxpy", "cvxpy-base", "scs", "osqp", "highspy"} & {*HARD}
+    assert [*map(name_of, EXTRAS["convex"])] == ["cvxpy-base"]

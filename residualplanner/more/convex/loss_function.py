@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray
-from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.errors import WorkloadError, needing
 
 #: From a CVXPY vector of variances (q,), one per query, to a convex scalar CVXPY expression.
 ConvexFunction = Callable[[Any], Any]
@@ -78,8 +78,9 @@ class ConvexLossFunction:
 
 
 def read_loss_function(loss: ConvexFunction, queries: int) -> ConvexLossFunction:
-    """The loss of the variances of so many queries."""
-    import cvxpy
+    """The loss of the variances of so many queries; MissingExtraError without CVXPY."""
+    with needing("a loss of your own is a function of CVXPY, which is not installed", "convex"):
+        import cvxpy
 
     variance = cvxpy.Variable(queries)
     return ConvexLossFunction(_with_gradients(loss_expression(loss, variance)), variance)

@@ -1,6 +1,7 @@
 """Any convex loss: nothing is better than the noise that is found, in either form, and the gap is a proof of that."""
 
 import math
+import sys
 
 import cvxpy
 import numpy as np
@@ -333,6 +334,13 @@ def test_budgets_and_problems_that_cannot_be_are_refused(pcost):
         minimize_convex_loss([1.0, 1.0], sparse.csr_array([[1.0, 0.0]]), cvxpy.max, pcost=1.0)
     with pytest.raises(rp.errors.SolverError):  # it overflows
         minimize_convex_loss(P, M, lambda v: cvxpy.sum(cvxpy.exp(v)), pcost=1e-6)
+
+
+def test_without_cvxpy_a_loss_of_ones_own_is_refused_with_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    with pytest.raises(rp.errors.MissingExtraError, match=r"CVXPY.*pip install 'residualplanner\[convex\]'") as caught:
+        minimize_convex_loss(P, M, cvxpy.max, pcost=1.0)
+    assert caught.value.extra == "convex"
 
 
 @pytest.mark.parametrize(
