@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeVar
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground import errors
 from residualplanner.ground.checks import value_text
-from residualplanner.ground.words import CHARGE_UNKNOWN, NOT_CHARGED, TEXT_LIMIT, charged_text, count_text, suggestion
+from residualplanner.ground.words import (
+    CHARGE_UNKNOWN,
+    NOT_CHARGED,
+    TEXT_LIMIT,
+    ChargeTime,
+    charged_text,
+    count_text,
+    suggestion,
+)
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.privacy import Budget, Neighbors, claim_of_budget
@@ -32,8 +40,6 @@ Opened = TypeVar("Opened")
 Counted = TypeVar("Counted")
 Result = TypeVar("Result")
 
-#: When the ledger is charged: when the records have been counted, or before the first of them is.
-ChargeTime = Literal["counted", "first"]
 _TIMES = ("counted", "first")
 _TELLS = "That a run fails may itself reveal something of the records."
 

@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from typing import Literal
 
 #: What joins the attributes of a query, and their kinds, in error tables.
 JOIN = " × "
@@ -28,6 +29,19 @@ RECORDS = "records"
 AMONG = " among "
 #: The names of signs that separate columns in files that are not CSV.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+# The words that a user chooses among: here the command line can offer them before it loads what they are about.
+#: How neighboring data sets differ.
+Notion = Literal["add-remove", "replace"]
+#: When the ledger is charged: when the records have been counted, or before the first of them is.
+ChargeTime = Literal["counted", "first"]
+#: The formats of the tables' files.
+FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
+#: The profiles that tables can be written in.
+ProfileName = Literal["default", "acs", "gls"]
+#: The methods that make synthetic records of a model.
+RoundingName = Literal["controlled", "sobol", "independent"]
+#: Up to this many tables are written to a file each where no format is given.
+MOST_FILES = 5_000
 _DIGITS = 6
 _DECIMAL_LIMIT = 10**4000
 _SHORT_DIGITS, _SHORT_FRACTION = 12, 15

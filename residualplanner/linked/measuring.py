@@ -25,7 +25,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import IntArray, require_type
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import ChargeTime, count_text
 from residualplanner.linked.plan import LinkedPlan
 from residualplanner.linked.reading import OpenedTables, in_table, limited_data
 from residualplanner.method.privacy import require_discrete
@@ -84,7 +84,7 @@ def measure(
     noise: str = "discrete",
     seed: int | None = None,
     ledger: "Ledger | None" = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     again: bool = False,
     progress: Progress | None = None,
 ) -> LinkedMeasurement:

@@ -15,7 +15,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import require_path
 from residualplanner.ground.errors import ArgumentError, FileFormatError, WorkloadError, memory_for
 from residualplanner.ground.stores import AnyPath, Bucket, new_folder, path_at, path_given
-from residualplanner.ground.words import TOTAL
+from residualplanner.ground.words import TOTAL, FormatName, ProfileName
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.publish.files import csv, file_names, formats, workbook
 from residualplanner.publish.files import manifest as manifests
@@ -33,7 +33,7 @@ from residualplanner.publish.parts.reading import open_parts
 from residualplanner.publish.parts.saving import save_parts
 from residualplanner.release.comparisons import Comparisons
 from residualplanner.release.devices import HOST
-from residualplanner.release.profiles import FormatName, ProfileName, level_of, profile_named
+from residualplanner.release.profiles import level_of, profile_named
 from residualplanner.release.published_errors import PublishedErrors, require_errors_of
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.release import Release

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from residualplanner.ground.checks import FloatArray, entry_named
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor, require_level
-from residualplanner.ground.words import COUNTS, names_text
+from residualplanner.ground.words import COUNTS, ProfileName, names_text
 from residualplanner.release.product import UNBIASED, Origin, Product
 from residualplanner.release.quality import UNRELIABLE, Quality
 
-#: The formats of the tables' files.
-FormatName = Literal["parquet", "csv", "xlsx", "workbook", "parts"]
-#: The profiles that tables can be written in.
-ProfileName = Literal["default", "acs", "gls"]
 #: The column that says in words which cell a row is about.
 QUERY = "query"
 

@@ -27,9 +27,9 @@ from residualplanner.release.table import Table
 if TYPE_CHECKING:
     from residualplanner.fits.for_mbi import MbiProblem
     from residualplanner.ground.atomic import PathLike
+    from residualplanner.ground.words import FormatName, ProfileName
     from residualplanner.release.comparisons import Comparisons
     from residualplanner.release.layout import Layout
-    from residualplanner.release.profiles import FormatName, ProfileName
     from residualplanner.release.published_errors import PublishedErrors
     from residualplanner.release.quality import Publication, Quality
     from residualplanner.scale.workers import Workers

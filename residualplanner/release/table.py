@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.margins import margin_factor
+from residualplanner.ground.words import ProfileName
 from residualplanner.release.estimate import Estimate, WeightedCells
 from residualplanner.release.heading import Heading, adds_up, index_of_cell, require_members
 from residualplanner.release.product import UNBIASED, Origin, Product
-from residualplanner.release.profiles import ProfileName, level_of, profile_named, require_free_names
+from residualplanner.release.profiles import level_of, profile_named, require_free_names
 from residualplanner.release.quality import Quality
 from residualplanner.release.tidy_form import html_of, label_column_names, label_columns, number_columns, text_of
 

@@ -32,7 +32,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, float_of, is_int
 from residualplanner.ground.errors import BudgetError, DataError, ResourceError, WorkloadError
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.words import count_text, decimal_text_up
+from residualplanner.ground.words import ChargeTime, count_text, decimal_text_up
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.method.workload.workload import Workload
 from residualplanner.scale.engines.engines import require_ready_engine
@@ -256,7 +256,7 @@ def rap(
     data: object,
     *,
     ledger: Ledger | None = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     again: bool = False,
     memory: int = MEMORY,
     seed: int | None = None,

@@ -32,6 +32,7 @@ from residualplanner.ground.checks import IntArray, require_type
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import open_store
+from residualplanner.ground.words import ChargeTime
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Budget
 from residualplanner.release.reconstruct import reconstruct
@@ -53,7 +54,7 @@ def measure_in_stages(
     *,
     ledger: Ledger | None = None,
     folder: object | None = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     progress: Progress | None = None,
 ) -> StagedRelease:
     """Measure what synthetic records are made from, each stage by what those before it have shown.

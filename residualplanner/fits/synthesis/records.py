@@ -6,7 +6,7 @@ Source: docs/mathematics.md section 13; eq. (75); iterative proportional fitting
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,15 +24,13 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
-from residualplanner.ground.words import count_text
+from residualplanner.ground.words import RoundingName, count_text
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.release.product import Product
 from residualplanner.release.release import Release
 
-#: The names of methods.
-RoundingName = Literal["controlled", "sobol", "independent"]
 #: The version of the JSON file beside records, and what it says of their fit.
 _VERSION = 3
 _FIT = (

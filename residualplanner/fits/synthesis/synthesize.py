@@ -12,6 +12,7 @@ from residualplanner.fits.synthesis.staged_release import StagedRelease
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import ArgumentError, memory_for
+from residualplanner.ground.words import RoundingName
 from residualplanner.release.reconstruct import release_of
 from residualplanner.release.release import Release
 
@@ -23,7 +24,7 @@ def synthesize(
     *,
     known: Known | None = None,
     impossible: Iterable[Impossible] = (),
-    method: synthetic.RoundingName = "controlled",
+    method: RoundingName = "controlled",
     ensemble: Ensemble | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -96,7 +97,7 @@ def in_one_stage(release: object) -> StagedRelease:
     return StagedRelease(unbiased, (), unbiased.plan)
 
 
-def count_to_make(release: StagedRelease, facts: Facts, records: int | None, method: synthetic.RoundingName) -> int:
+def count_to_make(release: StagedRelease, facts: Facts, records: int | None, method: RoundingName) -> int:
     """How many records will be made, after all that can be checked without making them."""
     count = records
     if count is None:

@@ -21,7 +21,7 @@ from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import IntArray, is_integer, require_type, value_text
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.process import require_guarded_main
-from residualplanner.ground.words import suggestion
+from residualplanner.ground.words import ChargeTime, suggestion
 from residualplanner.method.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def measure(  # noqa: PLR0913
     noise: str = "discrete",
     seed: int | None = None,
     ledger: "Ledger | None" = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     again: bool = False,
     memory: int | None = None,
     scratch: PathLike | None = None,

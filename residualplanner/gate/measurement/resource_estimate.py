@@ -14,7 +14,7 @@ from residualplanner.gate.measurement.blocks import measuring_bytes
 from residualplanner.gate.measurement.counting import parents
 from residualplanner.ground.errors import DataError
 from residualplanner.ground.notebooks import html_table
-from residualplanner.ground.words import bytes_text, count_text
+from residualplanner.ground.words import MOST_FILES, bytes_text, count_text
 from residualplanner.method.losses import LossLike, read_loss
 from residualplanner.method.plan.select import BY_SET, Bases
 from residualplanner.method.strategy.basis_groups import basis_groups
@@ -42,7 +42,6 @@ _ANSWER_BYTES, _CELL_BYTES, _SET_BYTES = 8.0, 150.0, 3300.0
 #: Seconds for each cell and table, then bytes on disk for each cell, where cells have one standard error, or one each,
 #: and for each table; as Parquet, and in parts, in which more tables than so many are written where no format is given.
 _IN_FILES, _IN_PARTS = (2.5e-7, 6e-4, 24.0, 38.0, 2200.0), (6e-8, 2e-5, 8.5, 16.5, 60.0)
-_MOST_FILES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -157,7 +156,7 @@ def resource_estimate(
     if isinstance(bases, str) and bases == BY_SET:
         problem = by_set_problem(workload, np.ones(len(workload)), of_maximum=goal.is_of_maximum)
         seconds += 0.0 if problem is None else problem.size.seconds
-    per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > _MOST_FILES else _IN_FILES
+    per_cell, per_table, equal, other, table = _IN_PARTS if len(workload) > MOST_FILES else _IN_FILES
     has_errors = np.concatenate([is_other[block.kinds].any(axis=1) for block in workload.blocks])  # one for each cell
     counting = 0.0 if records is None else records * float(parents(closure).is_maximal.sum()) * _COUNTING
     return ResourceEstimate(

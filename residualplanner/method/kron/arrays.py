@@ -7,8 +7,8 @@ import math
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy  # which loads scipy.sparse, a third of the time to import the three verbs, where it is first used
 from numpy.typing import NDArray
-from scipy import sparse
 
 from residualplanner.ground.checks import IntArray
 
@@ -95,7 +95,7 @@ def add_up_into(out: Array, values: Array) -> None:
         out[...] = cumulative_sums(values, -1)
 
 
-def sparse_product(matrix: sparse.csr_array, values: Array) -> Array:
+def sparse_product(matrix: "scipy.sparse.csr_array", values: Array) -> Array:
     """The product of a sparse ``matrix`` (q, n) and ``values`` (n, r), (q, r)."""
     if isinstance(values, np.ndarray):
         return matrix @ values

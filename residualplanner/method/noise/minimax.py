@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.method.noise.choice import NoiseChoice
@@ -45,7 +44,7 @@ _STEPS = 60
 
 def minimize_maximum_variance(
     pcost_coefficient: ArrayLike,
-    variance_coefficient: sparse.csr_array,
+    variance_coefficient: "scipy.sparse.csr_array",
     *,
     pcost: float,
     gap: float = 1e-6,
@@ -63,7 +62,7 @@ def minimize_maximum_variance(
     Cost: two products with M a step; usually between 5 and 100 steps, then 10 to 20 Newton steps if need be.
     Source: eqs. (15) to (17).
     """
-    matrix = sparse.csr_array(variance_coefficient)
+    matrix = scipy.sparse.csr_array(variance_coefficient)
     problem, scale = _problem(pcost_coefficient, matrix)
     here = problem.at(_start(start, matrix.shape[0]), _start(None, len(problem.cost_rows)))
     found, query_boost, cost_boost = _BestPoints(here, here), 1.0, 1.0
@@ -143,9 +142,9 @@ class _RowProblem:
     """Costs and variances as they depend on the noise."""
 
     cost_rows: FloatArray  # N (c, m)
-    sparse_costs: sparse.csr_array  # the same
-    variance_rows: sparse.csr_array  # M (q, m)
-    variance_columns: sparse.csc_array  # its transpose
+    sparse_costs: "scipy.sparse.csr_array"  # the same
+    variance_rows: "scipy.sparse.csr_array"  # M (q, m)
+    variance_columns: "scipy.sparse.csc_array"  # its transpose
 
     def at(self, query_weights: FloatArray, cost_weights: FloatArray) -> _WeightedRows:
         """Evaluate both sides of the certificate, eqs. (16) and (17)."""
@@ -223,11 +222,13 @@ class _RowProblem:
         missed = groups @ state.levels - self.slopes(weights) - slack
         a, b = self.sums(weights)
         root = np.sqrt(np.sqrt(a * b) / 4)
-        costs = self.sparse_costs @ sparse.diags_array(-root / b)
-        rows = sparse.csr_array(sparse.vstack([self.variance_rows @ sparse.diags_array(root / a), costs]))
+        costs = self.sparse_costs @ scipy.sparse.diags_array(-root / b)
+        rows = scipy.sparse.csr_array(
+            scipy.sparse.vstack([self.variance_rows @ scipy.sparse.diags_array(root / a), costs])
+        )
         # With D = slack / weights the curvature plus D is inverted through the smaller I + R^T D^-1 R (Woodbury).
         stiffness = weights / slack
-        inner = (rows.T @ (sparse.diags_array(stiffness) @ rows)).toarray()
+        inner = (rows.T @ (scipy.sparse.diags_array(stiffness) @ rows)).toarray()
         inner[np.diag_indices_from(inner)] += 1
         factor = scipy.linalg.cho_factor(inner, overwrite_a=True)
 
@@ -259,12 +260,12 @@ def _reweighted(weights: FloatArray, ratio: FloatArray, exponent: FloatArray | f
     return raised / float(raised.sum())
 
 
-def _problem(pcost_coefficient: ArrayLike, matrix: sparse.csr_array) -> tuple[_RowProblem, float]:
+def _problem(pcost_coefficient: ArrayLike, matrix: "scipy.sparse.csr_array") -> tuple[_RowProblem, float]:
     """The problem, with variances near the ends of floating point divided by a power of 16; and that power."""
     p = np.atleast_2d(np.asarray(pcost_coefficient, dtype=np.float64))
     exponent = 192 * round(math.frexp(float(matrix.data.max()))[1] / 256)
     scaled = matrix * math.ldexp(1.0, -exponent) if exponent else matrix
-    return _RowProblem(p, sparse.csr_array(p), scaled, scaled.T), math.ldexp(1.0, exponent)
+    return _RowProblem(p, scipy.sparse.csr_array(p), scaled, scaled.T), math.ldexp(1.0, exponent)
 
 
 def _start(start: ArrayLike | None, count: int) -> FloatArray:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.words import count_text
@@ -51,7 +51,7 @@ class MinimaxProblem:
     """A minimax problem over orbits of closure sets."""
 
     costs: UnitCosts  # of the sets at unit noise
-    variance: sparse.csr_array  # (q, orbits), the rows of which the largest is minimized
+    variance: "scipy.sparse.csr_array"  # (q, orbits), the rows of which the largest is minimized
     start: FloatArray  # (q,), positive weights to begin from, such as how many queries each row stands for
     orbits: Orbits  # of the sets
     steps: int = 20_000
@@ -148,7 +148,7 @@ class CellRows:
         query = np.repeat(np.arange(len(count)), count)
         return query, np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
 
-    def matrix(self, problem: MinimaxProblem, query: IntArray, cell: IntArray) -> sparse.csr_array:
+    def matrix(self, problem: MinimaxProblem, query: IntArray, cell: IntArray) -> "scipy.sparse.csr_array":
         """The rows (r, classes) of some cells: ``query`` (r,) ascending, and the index ``cell`` (r,) in it."""
         ends = np.searchsorted(query, np.cumsum([0, *map(len, self.queries.blocks)]))
         columns, entries, lengths, start = [], [], [], 0
@@ -166,7 +166,9 @@ class CellRows:
             start += len(block)
         starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
         shape = (len(query), problem.variance.shape[1])
-        matrix = sparse.csr_array((np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts), shape)
+        matrix = scipy.sparse.csr_array(
+            (np.concatenate(entries), np.concatenate(columns).astype(np.int32), starts), shape
+        )
         matrix.sum_duplicates()
         return matrix
 
@@ -210,13 +212,13 @@ def least_maximum_cell(average: MinimaxProblem, cells: CellRows, gap: float) -> 
     return replace(best, status=f"stopped with {count_text(len(query), 'cell')}")
 
 
-def _relaxed(average: MinimaxProblem, matrix: sparse.csr_array, start: FloatArray) -> MinimaxProblem:
+def _relaxed(average: MinimaxProblem, matrix: "scipy.sparse.csr_array", start: FloatArray) -> MinimaxProblem:
     """The problem of some cells, and if they leave some noise without a limit, of the average cells as well.
 
     No average is above its largest cell, so that the bound is still one.
     """
     if not (matrix.sum(axis=0) > 0).all():
-        matrix = sparse.csr_array(sparse.vstack([matrix, average.variance]))
+        matrix = scipy.sparse.csr_array(scipy.sparse.vstack([matrix, average.variance]))
         start = np.concatenate([start, average.start * (start.mean() / average.start.mean())])
     steps = min(average.steps, max(_FEWEST_STEPS, int(_WORK / matrix.nnz)))
     return replace(average, variance=matrix, start=start, steps=steps)

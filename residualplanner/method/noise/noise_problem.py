@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from residualplanner.ground.checks import FloatArray, frozen, require_positive
 from residualplanner.ground.errors import BudgetError, WorkloadError
@@ -111,7 +111,7 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
     if costs.is_sum and (costs.largest > 0).all():
         return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
-    row = orbits.sum_sets(sparse.csr_array(weights[None, :]))
+    row = orbits.sum_sets(scipy.sparse.csr_array(weights[None, :]))
     return minimax_noise.least_maximum_row(minimax_noise.MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
 
 

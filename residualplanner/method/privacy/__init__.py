@@ -5,10 +5,10 @@ Source: eqs. (2), pcost = 2 rho = mu**2, (3), the curve of continuous Gaussian n
 Nothing here has seen data or a domain.
 """
 
+from residualplanner.ground.words import Notion
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.method.privacy.claim import (
     Neighbors,
-    Notion,
     PrivacyClaim,
     budget_within,
     claim_of_budget,

@@ -7,16 +7,21 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
 from residualplanner.ground.checks import Number, is_integer, value_text
 from residualplanner.ground.errors import BudgetError
-from residualplanner.ground.words import decimal_text_down, decimal_text_up, rounded_up, short_text_down, suggestion
+from residualplanner.ground.words import (
+    Notion,
+    decimal_text_down,
+    decimal_text_up,
+    rounded_up,
+    short_text_down,
+    suggestion,
+)
 from residualplanner.method.privacy._exact import float_up, root_up, working_digits
 from residualplanner.method.privacy.budget import Budget, approx_dp, gdp, pcost, zcdp
 from residualplanner.method.privacy.curves import Holding, Noise, NoiseGuarantees, law_of
-
-Notion = Literal["add-remove", "replace"]
 
 _CHANGES = {"add-remove": "adding or removing", "replace": "replacing"}
 

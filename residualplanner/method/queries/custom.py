@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, frozen
 from residualplanner.ground.errors import WorkloadError
@@ -53,7 +53,7 @@ class Custom(KindByContent):
 
     name = "custom"
 
-    weights: sparse.csr_array
+    weights: "scipy.sparse.csr_array"
     row_labels: tuple[str, ...]
 
     def __init__(self, matrix: ArrayLike | Any, labels: Iterable[str] | None = None) -> None:
@@ -61,7 +61,7 @@ class Custom(KindByContent):
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "row_labels", _checked_labels(labels, weights.shape[0]))
 
-    def sparse_rows(self, size: int) -> sparse.csr_array:
+    def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
         """The matrix, (q, size); WorkloadError where it has another number of columns."""
         if size != self.weights.shape[1]:
             raise WorkloadError(f"the matrix has {self.weights.shape[1]} columns, but the attribute has {size} values")
@@ -108,15 +108,15 @@ class Custom(KindByContent):
         return closest_to_ones(self.weights)
 
 
-def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
+def _checked_matrix(matrix: ArrayLike | Any) -> "scipy.sparse.csr_array":
     try:
-        given: Any = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+        given: Any = matrix if scipy.sparse.issparse(matrix) else np.asarray(matrix)
     except ValueError:
         raise WorkloadError("a custom query needs a matrix; its rows are of different lengths") from None
     if given.dtype.kind not in "biuf" or given.ndim != 2 or not min(given.shape):
         problem = "a custom query needs a matrix of numbers, a row for each answer and a column for each value"
         raise WorkloadError(f"{problem}, got {given.dtype} of shape {given.shape}")
-    W = sparse.csr_array(given, dtype=np.float64, copy=True)
+    W = scipy.sparse.csr_array(given, dtype=np.float64, copy=True)
     W.sum_duplicates()
     W.eliminate_zeros()
     if not np.isfinite(W.data).all():
@@ -133,7 +133,7 @@ def _checked_matrix(matrix: ArrayLike | Any) -> sparse.csr_array:
         problem = f"row {row} of the matrix of a custom query has {entry} for its largest entry"
         raise WorkloadError(f"{problem}; it must be between {1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: scale the row")
     indexes = (frozen(W.indices.astype(np.int32)), frozen(W.indptr.astype(np.int32)))
-    return sparse.csr_array((frozen(W.data), *indexes), shape=W.shape)
+    return scipy.sparse.csr_array((frozen(W.data), *indexes), shape=W.shape)
 
 
 def _checked_labels(labels: Iterable[str] | None, count: int) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from residualplanner.ground.checks import FloatArray, IntArray, value_text
 from residualplanner.ground.errors import WorkloadError
@@ -36,9 +36,9 @@ class Identity(PlainRows):
         """The identity matrix, (size, size)."""
         return np.eye(size)
 
-    def sparse_rows(self, size: int) -> sparse.csr_array:
+    def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
         """The identity matrix, (size, size)."""
-        return sparse.csr_array(sparse.eye_array(size))
+        return scipy.sparse.csr_array(scipy.sparse.eye_array(size))
 
     def exchangeable_values(self, size: int) -> IntArray:
         """All of them: each has a row of its own, (size,)."""

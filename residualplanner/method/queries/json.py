@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import DomainError, FileFormatError, WorkloadError
@@ -56,7 +56,7 @@ def _custom(value: dict[str, Any]) -> Custom:
     bounds = np.cumsum([0, *(len(columns) for columns, _ in rows)])
     columns = np.array([column for columns, _ in rows for column in columns], dtype=np.int32)
     entries = np.array([entry for _, entries in rows for entry in entries], dtype=np.float64)
-    return Custom(sparse.csr_array((entries, columns, bounds), shape=(len(rows), size)), value["labels"])
+    return Custom(scipy.sparse.csr_array((entries, columns, bounds), shape=(len(rows), size)), value["labels"])
 
 
 def _is_row(row: list[list[Any]], size: int) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
@@ -138,9 +138,9 @@ class PlainRows(Kind):
         """``W^T W``, (size, size)."""
         return self.weighted_gram(np.ones(self.rows(size)), size)
 
-    def sparse_rows(self, size: int) -> sparse.csr_array:
+    def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
         """W without its entries 0, (q, size)."""
-        return sparse.csr_array(self.matrix(size))
+        return scipy.sparse.csr_array(self.matrix(size))
 
     def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """The Gram matrix of the rows times the roots of ``weights`` (q,), with a border of 0, (1 + size, 1 + size)."""

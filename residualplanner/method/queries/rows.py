@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray, is_unicode
 from residualplanner.ground.errors import WorkloadError
@@ -32,7 +32,7 @@ class Rows(ABC):
     is_identity: ClassVar[bool] = False  # whether its rows are the values themselves, one after another
 
     @abstractmethod
-    def sparse_rows(self, size: int) -> sparse.csr_array:
+    def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
         """W without its entries 0, (q, n)."""
 
     def rows(self, size: int) -> int:
@@ -54,7 +54,7 @@ class Rows(ABC):
     def augmented_gram(self, size: int, weights: FloatArray | None = None) -> FloatArray:
         """``[c | D]^T diag(weights) [c | D]`` for the parts of `centered` and weights (q,) or 1, (1 + n, 1 + n)."""
         rows, constant = _without_constants(self.sparse_rows(size))
-        return _gram(sparse.hstack([sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
+        return _gram(scipy.sparse.hstack([scipy.sparse.csr_array(constant[:, None]), rows], format="csr"), weights)
 
     def centered(self, size: int) -> "Centered":
         """``W = c 1^T + D``: c the mean of the least and largest entry of rows without an entry 0, and the rest."""
@@ -112,9 +112,9 @@ class Centered(NamedTuple):
 class _Deviations(Rows):
     """The rows (q, n) of a kind without their constant parts: they need not give the total."""
 
-    held: sparse.csr_array
+    held: "scipy.sparse.csr_array"
 
-    def sparse_rows(self, size: int) -> sparse.csr_array:
+    def sparse_rows(self, size: int) -> "scipy.sparse.csr_array":
         """The rows, (q, size)."""
         del size
         return self.held
@@ -126,20 +126,20 @@ def _firsts(keys: Iterable[object]) -> IntArray:
     return np.array([first.setdefault(key, value) for value, key in enumerate(keys)], dtype=np.int64)
 
 
-def _columns(rows: sparse.csr_array) -> list[tuple[bytes, bytes]]:
+def _columns(rows: "scipy.sparse.csr_array") -> list[tuple[bytes, bytes]]:
     columns = rows.tocsc()
     columns.sort_indices()
     ends = zip(columns.indptr[:-1].tolist(), columns.indptr[1:].tolist(), strict=True)
     return [(columns.indices[start:end].tobytes(), columns.data[start:end].tobytes()) for start, end in ends]
 
 
-def require_more_than_total(W: sparse.csr_array, attribute: Attribute, words: str) -> None:
+def require_more_than_total(W: "scipy.sparse.csr_array", attribute: Attribute, words: str) -> None:
     """Raise WorkloadError where all rows (q, n) are multiples of the row of ones and there is more than one value."""
     if attribute.size > 1 and _constant_rows(W).all():
         raise WorkloadError(f"{words} gives nothing but the total of {attribute.name!r}; leave it out of the query")
 
 
-def closest_to_ones(W: sparse.csr_array) -> FloatArray:
+def closest_to_ones(W: "scipy.sparse.csr_array") -> FloatArray:
     """The combination of the rows W (q, n), none of them all 0, that is closest to the row of ones, (n,).
 
     With a constant row it is ones; WorkloadError where it would take minutes.
@@ -162,12 +162,12 @@ def is_text(label: object) -> bool:
     return isinstance(label, str) and bool(label) and is_unicode(label)
 
 
-def _gram(W: sparse.csr_array, weights: FloatArray | None = None) -> FloatArray:
-    weighted = W if weights is None else sparse.diags_array(weights) @ W
+def _gram(W: "scipy.sparse.csr_array", weights: FloatArray | None = None) -> FloatArray:
+    weighted = W if weights is None else scipy.sparse.diags_array(weights) @ W
     return np.asarray((W.T @ weighted).toarray())
 
 
-def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
+def _constant_rows(W: "scipy.sparse.csr_array") -> NDArray[np.bool_]:
     full = np.flatnonzero(np.diff(W.indptr) == W.shape[1])
     is_constant = np.zeros(W.shape[0], dtype=np.bool_)
     entries = W[full].toarray()
@@ -175,7 +175,7 @@ def _constant_rows(W: sparse.csr_array) -> NDArray[np.bool_]:
     return is_constant
 
 
-def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray]:
+def _without_constants(W: "scipy.sparse.csr_array") -> "tuple[scipy.sparse.csr_array, FloatArray]":
     """The rows (q, n) minus the midrange of those that have no entry 0, and these midranges (q,), 0 for the others.
 
     The midrange of equal entries is their value, so a multiple of the row of ones becomes zero.
@@ -187,13 +187,13 @@ def _without_constants(W: sparse.csr_array) -> tuple[sparse.csr_array, FloatArra
     starts = W.indptr[full]
     entries = W.data[starts[:, None] + np.arange(W.shape[1])]
     constant[full] = entries.min(axis=1) / 2 + entries.max(axis=1) / 2
-    rows = sparse.csr_array((W.data - np.repeat(constant, counts), W.indices, W.indptr), shape=W.shape)
+    rows = scipy.sparse.csr_array((W.data - np.repeat(constant, counts), W.indices, W.indptr), shape=W.shape)
     return rows, constant
 
 
-def _projected_ones(W: sparse.csr_array) -> FloatArray:
+def _projected_ones(W: "scipy.sparse.csr_array") -> FloatArray:
     lengths = np.sqrt(W.multiply(W).sum(axis=1))
-    unit = sparse.diags_array(1 / lengths) @ W
+    unit = scipy.sparse.diags_array(1 / lengths) @ W
     # The projection on the row space; rows of unit length, so that none is lost beside large ones.
     if W.shape[0] < W.shape[1]:
         _, roots, vectors = np.linalg.svd(unit.toarray(), full_matrices=False)

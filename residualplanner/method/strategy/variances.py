@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.ground.errors import WorkloadError
@@ -125,7 +125,7 @@ def variance_pieces(
         yield queries, closure.subset_positions(run.attributes), coefficients
 
 
-def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> sparse.csr_array:
+def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbers) -> "scipy.sparse.csr_array":
     """The matrix m of docs/mathematics.md section 3, sparse: a row per query (q,), a column per closure set (m,)."""
     columns, entries, counts = [], [], []
     for _, positions, coefficients in variance_pieces(workload, closure, numbers):
@@ -134,7 +134,7 @@ def variance_matrix(workload: Workload, closure: Closure, numbers: ResidualNumbe
         counts.append(np.full(len(positions), positions.shape[1]))
     starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     shape = (len(workload), len(closure))
-    return sparse.csr_array((np.concatenate(entries), np.concatenate(columns), starts), shape=shape)
+    return scipy.sparse.csr_array((np.concatenate(entries), np.concatenate(columns), starts), shape=shape)
 
 
 def variance_weights(workload: Workload, numbers: ResidualNumbers, importance: FloatArray) -> FloatArray:

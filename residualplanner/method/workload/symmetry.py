@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from residualplanner.ground.checks import FloatArray, IntArray, frozen
 from residualplanner.method.workload.attribute_sets import numbers_of_blocks, row_numbers
@@ -41,7 +41,7 @@ class Orbits:
         if orbits == count:
             return rows
         ones, starts = np.ones(count), np.arange(count + 1)
-        return rows @ sparse.csr_array((ones, self.member, starts), shape=(count, orbits))
+        return rows @ scipy.sparse.csr_array((ones, self.member, starts), shape=(count, orbits))
 
 
 def workload_orbits(workload: Workload, interchangeable: ArrayLike, weights: ArrayLike, *, gain: float = 2.0) -> Orbits:

@@ -12,14 +12,14 @@ import numpy as np
 from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.stores import AnyPath
-from residualplanner.ground.words import suggestion
+from residualplanner.ground.words import MOST_FILES, FormatName, suggestion
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files import csv, parquet, workbook
 from residualplanner.publish.files.columns import described_table
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, written_queries
 from residualplanner.publish.files.sidecar import Description
 from residualplanner.publish.files.workbook import require_workbooks
-from residualplanner.release.profiles import FormatName, Profile, clash_text, profile_named, require_free_names
+from residualplanner.release.profiles import Profile, clash_text, profile_named, require_free_names
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.release.statistic_forms import kinds_of_statistics, statistic_form
 from residualplanner.release.tidy_form import label_column_names
@@ -80,9 +80,7 @@ def format_names() -> tuple[str, ...]:
     return (*FORMATS, BOOK_FORMAT, PARTS_FORMAT)
 
 
-__all__ = ["MOST_FILES", "Publication", "Quality", "chosen_format", "require_exportable"]
-#: Up to this many tables are written to a file each where no format is given.
-MOST_FILES = 5_000
+__all__ = ["Publication", "Quality", "chosen_format", "require_exportable"]
 
 
 def chosen_format(

@@ -18,7 +18,7 @@ from residualplanner.ground.checks import require_type
 from residualplanner.ground.errors import BudgetError, ResourceError
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.stores import ObjectStore, open_store, require_create_if_absent
-from residualplanner.ground.words import bytes_text
+from residualplanner.ground.words import ChargeTime, bytes_text
 from residualplanner.method.plan.plan import Plan
 from residualplanner.scale.engines.cluster import Cluster
 from residualplanner.scale.engines.engines import open_cluster, require_ready_engine
@@ -43,7 +43,7 @@ class Options:
     progress: spending.WatchedProgress = field(default_factory=lambda: spending.WatchedProgress(None))
     source: ByteSource = field(default_factory=OperatingSystemBits)
     task_cells: int = TASK_CELLS  # how many cells the tables of a task may have together; when it is begun
-    charge: spending.ChargeTime = "counted"
+    charge: ChargeTime = "counted"
 
 
 def _measured(
@@ -105,7 +105,7 @@ def measure_in_store(
     store: object,
     *,
     ledger: Ledger | None = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     again: bool = False,
     scratch: PathLike | None = None,
     progress: Progress | None = None,
@@ -156,7 +156,7 @@ def resume_measuring(
     data: object,
     *,
     ledger: Ledger | None = None,
-    charge: spending.ChargeTime = "counted",
+    charge: ChargeTime = "counted",
     scratch: PathLike | None = None,
     progress: Progress | None = None,
 ) -> Measurement:

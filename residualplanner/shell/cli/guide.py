@@ -15,7 +15,8 @@ from residualplanner.ground.words import count_text, listed, rounded_up, suggest
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.privacy import Budget
-from residualplanner.shell.cli.options import GuideOptions, budget_of_text, typed_text
+from residualplanner.shell.cli.budgets import budget_of_text, typed_text
+from residualplanner.shell.cli.options import GuideOptions
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.planning import run_plan, run_report
 from residualplanner.shell.cli.spec import declared

@@ -11,7 +11,7 @@ from residualplanner.gate.ledger import Balance, Ledger
 from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import decimal_text_down, decimal_text_up
 from residualplanner.method.privacy import Neighbors, PrivacyClaim, claim_of_budget
-from residualplanner.shell.cli.options import budget_of_text, typed_text
+from residualplanner.shell.cli.budgets import budget_of_text, typed_text
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.paths import LEDGER, require_files
 from residualplanner.shell.cli.spec.file import SpecFile

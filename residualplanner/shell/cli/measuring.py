@@ -19,8 +19,9 @@ from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.errors import ArgumentError, FileFormatError, NoLedgerWarning, ResidualPlannerError
 from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, decimal_text_up, listed
 from residualplanner.method.plan.plan import Plan
+from residualplanner.shell.cli.budgets import require_drawable_budget
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
-from residualplanner.shell.cli.options import MeasuringOptions, require_drawable_budget
+from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, command_text, notes_of
 from residualplanner.shell.cli.records import RecordsFile
 from residualplanner.shell.cli.steps import measurement_bytes, require_space, say_writing

@@ -12,45 +12,11 @@ from typing import Annotated, Any, Literal
 
 from typer import Argument, Exit, Option, echo
 
-from residualplanner.fits.synthesis.records import RoundingName
-from residualplanner.gate.spend import ChargeTime
-from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.version import __version__
-from residualplanner.method.privacy import Budget, Notion, approx_dp, gdp, pcost, require_discrete, zcdp
-from residualplanner.publish.files.formats import MOST_FILES
-from residualplanner.release.profiles import FormatName, ProfileName
+from residualplanner.ground.words import MOST_FILES, ChargeTime, FormatName, Notion, ProfileName, RoundingName
 
 #: The losses that have a name on the command line.
 LossName = Literal["sum", "max", "sqrt", "equal"]
-
-_BUDGETS: dict[tuple[str, ...], Callable[..., Budget]] = {("epsilon", "delta"): approx_dp}
-_BUDGETS |= {(make.__name__,): make for make in (zcdp, gdp, pcost)}
-#: How much of a text is shown.
-_LONGEST = 80
-#: The names of a budget's numbers, by its notion.
-_NAMES = {make.__name__: names for names, make in _BUDGETS.items()}
-
-
-def budget_of_text(text: str) -> Budget:
-    """The budget that was typed."""
-    parts = [part.partition("=") for part in text.split(",")]
-    make = _BUDGETS.get(tuple(name.strip() for name, _, _ in parts))
-    if make is None:
-        forms = "zcdp=1, pcost=1 or epsilon=1,delta=1e-9"
-        raise BudgetError(f"a budget is written as {forms}, with decimal points; got {text[:_LONGEST]!r}")
-    budget = make(*(value.strip() for _, _, value in parts))
-    require_drawable_budget(budget)
-    return budget
-
-
-def typed_text(budget: Budget) -> str:
-    """A budget as it is typed."""
-    return ",".join(f"{name}={number}" for name, number in zip(_NAMES[budget.notion], budget.given, strict=True))
-
-
-def require_drawable_budget(budget: Budget) -> None:
-    """Raise BudgetError, which says what to type, unless a budget holds for the noise that commands draw."""
-    require_discrete(budget, spelled=typed_text)
 
 
 def _print_version(value: bool) -> None:

@@ -16,12 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from residualplanner.ground import errors
-from residualplanner.ground.checks import Steps, untold
+
+if TYPE_CHECKING:
+    from residualplanner.ground.checks import Steps
 
 #: The least time between two reports of progress, in seconds; how often it is reported while records are read.
 INTERVAL, _REPORTS = 1.0, 10
@@ -115,7 +117,7 @@ class Output:
             self.say(f" {'   '.join(padded)}".rstrip())
 
     @contextmanager
-    def progress(self, label: str, *, is_private: bool = False) -> Iterator[Steps]:
+    def progress(self, label: str, *, is_private: bool = False) -> "Iterator[Steps]":
         """Report the steps of the block once a second at most, and to programs the time that it took.
 
         Where it is private, as records are read, programs are told at ten steps of the work that are the same whatever
@@ -136,7 +138,7 @@ class Output:
                 self._step(label, done, total)
 
         try:
-            yield report if is_shown else untold
+            yield report if is_shown else lambda _done, _total: None  # `untold`, without waiting for NumPy
         finally:
             if is_shown and not self.as_json and last > start:
                 sys.stderr.write("\r\x1b[K")  # the bar has no line of its own

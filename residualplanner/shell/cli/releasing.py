@@ -23,18 +23,18 @@ from residualplanner.fits.synthesis.synthesize import count_to_make, in_one_stag
 from residualplanner.gate.measurement.measurement import load_measurement
 from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.errors import BudgetError, FileFormatError, NoLedgerWarning
-from residualplanner.ground.words import bytes_text, count_text, decimal_text_up
+from residualplanner.ground.words import MOST_FILES, bytes_text, count_text, decimal_text_up
 from residualplanner.method.plan.files import load_plan
 from residualplanner.method.plan.plan import Plan
 from residualplanner.publish.files.file_names import PARTS_FORMAT
-from residualplanner.publish.files.formats import MOST_FILES
 from residualplanner.publish.saving import load_tables
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.release import Release
 from residualplanner.shell.cli import measuring as gates
 from residualplanner.shell.cli import steps as rehearsal
+from residualplanner.shell.cli.budgets import budget_of_text
 from residualplanner.shell.cli.ledgers import WantedLedger, say_charge, wanted_ledger
-from residualplanner.shell.cli.options import MeasuringOptions, StagingOptions, budget_of_text
+from residualplanner.shell.cli.options import MeasuringOptions, StagingOptions
 from residualplanner.shell.cli.output import Output, naming, telling_outputs
 from residualplanner.shell.cli.paths import require_apart
 from residualplanner.shell.cli.planning import make_plan, require_tables

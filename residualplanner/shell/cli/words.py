@@ -12,7 +12,17 @@ from residualplanner.fits.synthesis.records import SyntheticRecords
 from residualplanner.gate.measurement.measurement import Measurement
 from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.margins import margin_factor
-from residualplanner.ground.words import COUNTS, JOIN, count_text, is_plain, listed, number_text, rounded_up, table_text
+from residualplanner.ground.words import (
+    COUNTS,
+    JOIN,
+    FormatName,
+    count_text,
+    is_plain,
+    listed,
+    number_text,
+    rounded_up,
+    table_text,
+)
 from residualplanner.method.domain.domain import omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases
@@ -21,7 +31,6 @@ from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.file_names import BOOK_FORMAT, PARTS_FORMAT, statistics_in_parts
 from residualplanner.publish.files.sidecar import STATISTICS
 from residualplanner.release.means import mean_std_err_of_query
-from residualplanner.release.profiles import FormatName
 from residualplanner.release.release import Release
 from residualplanner.release.statistic_forms import kinds_of_statistics, rows_of_statistics
 from residualplanner.shell.cli.output import Output, command_text

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 import residualplanner as rp
-from inner_parts import formats
 from residualplanner import Domain, Prefix, Range, Workload, marginals, measure, reconstruct, select, zcdp
+from residualplanner.ground.words import MOST_FILES
 from strategies import cases
 
 estimate_of = rp.questions.resource_estimate
@@ -51,10 +51,10 @@ def test_sizes_on_disk_are_within_a_factor_of_two(tmp_path, kinds):
 def test_the_size_of_very_many_tables_is_that_of_parts(tmp_path):
     workload = marginals(Domain({f"q{number}": 4 for number in range(33)}), up_to=3)
     plan = select(workload, budget=zcdp(1))
-    fewer, estimate = estimate_of(workload.take(np.arange(formats.MOST_FILES))), plan.resource_estimate()
+    fewer, estimate = estimate_of(workload.take(np.arange(MOST_FILES))), plan.resource_estimate()
     reconstruct(measure(plan, np.zeros((10, 33), dtype=np.int64))).save(tmp_path / "tables")
     assert (tmp_path / "tables" / "parts").is_dir()
-    assert len(workload) > formats.MOST_FILES
+    assert len(workload) > MOST_FILES
     disk = sum(file.stat().st_size for file in (tmp_path / "tables").rglob("*") if file.is_file())
     assert 0.5 <= estimate.disk_bytes / disk <= 2
     assert estimate.disk_bytes < fewer.disk_bytes / 2

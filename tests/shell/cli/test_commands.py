@@ -215,7 +215,7 @@ def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder, fo
 
 @pytest.mark.slow
 def test_help_loads_nothing_heavy(folder):
-    heavy = ["pandas", "pyarrow", "duckdb", "cvxpy", "pydantic", "narwhals"]
+    heavy = ["numpy", "scipy", "pandas", "pyarrow", "duckdb", "cvxpy", "pydantic", "narwhals"]
     code = (
         "import sys, residualplanner.shell.cli as cli\nsys.argv = ['residualplanner', '--help']\n"
         f"try:\n    cli.main()\nfinally:\n    print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"

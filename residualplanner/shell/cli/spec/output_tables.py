@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, model_validator
 
+from residualplanner.ground.words import FormatName
 from residualplanner.method.workload.workload import Workload
 from residualplanner.publish.files.comparisons import require_comparison_name
 from residualplanner.publish.files.formats import chosen_format
-from residualplanner.release.profiles import FormatName, level_of
+from residualplanner.release.profiles import level_of
 from residualplanner.release.quality import Publication, Quality
 from residualplanner.shell.cli.spec import values as allowed
 from residualplanner.shell.cli.spec.tables import Query, Where

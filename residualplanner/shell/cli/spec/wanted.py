@@ -36,7 +36,8 @@ from residualplanner.release.product import UNBIASED, Provenance
 from residualplanner.release.reconstruct import reconstruct
 from residualplanner.release.regressions import correlation, correlation_queries, regression, regression_queries
 from residualplanner.release.release import Release
-from residualplanner.shell.cli.options import LossName, PlanOptions, TableOptions, budget_of_text
+from residualplanner.shell.cli.budgets import budget_of_text
+from residualplanner.shell.cli.options import LossName, PlanOptions, TableOptions
 from residualplanner.shell.cli.output import Output, naming
 from residualplanner.shell.cli.spec.file import SpecFile, read_spec
 from residualplanner.shell.cli.spec.objects import file_beside, located, query_of_spec
