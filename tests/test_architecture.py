@@ -54,7 +54,7 @@ DOORS: dict[str, set[str]] = {
 #: What `select`, and the three verbs together, import by name when they are imported: modules and lines, at most.
 CLOSURES = {
     ("method.plan.select",): (49, 9_570),
-    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (94, 17_450),
+    ("method.plan.select", "gate.measurement.measure", "release.reconstruct"): (95, 17_450),
 }
 #: The one module that imports others by their names, which stand in a table: those that open a form of records each.
 OPENING = "residualplanner.gate.sources.opening"

@@ -23,6 +23,7 @@ from residualplanner.ground import array_hashes as hashing
 from residualplanner.ground.atomic import PathLike, write_atomically
 from residualplanner.ground.checks import frozen, has_shape, open_regular, require_path
 from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.format_version import require_version
 from residualplanner.ground.json import NEST_LIMIT, VALUE_LIMIT, is_small, json_text, parse_json
 from residualplanner.ground.version import __version__
 
@@ -205,11 +206,7 @@ def _require_kind(whole: Mapping[str, Any], *, kind: str, version: int) -> None:
         other = found.removeprefix("residualplanner/")[:40]
         reader = f", or read this one with load_{other}" if other in ("plan", "measurement") else ""
         raise FileFormatError(f"this file holds a {other!r}, not a {kind!r}; name the {kind} file instead{reader}")
-    if type(number) is int and number > version:
-        message = f"written by a newer version (format {number}, this reads {version}); upgrade residualplanner"
-        raise FileFormatError(message)
-    if type(number) is not int or number < version:
-        raise FileFormatError(f"format {str(number)[:9]} is no longer read; write the file again with this version")
+    require_version(number, whole.get("package_version"), kind=kind, reads=version)
 
 
 def _other_words(path: PathLike, kind: str) -> str:

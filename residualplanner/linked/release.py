@@ -15,6 +15,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_o
 from residualplanner.ground.atomic import PathLike, write_folder_atomically
 from residualplanner.ground.checks import limited_bytes, require_path, require_type
 from residualplanner.ground.errors import FileFormatError
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.words import fraction_text
 from residualplanner.linked.measuring import LinkedMeasurement, noise_of_tables
@@ -27,7 +28,7 @@ from residualplanner.release.devices import Device
 from residualplanner.release.reconstruct import reconstruct as reconstruct_one
 from residualplanner.release.release import Release
 
-_FORMAT, _VERSION = "residualplanner/linked-release", 1
+_FORMAT = "residualplanner/linked-release"
 #: The file that says what is in the folder, for programs; the page for people; and the file of each release.
 _MANIFEST, _PAGE, _OF_RELEASE = "linked.json", "README.md", "manifest.json"
 #: How many bytes the first may have.
@@ -99,7 +100,7 @@ class LinkedRelease(Mapping[str, Release]):
         noise = self.noise
         return {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": FORMAT_VERSION,
             **stated,
             "budget": self.plan.budget.to_json(),
             "weights": dict(self.plan.weights),
@@ -169,8 +170,9 @@ def load(folder: PathLike) -> LinkedRelease:
 
 
 def _of_manifest(folder: Path, stated: Any) -> LinkedRelease:
-    if (stated["format"], stated["version"]) != (_FORMAT, _VERSION):
-        raise FileFormatError(f"it is not of version {_VERSION} of the releases of several tables")
+    if stated["format"] != _FORMAT:
+        raise FileFormatError("it is not that of a release of several tables")
+    require_version(stated["version"], None, kind="release of several tables")
     releases, tables = dict[str, Release](), dict[str, LinkedTable]()
     for name, about in stated["tables"].items():
         if Path(name).name != name or _sha256(folder / name / _OF_RELEASE) != about["manifest_sha256"]:

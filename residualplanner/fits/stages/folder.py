@@ -19,6 +19,7 @@ from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measurement import Measurement, load_measurement
 from residualplanner.ground.checks import frozen
 from residualplanner.ground.errors import FileFormatError, StoreError
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store, path_at
 from residualplanner.method.domain.domain import Domain
@@ -26,7 +27,6 @@ from residualplanner.method.domain.domain import Domain
 #: The names in a folder: of the run, of a stage's groups of values and answers, of attempts, and of the end.
 _RUN, _GROUPS, _ANSWERS = "run.json", "stage-{}.json", "stage-{}.measurement"
 _ATTEMPTS, _COMPLETE = "attempts/", "complete"
-_VERSION = 1
 #: The most bytes of the file of a run.
 _LONGEST = 1 << 26
 
@@ -137,15 +137,16 @@ def stated_run(store: ObjectStore) -> dict[str, Any]:
     """What the file of a run says, FileNotFoundError where there is none; FileFormatError where it is damaged."""
     stated = parse_json(store.read(_RUN)[:_LONGEST].decode("utf-8", "replace"))
     if not isinstance(stated, dict) or not re.fullmatch("[0-9a-f]{32}", str(stated.get("identifier"))):
-        raise FileFormatError(f"{_RUN} in {store} is damaged, or not of this version")
+        raise FileFormatError(f"{_RUN} in {store} is damaged")
+    require_version(stated.get("version"), None, kind="stages", where=f"{_RUN} in {store}: ")
     return stated
 
 
 def opened_folder(folder: object | None, staged: StagedPlan) -> KeptStages:
     """What is kept of a run, which is begun where there is none; FileFormatError where the folder is of another one."""
     about = {
-        "format": "residualplanner stages",
-        "version": _VERSION,
+        "format": "residualplanner/stages",
+        "version": FORMAT_VERSION,
         "domain": staged.domain.to_json(),
         "budget": staged.budget.to_json(),
         "neighbors": staged.neighbors,

@@ -23,6 +23,7 @@ from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, frozen, is_integer, value_text
 from residualplanner.ground.errors import ArgumentError, WorkloadError
+from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.words import RoundingName, count_text
 from residualplanner.method.domain.domain import Domain
@@ -31,8 +32,7 @@ from residualplanner.method.workload.query import QueryLike, written_query
 from residualplanner.release.product import Product
 from residualplanner.release.release import Release
 
-#: The version of the JSON file beside records, and what it says of their fit.
-_VERSION = 3
+#: What the JSON file beside records says of their fit.
 _FIT = (
     "the squared distance between the tables of the records and what was measured, in units of the noise, beside what "
     "noise alone explains; and the sets of attributes whose tables are farther away than noise explains"
@@ -258,7 +258,7 @@ class SyntheticRecords:
     def _described(self, file: str, sha256: str) -> dict[str, Any]:
         plan, noise, quality = self.release.plan, self.release.noise, self.quality_of_records
         return {
-            "version": _VERSION,
+            "version": FORMAT_VERSION,
             "file": file,
             "sha256": sha256,
             "statement": STATEMENT,

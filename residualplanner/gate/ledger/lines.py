@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from residualplanner.ground.checks import is_sha256, value_text
 from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.words import TEXT_LIMIT, fraction_text
 from residualplanner.method import privacy
@@ -26,7 +27,7 @@ SIZE_LIMIT, LINE_LIMIT = 2**26, 2**15
 #: Fractions with longer numerators or denominators are rounded up to `KEPT_BITS` significant bits.
 LONG_BITS, KEPT_BITS = 8192, 1024
 
-_FORMAT = {"format": "residualplanner/ledger", "version": 1}
+_FORMAT = {"format": "residualplanner/ledger", "version": FORMAT_VERSION}
 _FIRST = {"budget", "data_set", "format", "neighbors", "reason", "records_per_person", "sha256", "version"}
 _ENTRY = {"cost", "label", "plan_sha256", "sequence", "sha256"}
 _STAGE = {"digest", "release", "sha256", "stage"}
@@ -285,6 +286,8 @@ def _fields_of(line: bytes, number: int, *names: set[str]) -> dict[str, Any]:
         fields = parse_json(line.decode("ascii"))
     except (FileFormatError, UnicodeDecodeError):
         raise FileFormatError(f"line {number} is not a line of a ledger: damaged, or edited") from None
+    if isinstance(fields, dict) and fields.get("format") == _FORMAT["format"]:
+        require_version(fields.get("version"), None, kind="ledger", where=f"line {number}: ")
     if not isinstance(fields, dict) or set(fields) not in names:
         raise FileFormatError(f"line {number} does not have the fields {sorted(names[0])}")
     return fields
@@ -294,8 +297,7 @@ def _terms_of_line(line: bytes) -> LedgerTerms:
     """The terms in the first line, without its line feed; FileFormatError unless it was written just so."""
     fields = _fields_of(line, 1, _FIRST)
     if {name: fields[name] for name in _FORMAT} != _FORMAT:
-        message = "line 1 is not that of a ledger of version 1; read it with another version of this library"
-        raise FileFormatError(message)
+        raise FileFormatError("line 1 is not that of a ledger")
     try:
         budget = None if fields["budget"] is None else privacy.Budget.from_json(fields["budget"])
         neighbors = privacy.Neighbors(fields["neighbors"], fields["records_per_person"])

@@ -17,6 +17,7 @@ from residualplanner.ground.archive import archive_pieces, open_archive, write_a
 from residualplanner.ground.array_hashes import VerifiedFile, content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.errors import FileFormatError, memory_for
+from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.ground.notebooks import caption_of, html_table
 from residualplanner.ground.words import GET_IT_BACK, count_text, decimal_text_up
 from residualplanner.method.plan.files import plan_from_archive, plan_to_archive
@@ -25,8 +26,6 @@ from residualplanner.method.strategy.basis_groups import BasisGroups, basis_grou
 
 if TYPE_CHECKING:
     from residualplanner.ground.stores import AnyPath, Bucket
-
-FORMAT_VERSION = 5
 
 _FIELDS = {"plan", "plan_sha256", "noise"}
 _PLAN = "plan/"

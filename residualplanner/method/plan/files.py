@@ -20,6 +20,7 @@ from residualplanner.ground.array_hashes import content_hash
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape
 from residualplanner.ground.errors import BudgetError, FileFormatError, WorkloadError
+from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.bases.matrix import integer_basis
 from residualplanner.method.bases.subtraction import subtraction_basis
@@ -35,8 +36,8 @@ from residualplanner.method.workload.attribute_sets import QueryBlock, block_of_
 from residualplanner.method.workload.query import KIND_LIMIT
 from residualplanner.method.workload.workload import Workload
 
-#: Of the files of plans; and what the names of all arrays of losses begin with.
-FORMAT_VERSION, LOSS = 6, "loss/"
+#: What the names of all arrays of losses begin with.
+LOSS = "loss/"
 _NOISE = "noise_variance"
 
 

@@ -23,6 +23,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord, package_v
 from residualplanner.ground.archive import HEADER_LIMIT
 from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import FileFormatError, ResidualPlannerError
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.margins import require_level
 from residualplanner.ground.stores import AnyPath, local_file
@@ -36,7 +37,7 @@ from residualplanner.release.product import product_of_json
 from residualplanner.release.profiles import PROFILES
 from residualplanner.release.quality import Publication, quality_of_json
 
-_FORMAT, _FORMAT_VERSION = "residualplanner/release", 8
+_FORMAT = "residualplanner/release"
 #: The plan, beside the manifest.
 PLAN_FILE = "release.plan"
 #: What to do about a folder that is damaged.
@@ -79,7 +80,7 @@ def manifest_bytes(described: Description, hashes: Mapping[str, str], count: int
     plan, noise = described.plan, described.noise
     manifest = {
         "format": _FORMAT,
-        "version": _FORMAT_VERSION,
+        "version": FORMAT_VERSION,
         "package_versions": {**dict(package_versions()), "pyarrow": pa.__version__},
         "plan": about_plan(plan),
         "noise": noise.published(plan),
@@ -134,10 +135,9 @@ def read_manifest(home: AnyPath) -> dict[str, Any]:
     manifest = _json_of(path, limited_bytes(path, HEADER_LIMIT, name=path, remedy=AGAIN))
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise FileFormatError(f"{path} is not the manifest of a release; name the folder of one")
-    number = manifest.get("version")
-    if type(number) is not int or number != _FORMAT_VERSION:
-        remedy = "save the release again" if isinstance(number, int) and number < _FORMAT_VERSION else "upgrade"
-        raise FileFormatError(f"{path}: this version reads format {_FORMAT_VERSION}, not {number!r}; {remedy}")
+    made_by = manifest.get("package_versions")
+    made_by = made_by.get("residualplanner") if isinstance(made_by, dict) else None
+    require_version(manifest.get("version"), made_by, kind="release", where=f"{path}: ")
     return manifest
 
 

@@ -15,6 +15,7 @@ from residualplanner.gate.measurement.noisy_answers import wide_from_words
 from residualplanner.ground.atomic import PathLike
 from residualplanner.ground.checks import has_shape, is_sha256, pair_of
 from residualplanner.ground.errors import FileFormatError, StoreError, memory_for
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore, open_store
 from residualplanner.method.plan.plan import Plan
@@ -24,7 +25,7 @@ from residualplanner.scale.stored.tasks import Tasks, tasks_of_release
 #: What the manifest states of a task: the generation of its answers, and their hash.
 _ANSWER = pair_of(lambda generation: type(generation) is int and generation >= 0, is_sha256)
 _ARRAYS = {"integers", "wide_groups", "wide_integers"}
-_FORMAT = {"format": "residualplanner/stored-measurement", "version": 1}
+_FORMAT = {"format": "residualplanner/stored-measurement", "version": FORMAT_VERSION}
 #: What stands in the store as the manifest of a release that was given up.
 _ABORTED = {**_FORMAT, "is_aborted": True}
 
@@ -60,9 +61,11 @@ def _read_manifest(release: stored.StoredRelease, plan: Plan, tasks: int) -> tup
         raise StoreError(
             f"the release in {release.store} was given up; its charge stays, and it has no answers.  Name another store"
         )
+    if isinstance(stated, dict) and stated.get("format") == _FORMAT["format"]:
+        require_version(stated.get("version"), None, kind="store", where=f"{stored.MANIFEST}: ")
     expected = _identity(release)
     if not isinstance(stated, dict) or stated != expected | {name: stated.get(name) for name in ("noise", "answers")}:
-        raise FileFormatError(f"{stored.MANIFEST} is of another release or version, or has missing or unknown fields")
+        raise FileFormatError(f"{stored.MANIFEST} is of another release, or has missing or unknown fields")
     noise = noise_from_json(stated["noise"], plan)
     if noise.kind != "discrete" or noise.bits != release.source:
         raise FileFormatError(f"{stored.MANIFEST} states other noise than the release was opened with")

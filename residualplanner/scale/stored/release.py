@@ -14,6 +14,7 @@ from residualplanner.ground.archive import archive_pieces, parse_archive
 from residualplanner.ground.array_hashes import Array
 from residualplanner.ground.checks import has_shape, is_sha256
 from residualplanner.ground.errors import FileFormatError, StoreError
+from residualplanner.ground.format_version import FORMAT_VERSION, require_version
 from residualplanner.ground.json import json_text, parse_json
 from residualplanner.ground.stores import ObjectStore
 from residualplanner.method.plan.files import plan_bytes, plan_hash, plan_of_bytes
@@ -26,10 +27,10 @@ RELEASE, MANIFEST = "release.json", "manifest.json"
 ANSWERS, CLAIMS, GENERATIONS = "answers/", "claims/", "generations/"
 _NUMBERED = re.compile(rf"(({ANSWERS}|{CLAIMS})[0-9]{{6}}\.|{GENERATIONS})[0-9]{{6}}", re.ASCII)
 
-_FORMAT = {"format": "residualplanner/release", "version": 1}
+_FORMAT = {"format": "residualplanner/release", "version": FORMAT_VERSION}
 _IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 _OPEN_LIMIT = 10_000
-_KIND, _VERSION = "answers", 1
+_KIND = "answers"
 #: The content of a claim, or of answers, that only keeps others from being made.
 CLOSED = b"closed"
 
@@ -143,8 +144,9 @@ def opened_release(store: ObjectStore) -> StoredRelease:
     except FileNotFoundError:
         raise FileFormatError(f"{store} holds no release; measure_in_store begins one") from None
     stated = parse_json(content[:_OPEN_LIMIT].decode("utf-8", "replace"))
-    if not isinstance(stated, dict) or {name: stated.get(name) for name in _FORMAT} != _FORMAT:
-        raise FileFormatError(f"{store}: {RELEASE} is not of this version, or damaged")
+    if not isinstance(stated, dict) or stated.get("format") != _FORMAT["format"]:
+        raise FileFormatError(f"{store}: {RELEASE} is not that of a release, or damaged")
+    require_version(stated.get("version"), None, kind="store", where=f"{store}: {RELEASE}: ")
     terms = {name: value for name, value in stated.items() if name not in _FORMAT}
     if not has_shape(terms, _TERMS):
         raise FileFormatError(f"{RELEASE} has missing or unknown fields, or one that this library never writes")
@@ -199,7 +201,7 @@ def answer_bytes(
     """The object that holds the answers of a task, and its receipt."""
     header = {**_header(release, task, generation), "witness": witness}
     file = io.BytesIO()
-    archive_pieces(kind=_KIND, version=_VERSION, header=header, arrays=answers.to_arrays())(file)
+    archive_pieces(kind=_KIND, version=FORMAT_VERSION, header=header, arrays=answers.to_arrays())(file)
     content = file.getvalue()
     return content, Receipt(task, Outcome.ANSWERED, generation, hashlib.sha256(content).hexdigest(), witness)
 
@@ -210,7 +212,7 @@ def read_answers(
     """Undo `answer_bytes`; FileFormatError where it is damaged, or of another release, task or generation."""
     where = f"the answers of task {task} in {release.store}"
     try:
-        header, arrays = parse_archive(content, kind=_KIND, version=_VERSION)
+        header, arrays = parse_archive(content, kind=_KIND, version=FORMAT_VERSION)
     except FileFormatError as error:
         raise FileFormatError(f"{where} are damaged: {error}") from None
     witness = header.pop("witness", None)

@@ -281,7 +281,7 @@ EDITS = [
     (0, BUDGET, BUDGET.replace(b'"1', b'"9'), "line 1 was edited"),
     (0, BUDGET, b"null", "line 1: a ledger has either"),
     (0, b"add-remove", b"bounded", "line 1: neighbors must be"),
-    (0, b'"version":1', b'"version":2', "line 1 .* another version"),
+    (0, b'"version":1', b'"version":2', "line 1: written by a newer version .* update the package"),
     (1, b'"label":', b'"label": ', "line 2 was edited"),
     (1, b"{", b"\t{", "line 2 was edited"),
     (1, b"{", b"torn\t{", "line 2 was edited"),

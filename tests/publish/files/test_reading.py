@@ -131,9 +131,15 @@ def forge(folder, change, name="manifest.json"):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda m: m.update(version=9), "this version reads format 8, not 9; upgrade"),
-        (lambda m: m.update(version=7), "this version reads format 8, not 7; save the release again"),
-        (lambda m: m.update(version="8"), "reads format 8, not '8'"),
+        (
+            lambda m: m.update(version=2, package_versions={"residualplanner": "2.0.0"}),
+            r"written by a newer version \(format 2, this reads 1\); update the package residualplanner",
+        ),
+        (
+            lambda m: m.update(version=8, package_versions={"residualplanner": "0.1.0"}),
+            "format 8 was written by version 0.1.0, which was before 1.0, .*; read it with the version that made it",
+        ),
+        (lambda m: m.update(version="1", package_versions=3), "format 1 was written by a version before 1.0"),
         (lambda m: m.update(format="residualplanner/plan"), "is not the manifest of a release"),
         (lambda m: m.pop("files"), "does not hold what a release's does"),
         (lambda m: m["files"].update({"index.csv": 3}), "index.csv was altered"),

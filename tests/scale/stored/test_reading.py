@@ -112,7 +112,7 @@ def test_the_noise_of_another_source_of_bits_is_refused():
 )
 def test_terms_that_this_library_never_writes_are_refused(field, value):
     stated = json.loads(STORE.read(release.RELEASE)) | {field: value}
-    message = "of this version|missing or unknown fields|never writes"
+    message = "newer version|missing or unknown fields|never writes"
     with pytest.raises(rp.errors.FileFormatError, match=message):
         rp.scale.load_stored_measurement(copy({release.RELEASE: json.dumps(stated).encode()}))
 
