@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import residualplanner as rp
+from benchmarks.kept import said
 from inner_parts import plan_hash
-from kept.make import said
 
 KEPT = Path(__file__).parent
 EVERY = [

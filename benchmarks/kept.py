@@ -1,4 +1,4 @@
-"""Makes the files of version 1 that are kept: ``python tests/kept/make.py FOLDER``.
+"""Makes the files of version 1 that are kept: ``python -m benchmarks.kept FOLDER``.
 
 They were made once, into ``tests/kept/v1``, and are never made again: that they can still be read is the test.  A new
 version of the format has files of its own, in ``v2`` beside these.  The records are invented, the noise is drawn.
