@@ -1,11 +1,9 @@
 """Whether a plan, or the folder of a release, proves what it states: a program of its own, to be read in an hour.
 
-python verifier.py FOLDER_OR_PLAN [TABLE.csv ...] shares no code with residualplanner and needs nothing but Python.  A
-claim is a line: verified, NOT VERIFIED or not checked, and why.  The exit status is 0 if nothing is wrong, 1 if something
-is, 2 without such a file.  Equations are those of docs/mathematics.md.  The cost is computed in fractions; errors and
-estimates are compared to a part in a million.
+It needs nothing but Python: python verifier.py FOLDER_OR_PLAN [TABLE ...].  A claim is a line: verified, NOT VERIFIED,
+or not checked, and why.  It exits with 0; with 1 if something is wrong; with 2 without such a file.  Equations are in
+docs/mathematics.md.  The cost is computed in fractions; errors and estimates are compared to a part in a million.
 """
-# fmt: off - its lines are limited to 400, so that few are blank
 import csv
 import hashlib
 import io
@@ -18,7 +16,7 @@ from array import array
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import chain, combinations, combinations_with_replacement, product, repeat
+from itertools import chain, combinations, combinations_with_replacement, pairwise, product, repeat
 from pathlib import Path
 from statistics import NormalDist
 
@@ -26,7 +24,6 @@ TYPES, CANONICAL = {"<f8": "d", "<i8": "q", "<i4": "i", "<i2": "h"}, {"separator
 SURE, CLOSE, LEAST_SCALE = 1e-9, 1e-6, 2**22  # what rounding may change; how near errors are; how wide noise is, (44)
 MOST_CELLS, MOST_TERMS = 20_000, 2**18  # of a table, of a maximum: what is larger is not checked
 UNFIT, QUERIES = "its noise is not that of all subsets of its queries", ("attributes", "kinds", "weights")
-
 class Wrong(Exception): ...  # a claim is false, or a file is damaged
 class NotChecked(Exception): ...  # why a claim is not checked
 def require(is_so, words):
@@ -88,10 +85,10 @@ def rows_of(kind, size):  # the basic matrix of a kind of query: a row for each 
         groups = [set(range(size))] * (kind["total"] is not None) + groups + [{j} for j in range(size)] * kind["leaves"]
         return [[int(j in group) for j in range(size)] for group in groups]
     if word == "by bin":
-        of_bins = rows_of(kind["of_bins"], size - kind["bins"])
-        return [[row[j // 2 if j < 2 * kind["bins"] else j - kind["bins"]] for j in range(size)] for row in of_bins]
+        at = [j // 2 if j < 2 * kind["bins"] else j - kind["bins"] for j in range(size)]  # a bin has two cells
+        return [[row[j] for j in at] for row in rows_of(kind["of_bins"], size - kind["bins"])]
     if word == "sum" and kind["by"] is None:
-        ends = [end for pair in zip(kind["edges"], kind["edges"][1:]) for end in pair]
+        ends = [*chain.from_iterable(pairwise(kind["edges"]))]
         return [ends + [0] * (size - len(ends))]
     raise NotChecked(f"this program does not know the matrix of the kind {kind['kind']!r}")
 def inverted(rows):  # the pseudo-inverse of T, transposed: (T T')^-1 T, by Gauss and Jordan
@@ -100,7 +97,6 @@ def inverted(rows):  # the pseudo-inverse of T, transposed: (T T')^-1 T, by Gaus
         a[c] = [x / a[c][c] for x in a[c]]  # not 0, as T T' is positive definite
         a = [row if r == c else [x - row[c] * y for x, y in zip(row, a[c])] for r, row in enumerate(a)]
     return [row[len(a) :] for row in a]
-
 class Plan:  # what its file states, and what follows from its queries, bases and noise
     def __init__(self, content, arrays, declared):
         self.content, self.arrays, self.declared, self.kinds = content, arrays, declared, content["kinds"]
@@ -244,7 +240,7 @@ class Plan:  # what its file states, and what follows from its queries, bases an
         return cells
     def measured(self, integers):  # the noisy answers of each set: integers, by their bases, over a divisor, (44)
         edges = [each.get("numeric", {"edges": (0, 1)})["edges"] for each in self.attributes]
-        basis = [(n, math.lcm(*(high - low for low, high in zip(e, e[1:])))) for n, e in zip(self.sizes, edges)]
+        basis = [(n, math.lcm(*(high - low for low, high in pairwise(e)))) for n, e in zip(self.sizes, edges)]
         varying = [(b, i) for _, of in self.sets.values() for i, b in of.items() if i in self.varying]
         keys = dict.fromkeys((b, *basis[i]) for b, i in [*zip(self.of_attribute, range(len(basis))), *varying])
         keys, groups, found, at = sorted(keys, key=lambda key: key[1]), defaultdict(list), {}, 0
@@ -264,23 +260,23 @@ class Plan:  # what its file states, and what follows from its queries, bases an
     def distance(self):  # of the loss, which must be as stated, from the least that noise can have: (14), (16) and (17)
         loss, power = self.content["loss"], {"cells": 1.0, "sqrt": 0.5, "equal": 0.0, None: 0.0}
         is_plain = max(self.of_attribute) < 0 and not self.is_replaced and self.kinds == [{"kind": "identity"}]
-        if not is_plain or loss["kind"] not in ("sum", "max") or loss["weights"] not in power:
-            raise NotChecked("this program knows proofs only for sums and maxima of marginals, where records are added")
+        has_proof = loss["kind"] == "sum" or "proof/weights" in self.arrays
+        if not (is_plain and has_proof and loss["weights"] in power):
+            raise NotChecked("this program knows only the proof for marginals, where records are added or removed")
         is_max, names = loss["kind"] == "max", [(n, 0 if self.is_complete else i) for i, n in enumerate(self.sizes)]
         have, noise, v, queries, values = Counter(names[i] for i in self.used), {}, Counter(), Counter(), []
         for a, each in Counter(zip(self.named(names), self.noise)):
             require(near(noise.setdefault(tuple(sorted(a)), each), each), "attributes of one size have different noise")
-        dual, weights = self.arrays["proof/weights"] if is_max else repeat(1.0), (w for *_, w in self.blocks)
-        given = zip(self.named(names, of_queries=True), chain.from_iterable(weights), dual)
-        for (b, *rest), count in Counter(given).items():
+        weights = [*chain.from_iterable(w for *_, w in self.blocks)]
+        dual = self.arrays["proof/weights"] if is_max else [1.0] * len(weights)
+        for (b, *rest), count in Counter(zip(self.named(names, of_queries=True), weights, dual, strict=True)).items():
             queries[tuple(sorted(b)), *rest] += count
         require_few(len({(b, w) for b, w, _ in queries}), len({b for b, _, _ in queries}), "weights of equal queries")
         for (b, weight, y), count in queries.items():
-            x = weight * math.prod(n for n, _ in b) ** power[loss["weights"]]
-            part = {a: math.prod((n - 1) * n for n, _ in a) / math.prod(n * n for n, _ in b) for a in subsets(b)}
-            values.append(x * sum(noise[a] * part[a] for a in subsets(b)) * (1 if is_max else count))
-            for a in subsets(b):
-                v[a] += x * y * count * part[a]
+            x = weight * math.prod(n ** (power[loss["weights"]] - 2) for n, _ in b)
+            part = {a: k * math.prod((n - 1) * n for n, _ in a) for a, k in Counter(subsets(b)).items()}
+            values.append(x * sum(noise[a] * each for a, each in part.items()) * (1 if is_max else count))
+            v.update({a: x * y * count * each for a, each in part.items()})
         root, total = 0.0, max(values) if is_max else sum(values)
         for a, weight in v.items():  # of all sets that equal attributes make of it together: each has an even part
             count = math.prod(math.comb(have[c], a.count(c)) for c in set(a))
@@ -289,7 +285,7 @@ class Plan:  # what its file states, and what follows from its queries, bases an
         require(min(y for _, _, y in queries) >= 0 and spent <= 1 + SURE, "its dual weights are no weights")
         require(near(self.content["loss_value"], total), f"its loss is {total:.9g}")
         excess, stated = total * float(self.cost / self.factor) / root**2, self.content["suboptimality"]
-        is_near = excess <= 1 + self.content["gap"] + SURE and math.sqrt(excess) - 1 <= stated + SURE
+        is_near = excess <= 1 + self.content["gap"] + SURE and math.sqrt(excess) <= 1 + stated + SURE
         require(is_near, f"errors may be {math.sqrt(excess) - 1:.3g} above those of the best")
         return f"errors are at most {stated:.3g} above those of the best of all mechanisms"
 
@@ -321,11 +317,13 @@ def files(folder, manifest, plan):  # every file is listed, and is what is liste
         is_so = each.is_file() and not each.is_symlink() and listed[name] in (None, sha256(each.read_bytes()))
         require(is_so, f"{name} is not the file that is listed")
     return index
-def statement(plan, answers, manifest, metadata):  # what is said of plan and noise everywhere, word for word
-    text, noise = json.dumps([plan.content, plan.declared], **CANONICAL), answers["noise"]
+def statement(plan, measurement, manifest, metadata):  # what is said of plan and noise everywhere, word for word
+    (answers, _, declared), text = measurement, json.dumps([plan.content, plan.declared], **CANONICAL)
+    own, noise = {f"plan/{name}": about for name, about in plan.declared.items()}, answers["noise"]
     hashes = {manifest["plan"]["sha256"], metadata["plan_sha256"], answers["plan_sha256"], sha256(text.encode())}
     said = {key: value for key, value in manifest["plan"].items() if key in plan.content.keys() - {"loss", "bases"}}
-    require(len(hashes) == 1 and answers["plan"] == plan.content == plan.content | said, "files are of different plans")
+    is_one = len(hashes) == 1 and answers["plan"] == plan.content == plan.content | said and declared == declared | own
+    require(is_one, "files are of different plans")
     said, seedless = noise["guarantee"], {"seed": None}
     is_so = noise | seedless == manifest["noise"] | seedless and metadata["privacy"]["guarantee"] == said
     require(is_so, "files say different things of the noise")
@@ -389,7 +387,7 @@ def verify(path, wanted=(), say=print):
         index = claim("files", files, folder, manifest, plan)
         answers = claim("measurement", read_archive, folder / "release.measurement", "measurement")
     if folder != path and not failed:
-        claim("privacy statement", statement, plan, answers[0], manifest, metadata)
+        claim("privacy statement", statement, plan, answers, manifest, metadata)
         has_other = answers[1].get("wide_groups", True)  # than integers of 64 bits
         measured = None if has_other else claim("answers", plan.measured, answers[1]["integers"])
         for number, (row, errors) in enumerate(zip(index, rows_of_csv(folder / "errors.csv"))):
@@ -398,4 +396,4 @@ def verify(path, wanted=(), say=print):
     return int(bool(failed))
 
 if __name__ == "__main__":
-    sys.exit(verify(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(verify(Path(sys.argv[1]), sys.argv[2:]) if sys.argv[1:] and Path(sys.argv[1]).exists() else 2)
