@@ -97,7 +97,7 @@ def inverted(rows):  # the pseudo-inverse of T, transposed: (T T')^-1 T, by Gaus
         a[c] = [x / a[c][c] for x in a[c]]  # not 0, as T T' is positive definite
         a = [row if r == c else [x - row[c] * y for x, y in zip(row, a[c])] for r, row in enumerate(a)]
     return [row[len(a) :] for row in a]
-class Plan:  # what its file states, and what follows from its queries, bases and noise
+class StatedPlan:  # what its file states, and what follows from its queries, bases and noise
     def __init__(self, content, arrays, declared):
         self.content, self.arrays, self.declared, self.kinds = content, arrays, declared, content["kinds"]
         self.attributes, weight = content["domain"]["attributes"], content["domain"].get("weight", {})
@@ -377,9 +377,9 @@ def verify(path, wanted=(), say=print):
         except Exception as error:  # noqa: BLE001 - a file may hold anything
             failed.append(what)
             say(f"{what}: NOT VERIFIED: {error if isinstance(error, Wrong) else f'damaged, {type(error).__name__}'}")
-    if not (plan := claim("plan", lambda: Plan(*read_archive(path, "plan")))):
+    if not (plan := claim("plan", lambda: StatedPlan(*read_archive(path, "plan")))):
         return 1
-    for what, work in {"privacy cost": privacy, "unbiased estimates": unbiased, "distance": Plan.distance}.items():
+    for what, work in {"privacy cost": privacy, "unbiased": unbiased, "distance": StatedPlan.distance}.items():
         claim(what, work, plan)
     if folder != path:
         manifest = claim("manifest.json", lambda: parsed((folder / "manifest.json").read_bytes(), indent=2))

@@ -55,8 +55,7 @@ def _options(version: opt.Version = False) -> None:
 
 def _command(command: Callable[..., None]) -> Callable[..., None]:
     """Make a function a command of its name; a list of commands has the first paragraph of its docstring."""
-    # on one line: in the list it is wrapped, not cut off
-    summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+    summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())  # on one line, which the list wraps
     app.command(short_help=summary)(opt.with_groups(command))
     return command
 
@@ -342,6 +341,14 @@ def report(
     from residualplanner.shell.cli.planning import run_report
 
     run_report(source, page, spec, output, level=level, cells=cells, replace=force)
+
+
+@_command
+def verify(source: opt.Reported, tables: opt.VerifiedTables = None, *, output: Output) -> None:
+    """Check what a plan or a release states, by a program of 400 lines that shares no code with the others."""
+    from residualplanner.shell.cli.verifying import run_verify
+
+    run_verify(source, tables or [], output)
 
 
 @_command

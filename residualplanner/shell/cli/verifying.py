@@ -1,0 +1,27 @@
+"""The command that has a plan or a release verified by a program of its own."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from residualplanner.shell.cli import paths
+from residualplanner.shell.cli.output import Output
+from residualplanner.shell.verifier import verify
+
+
+def run_verify(source: Path, tables: Sequence[str], output: Output) -> None:
+    """Say what is verified, a line for each claim; typer.Exit with 1 where something is wrong, which is always said.
+
+    Of a folder without the file of its plan, and of a file of another kind, nothing is verified: errors as those of
+    `require_files`.
+    """
+    if not (source / "release.plan").exists():
+        paths.require_files("verify", paths.REPORTED, source)
+
+    def say(claim: str) -> None:
+        is_quiet = output.quiet and "NOT VERIFIED" not in claim
+        Output(is_quiet, output.as_json).say(claim, event="claim")
+
+    if verify(source, tables, say):
+        raise typer.Exit(1)
