@@ -362,8 +362,7 @@ def sdmx(
 ) -> None:
     """Write the tables of a release, and its means, quantiles, proportions and standard deviations, as SDMX-CSV.
 
-    structure.json is the structure message that defines them. Comparisons of tables are left out, and so are the report
-    and errors.csv; they stay in the folder of the release.
+    structure.json, a structure message, defines them. Comparisons, the report and errors.csv are left out.
     """
     require_files("sdmx", paths.RELEASE, source)
     require_new_folder(folder)
