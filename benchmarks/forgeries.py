@@ -385,13 +385,18 @@ def forgeries(count: int, seed: int, folder: Path) -> Iterator[tuple[str, str, P
         yield way.__name__, name, copy
 
 
+def _kept(rows: list[dict[str, str]]) -> None:
+    """The same rows."""
+    del rows
+
+
 def is_accepted(honest: Path, copy: Path) -> bool:
     """Whether a release is verified as it is, and if a forger writes all of it again and changes nothing."""
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(honest, copy)
     forged = Forged(copy, random.Random(0))
     for name in (*forged.tables, "errors.csv"):
-        forged.table(name, lambda rows: None)
+        forged.table(name, _kept)
     forged.seal()
     return not verify(honest, say=lambda _: None) and not verify(copy, say=lambda _: None)
 

@@ -31,7 +31,7 @@ def require(is_so, words):
         raise Wrong(words)
 def require_few(count, most, what):
     if count > most:
-        raise NotChecked(f"{count:,} {what} are too many for this program")
+        raise NotChecked(f"{count:,} {what}, of which this program does {most:,}")
 def near(stated, found, size=0.0):
     return abs(float(stated) - found) <= CLOSE * max(abs(found), size)
 def subsets(members, least=0):
@@ -48,6 +48,7 @@ def rows_of_csv(path):
     return [*csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True)]
 
 def read_archive(path, kind):  # the content of a file, its arrays, number after number, and what it says of these
+    require_few((path.parent / "measured-1.plan").exists() and not path.exists(), 0, "measurements at once")
     data, arrays = path.read_bytes(), {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         is_plain = all(each.compress_type == 0 for each in archive.infolist())
@@ -295,7 +296,7 @@ def privacy(plan):  # the cost, within what is stated, and within the budget as 
     limit, given = Fraction(budget["pcost"]), [Fraction(each) for each in budget["given"]]
     worth = {"zcdp": 2 * given[0], "pcost": given[0], "gdp": given[0] ** 2}.get(budget["notion"])
     if worth is None:  # (4): some order a must prove it
-        require_few(budget["noise"] == "gaussian", 0, "pairs of epsilon and delta of continuous noise")
+        require_few(budget["noise"] == "gaussian", 0, "pairs of epsilon and delta for continuous noise")
         (epsilon, delta), rho = map(float, given), float(limit) / 2
         more = (2 ** (j / 4096) for j in range(-40960, 81920))
         logs = (a * ((a + 1) * rho - epsilon) - math.log(a) + (a + 1) * math.log(a / (a + 1)) for a in more)
@@ -350,9 +351,10 @@ def numbers(plan, number, path, errors, measured):  # every number of a table, a
     found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each))}
     found["moe"] = margin * found["std_err"]
     require(all(near(errors[name], value) for name, value in found.items()), "its errors in errors.csv are others")
-    require_few(path.suffix != ".csv", 0, "tables that are not CSV, whose errors in errors.csv are right,")
+    require_few(path.suffix != ".csv", 0, "tables that are not CSV (their errors are right)")
     rows, of_values = rows_of_csv(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
     require(len(rows) == len(cells), "it has another number of cells")
+    require_few(not {"estimate", "E"} & rows[0].keys(), 0, "tables of other numbers than unbiased estimates")
     for row, (cell, (variance, estimate)) in zip(rows, cells):
         error, moe = math.sqrt(variance), math.sqrt(variance) * margin
         found = {"std_err": error, "std_dev": error, "moe": moe, "M": moe, "conf_level": level}
@@ -385,11 +387,10 @@ def verify(path, wanted=(), say=print):
         manifest = claim("manifest.json", lambda: parsed((folder / "manifest.json").read_bytes(), indent=2))
         metadata = claim("metadata.json", lambda: parsed((folder / "metadata.json").read_bytes(), indent=1))
         index = claim("files", files, folder, manifest, plan)
-        answers = claim("measurement", read_archive, folder / "release.measurement", "measurement")
-    if folder != path and not failed:
-        claim("privacy statement", statement, plan, answers, manifest, metadata)
-        has_other = answers[1].get("wide_groups", True)  # than integers of 64 bits
-        measured = None if has_other else claim("answers", plan.measured, answers[1]["integers"])
+        noisy = claim("measurement", read_archive, folder / "release.measurement", "measurement")
+    if folder != path and noisy and not failed:
+        claim("privacy statement", statement, plan, noisy, manifest, metadata)
+        measured = None if noisy[1].get("wide_groups", True) else claim("answers", plan.measured, noisy[1]["integers"])
         for number, (row, errors) in enumerate(zip(index, rows_of_csv(folder / "errors.csv"))):
             if not wanted or row["file"] in wanted:
                 claim(row["file"], numbers, plan, number, folder / row["file"], errors, measured)
