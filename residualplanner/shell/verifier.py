@@ -1,8 +1,7 @@
 """Whether a plan, or the folder of a release, proves what it states: a program of its own, to be read in an hour.
 
-It needs nothing but Python: python verifier.py FOLDER_OR_PLAN [TABLE ...].  A claim is a line: verified, NOT VERIFIED,
-or not checked, and why.  It exits with 0; with 1 if something is wrong; with 2 without such a file.  Equations are in
-docs/mathematics.md.  The cost is computed in fractions; errors and estimates are compared to a part in a million.
+python verifier.py FOLDER_OR_PLAN [TABLE ...] says of each claim that it is verified, NOT VERIFIED, or not checked, and
+why, and exits with 1 if one is wrong.  It needs nothing but Python.  Equations are in docs/mathematics.md.
 """
 import csv
 import hashlib
@@ -26,12 +25,11 @@ MOST_CELLS, MOST_TERMS = 20_000, 2**18  # of a table, of a maximum: what is larg
 UNFIT, QUERIES = "its noise is not that of all subsets of its queries", ("attributes", "kinds", "weights")
 class Wrong(Exception): ...  # a claim is false, or a file is damaged
 class NotChecked(Exception): ...  # why a claim is not checked
-def require(is_so, words):
+def require(is_so, words, error=Wrong):
     if not is_so:
-        raise Wrong(words)
+        raise error(words)
 def require_few(count, most, what):
-    if count > most:
-        raise NotChecked(f"{count:,} {what}, of which this program does {most:,}")
+    require(count <= most, f"{count:,} {what} are too many for this program", NotChecked)
 def near(stated, found, size=0.0):
     return abs(float(stated) - found) <= CLOSE * max(abs(found), size)
 def subsets(members, least=0):
@@ -48,7 +46,7 @@ def rows_of_csv(path):
     return [*csv.DictReader(io.StringIO(path.read_bytes().decode(), newline=""), strict=True)]
 
 def read_archive(path, kind):  # the content of a file, its arrays, number after number, and what it says of these
-    require_few((path.parent / "measured-1.plan").exists() and not path.exists(), 0, "measurements at once")
+    require(path.exists() or not (path.parent / "measured-1.plan").exists(), "there are several", NotChecked)
     data, arrays = path.read_bytes(), {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         is_plain = all(each.compress_type == 0 for each in archive.infolist())
@@ -111,14 +109,14 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
         self.matrices = {-1: None}
         for b in range(len(content["bases"])):
             flat, (*_, n) = arrays[f"bases/matrix_{b}"], declared[f"bases/matrix_{b}"]["shape"]
-            require_few(n == len(flat), 0, "bases that are kept layer by layer")
+            require(n < len(flat), "this program does not read bases that are kept layer by layer", NotChecked)
             self.matrices[b] = [flat[at : at + n] for at in range(0, len(flat), n)]
         self.squares = {b: m and [sum(x * x for x in column) for column in zip(*m)] for b, m in self.matrices.items()}
         self.orders = [k for k in range(len(self.sizes) + 1) if f"queries/weights_{k}" in arrays]
         self.blocks = [(k, *(arrays[f"queries/{each}_{k}"] for each in QUERIES)) for k in self.orders]
         require(all(len(m) == len(o) == k * len(w) for k, m, o, w in self.blocks), "the queries do not fit together")
         self.used = sorted(set(chain.from_iterable(m for _, m, _, _ in self.blocks)))
-        require_few(sum(self.sizes[i] < 2 for i in self.used), 0, "attributes of one value")
+        require(all(self.sizes[i] > 1 for i in self.used), "an attribute has a single value", NotChecked)
         self.is_complete = all(  # whether the queries of each order are about each set of so many attributes once
             len(w) == math.comb(len(self.used), k) and m == array("i", chain.from_iterable(combinations(self.used, k)))
             for k, m, _, w in self.blocks)
@@ -261,18 +259,19 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
     def distance(self):  # of the loss, which must be as stated, from the least that noise can have: (14), (16) and (17)
         loss, power = self.content["loss"], {"cells": 1.0, "sqrt": 0.5, "equal": 0.0, None: 0.0}
         is_plain = max(self.of_attribute) < 0 and not self.is_replaced and self.kinds == [{"kind": "identity"}]
-        has_proof = loss["kind"] == "sum" or "proof/weights" in self.arrays
-        if not (is_plain and has_proof and loss["weights"] in power):
-            raise NotChecked("this program knows only the proof for marginals, where records are added or removed")
+        has_proof = (loss["kind"] == "sum" or "proof/weights" in self.arrays) and "suboptimality" in self.content
+        require(is_plain and has_proof and loss["weights"] in power, "this program knows no proof of it", NotChecked)
         is_max, names = loss["kind"] == "max", [(n, 0 if self.is_complete else i) for i, n in enumerate(self.sizes)]
         have, noise, v, queries, values = Counter(names[i] for i in self.used), {}, Counter(), Counter(), []
-        for a, each in Counter(zip(self.named(names), self.noise)):
-            require(near(noise.setdefault(tuple(sorted(a)), each), each), "attributes of one size have different noise")
+        each_noise = Counter(zip(self.named(names), self.noise))
+        is_even = all(near(noise.setdefault(tuple(sorted(a)), each), each) for a, each in each_noise)
         weights = [*chain.from_iterable(w for *_, w in self.blocks)]
         dual = self.arrays["proof/weights"] if is_max else [1.0] * len(weights)
         for (b, *rest), count in Counter(zip(self.named(names, of_queries=True), weights, dual, strict=True)).items():
             queries[tuple(sorted(b)), *rest] += count
-        require_few(len({(b, w) for b, w, _ in queries}), len({b for b, _, _ in queries}), "weights of equal queries")
+        if not is_even or len({(b, w) for b, w, _ in queries}) > len({b for b, _, _ in queries}):
+            self.is_complete = False  # equal attributes are not treated alike: every set is a sort of its own
+            return self.distance()
         for (b, weight, y), count in queries.items():
             x = weight * math.prod(n ** (power[loss["weights"]] - 2) for n, _ in b)
             part = {a: k * math.prod((n - 1) * n for n, _ in a) for a, k in Counter(subsets(b)).items()}
@@ -296,7 +295,7 @@ def privacy(plan):  # the cost, within what is stated, and within the budget as 
     limit, given = Fraction(budget["pcost"]), [Fraction(each) for each in budget["given"]]
     worth = {"zcdp": 2 * given[0], "pcost": given[0], "gdp": given[0] ** 2}.get(budget["notion"])
     if worth is None:  # (4): some order a must prove it
-        require_few(budget["noise"] == "gaussian", 0, "pairs of epsilon and delta for continuous noise")
+        require(budget["noise"] == "discrete", "its epsilon and delta are for continuous noise", NotChecked)
         (epsilon, delta), rho = map(float, given), float(limit) / 2
         more = (2 ** (j / 4096) for j in range(-40960, 81920))
         logs = (a * ((a + 1) * rho - epsilon) - math.log(a) + (a + 1) * math.log(a / (a + 1)) for a in more)
@@ -309,15 +308,16 @@ def unbiased(plan):  # each basis times its inverse gives the queries on its att
     pairs = {(of[i], i, kind) for of in of_sets for i, kind in uses if of.get(i, -1) >= 0}
     return f"{sum(1 for each in pairs if plan.answers(*each))} pairs of a basis and a kind; all others are differences"
 def files(folder, manifest, plan):  # every file is listed, and is what is listed
-    index = rows_of_csv(folder / "index.csv")
-    require(len(index) == len(plan.queries), "its index has other tables than its plan")
+    require(manifest["tables"]["format"] != "parts", "parts are listed in Parquet", NotChecked)
+    index, errors = (rows_of_csv(folder / f"{name}.csv") for name in ("index", "errors"))
+    require(len(index) == len(errors) == len(plan.queries), "index or errors.csv have other tables than the plan")
     listed = manifest["files"] | {row["file"]: row["sha256"] for row in index} | {"manifest.json": None}
     found = {each.relative_to(folder).as_posix(): each for each in folder.rglob("*") if not each.is_dir()}
     require(found.keys() == listed.keys(), f"listed or there, not both: {sorted(found.keys() ^ listed.keys())[:5]}")
     for name, each in found.items():
         is_so = each.is_file() and not each.is_symlink() and listed[name] in (None, sha256(each.read_bytes()))
         require(is_so, f"{name} is not the file that is listed")
-    return index
+    return [*zip(index, errors)]
 def statement(plan, measurement, manifest, metadata):  # what is said of plan and noise everywhere, word for word
     (answers, _, declared), text = measurement, json.dumps([plan.content, plan.declared], **CANONICAL)
     own, noise = {f"plan/{name}": about for name, about in plan.declared.items()}, answers["noise"]
@@ -351,10 +351,10 @@ def numbers(plan, number, path, errors, measured):  # every number of a table, a
     found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each))}
     found["moe"] = margin * found["std_err"]
     require(all(near(errors[name], value) for name, value in found.items()), "its errors in errors.csv are others")
-    require_few(path.suffix != ".csv", 0, "tables that are not CSV (their errors are right)")
+    require(path.suffix == ".csv", f"its errors are right, but {path.suffix} is not read", NotChecked)
     rows, of_values = rows_of_csv(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
     require(len(rows) == len(cells), "it has another number of cells")
-    require_few(not {"estimate", "E"} & rows[0].keys(), 0, "tables of other numbers than unbiased estimates")
+    require({"estimate", "E"} & rows[0].keys(), "its numbers are no unbiased estimates", NotChecked)
     for row, (cell, (variance, estimate)) in zip(rows, cells):
         error, moe = math.sqrt(variance), math.sqrt(variance) * margin
         found = {"std_err": error, "std_dev": error, "moe": moe, "M": moe, "conf_level": level}
@@ -386,12 +386,12 @@ def verify(path, wanted=(), say=print):
     if folder != path:
         manifest = claim("manifest.json", lambda: parsed((folder / "manifest.json").read_bytes(), indent=2))
         metadata = claim("metadata.json", lambda: parsed((folder / "metadata.json").read_bytes(), indent=1))
-        index = claim("files", files, folder, manifest, plan)
+        tables = claim("files", files, folder, manifest, plan)
         noisy = claim("measurement", read_archive, folder / "release.measurement", "measurement")
     if folder != path and noisy and not failed:
         claim("privacy statement", statement, plan, noisy, manifest, metadata)
         measured = None if noisy[1].get("wide_groups", True) else claim("answers", plan.measured, noisy[1]["integers"])
-        for number, (row, errors) in enumerate(zip(index, rows_of_csv(folder / "errors.csv"))):
+        for number, (row, errors) in enumerate(tables or ()):
             if not wanted or row["file"] in wanted:
                 claim(row["file"], numbers, plan, number, folder / row["file"], errors, measured)
     return int(bool(failed))
