@@ -157,8 +157,7 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
             numerator, denominator = math.nextafter(1 / noise, 0.0).as_integer_ratio()
             sums[members] += (numerator * count) << 1080 - denominator.bit_length()
         p = {name: self.square(name[1], i) for i, name in enumerate(names)}
-        total = sum(Fraction(own, 2**1079) * math.prod(map(p.get, members)) for members, own in sums.items())
-        return total * self.factor
+        return self.factor * sum(Fraction(own, 2**1079) * math.prod(map(p.get, m)) for m, own in sums.items())
     def varying_cost(self):  # the right side of (41); messages cancel for every record, so that any prove a bound
         messages, total, singles = iter(self.arrays["bases/messages"]), Fraction(0), {}
         for own, (noise, bases) in self.sets.items():
@@ -204,7 +203,7 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
         basis = [[1] * n, *self.matrices[b]]
         found = times(wanted, inverted(basis))  # W [u | G], (36)
         again = times(found, [*zip(*basis)])
-        is_so = all(abs(x - y) <= CLOSE * max(row) for row, back in zip(wanted, again) for x, y in zip(row, back))
+        is_so = all(abs(x - y) <= CLOSE * max(map(abs, w)) for w, own in zip(wanted, again) for x, y in zip(w, own))
         require(is_so, "a basis times its inverse does not give the queries on its attribute")
         return [(row[0], row[1:], sum(x * x for x in row[1:])) for row in found]
     def spread(self, own, below):  # the h of (39): products of u by attribute and basis, and how often each is there
@@ -340,33 +339,35 @@ def statement(plan, measurement, manifest, metadata):  # what is said of plan an
     is_exact = noise["pcost"] == f"{cost.numerator}/{cost.denominator}" and noise["neighbors"] == change
     require(is_so and is_exact and end.startswith(words), "the sentence, the exact cost or the neighbors are others")
     return said
-def numbers(plan, number, path, errors, measured):  # every number of a table, and its row of errors.csv
+def numbers(plan, number, path, errors, measured, about):  # every number of a table, and its row of errors.csv
     members, kinds = plan.queries[number]
-    k, level, axes = len(members), float(errors["conf_level"]), range(len(members))
+    k, level, axes = len(members), about["conf_level"], range(len(members))
     if f"queries/axes_{k}" in plan.arrays:
         first = (number - sum(len(w) for order, _, _, w in plan.blocks if order < k)) * k
         axes = plan.arrays[f"queries/axes_{k}"][first : first + k]
     cells = sorted(plan.table(members, kinds, measured).items(), key=lambda cell: [cell[0][axis] for axis in axes])
     margin, each = 16 / LEAST_SCALE - NormalDist().inv_cdf((1 - level) / 2), [variance for _, (variance, _) in cells]
-    found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each))}
+    found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each)), "conf_level": level}
     found["moe"] = margin * found["std_err"]
     require(all(near(errors[name], value) for name, value in found.items()), "its errors in errors.csv are others")
     require(path.suffix == ".csv", f"its errors are right, but {path.suffix} is not read", NotChecked)
     rows, of_values = rows_of_csv(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
     require(len(rows) == len(cells), "it has another number of cells")
-    require({"estimate", "E"} & rows[0].keys(), "its numbers are no unbiased estimates", NotChecked)
+    require("product" not in about, "its numbers are no unbiased estimates", NotChecked)
+    forms = {"E", "M"}, {"estimate", "std_dev"}, {"estimate", "std_err", "moe", "conf_level", "ci_low", "ci_high"}
+    require(any(form <= rows[0].keys() for form in forms), "it has other columns than tables have")
     for row, (cell, (variance, estimate)) in zip(rows, cells):
         error, moe = math.sqrt(variance), math.sqrt(variance) * margin
         found = {"std_err": error, "std_dev": error, "moe": moe, "M": moe, "conf_level": level}
         if measured:
             found |= {"estimate": estimate, "E": estimate, "ci_low": estimate - moe, "ci_high": estimate + moe}
-        wrong = [name for name in found.keys() & row.keys() if not near(row[name], found[name], error)]
+        wrong = [name for name in found.keys() & row.keys() if row[name] and not near(row[name], found[name], error)]
         texts = zip((plan.attributes[i]["name"] for i in members), of_values, cell)
         wrong += [name for name, labels, at in texts if labels and row[name].lower() != str(labels[at]).lower()]
         require(not wrong, f"{wrong} of {row} do not follow from plan and measurement")
-    return f"{len(cells)} cells"
+    return f"{len(cells)} cells{'' if measured else ', but not their estimates'}"
 
-def verify(path, wanted=(), say=print):
+def verify(path, wanted=(), say=print) -> int:
     """Say what of a plan or a release is verified, for some of its tables or all, and return the exit status."""
     failed, folder, path = [], path, path / "release.plan" if path.is_dir() else path
     def claim(what, work, *arguments, **more):
@@ -393,8 +394,7 @@ def verify(path, wanted=(), say=print):
         measured = None if noisy[1].get("wide_groups", True) else claim("answers", plan.measured, noisy[1]["integers"])
         for number, (row, errors) in enumerate(tables or ()):
             if not wanted or row["file"] in wanted:
-                claim(row["file"], numbers, plan, number, folder / row["file"], errors, measured)
+                claim(row["file"], numbers, plan, number, folder / row["file"], errors, measured, manifest["tables"])
     return int(bool(failed))
-
 if __name__ == "__main__":
     sys.exit(verify(Path(sys.argv[1]), sys.argv[2:]) if sys.argv[1:] and Path(sys.argv[1]).exists() else 2)

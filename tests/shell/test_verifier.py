@@ -203,6 +203,19 @@ def test_numbers_that_are_no_estimates_are_not_taken_for_such(tmp_path):
     assert (status, said["tables/age.csv"]) == (0, "not checked: its numbers are no unbiased estimates")
 
 
+def test_estimates_that_are_left_out_are_not_wrong_and_margins_under_another_name_are(tmp_path):
+    plan = rp.select(WORKLOAD, budget=rp.zcdp("0.5"))
+    release, path = rp.reconstruct(rp.measure(plan, RECORDS)), tmp_path / "release"
+    release.save(path, format="csv", quality=rp.publish.Quality(suppress=True))
+    assert claims(path)[0] == 0
+    forged = forgeries.Forged(path, forgeries.random.Random(0))
+    table = path / "tables/age.csv"
+    table.write_bytes(table.read_bytes().replace(b'"moe"', b'"margin"'))
+    forged.rehash()
+    status, said = claims(path)
+    assert (status, said["tables/age.csv"]) == (1, "NOT VERIFIED: it has other columns than tables have")
+
+
 def test_equal_attributes_that_are_not_treated_alike_are_counted_one_by_one(tmp_path):
     equal = rp.marginals(rp.Domain({"a": 3, "b": 3, "c": 2}), up_to=2)
     plan = rp.select(equal, budget=rp.pcost(1))
