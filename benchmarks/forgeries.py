@@ -340,11 +340,17 @@ def file_cut(forged: Forged) -> None:
 
 
 def byte_changed(forged: Forged) -> None:
-    """Any byte of any file; of the manifest not one in the versions of packages, which nothing proves."""
+    """Any byte of any file; of the manifest one of what is proved of plan and noise, or of its hashes."""
     path = forged.chance.choice([each for each in forged.folder.rglob("*") if each.is_file()])
     content = bytearray(path.read_bytes())
-    first = content.index(b'"plan": {') if path.name == "manifest.json" else 0
-    content[forged.chance.randrange(first, len(content))] ^= 1 << forged.chance.randrange(8)
+    spans = [(0, len(content))]
+    if path.name == "manifest.json":
+        words = (b'"domain": {', b'"protected_change": ', b'"noise": {', b'"tables": {', b'"files": {')
+        plan, change, noise, tables, files = map(content.index, words)
+        spans = [(plan, change), (noise, tables), (files, len(content) - 1)]
+    content[forged.chance.choice([at for first, last in spans for at in range(first, last)])] ^= (
+        1 << forged.chance.randrange(8)
+    )
     path.write_bytes(bytes(content))
 
 

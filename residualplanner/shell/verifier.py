@@ -321,8 +321,8 @@ def statement(plan, measurement, manifest, metadata):  # what is said of plan an
     (answers, _, declared), text = measurement, json.dumps([plan.content, plan.declared], **CANONICAL)
     own, noise = {f"plan/{name}": about for name, about in plan.declared.items()}, answers["noise"]
     hashes = {manifest["plan"]["sha256"], metadata["plan_sha256"], answers["plan_sha256"], sha256(text.encode())}
-    said = {key: value for key, value in manifest["plan"].items() if key in plan.content.keys() - {"loss", "bases"}}
-    is_one = len(hashes) == 1 and answers["plan"] == plan.content == plan.content | said and declared == declared | own
+    again = all(manifest["plan"][key] == plan.content[key] for key in plan.content.keys() - {"loss", "bases", "orders"})
+    is_one = len(hashes) == 1 and answers["plan"] == plan.content and again and declared == declared | own
     require(is_one, "files are of different plans")
     said, seedless = noise["guarantee"], {"seed": None}
     is_so = noise | seedless == manifest["noise"] | seedless and metadata["privacy"]["guarantee"] == said
@@ -336,7 +336,8 @@ def statement(plan, measurement, manifest, metadata):  # what is said of plan an
     start, most, end = re.fullmatch(r"(.*) \(<= (.*?)\) (under .*)", said).groups()
     words = f"under {change}, with exact discrete Gaussian noise from the operating system's random bits."
     is_so = start == f"This release satisfies rho-zCDP with rho = {cost / 2}" and Fraction(most) >= cost / 2
-    is_exact = noise["pcost"] == f"{cost.numerator}/{cost.denominator}" and noise["neighbors"] == change
+    told = noise["pcost"], noise["neighbors"], manifest["plan"]["protected_change"]
+    is_exact = told == (f"{cost.numerator}/{cost.denominator}", change, change)
     require(is_so and is_exact and end.startswith(words), "the sentence, the exact cost or the neighbors are others")
     return said
 def numbers(plan, number, path, errors, measured, about):  # every number of a table, and its row of errors.csv
@@ -367,8 +368,7 @@ def numbers(plan, number, path, errors, measured, about):  # every number of a t
         require(not wrong, f"{wrong} of {row} do not follow from plan and measurement")
     return f"{len(cells)} cells{'' if measured else ', but not their estimates'}"
 
-def verify(path, wanted=(), say=print) -> int:
-    """Say what of a plan or a release is verified, for some of its tables or all, and return the exit status."""
+def verify(path, wanted=(), say=print) -> int:  # say what is verified, for some tables or all; the exit status
     failed, folder, path = [], path, path / "release.plan" if path.is_dir() else path
     def claim(what, work, *arguments, **more):
         try:
