@@ -41,6 +41,7 @@ class ChosenNoise:
     loss: float
     gap: float  # how far it may be above the best, as a fraction
     status: str
+    dual_weights: FloatArray | None = None  # (q,), of queries, sum 1: by (16) they prove the gap, where they are kept
 
     def at(self, pcost: float) -> "ChosenNoise":
         """The same at another privacy cost, from that at cost 1; for a loss in proportion to the noise."""
@@ -51,7 +52,8 @@ class ChosenNoise:
             raise BudgetError("the budget or at_most is too small or too large for floating-point noise variances")
         if self.loss == math.inf:
             raise BudgetError("the loss is too large for a float; divide all weights by the same number")
-        return ChosenNoise(self.strategy.scaled(pcost), noise_variance, loss, self.gap, self.status)
+        strategy = self.strategy.scaled(pcost)
+        return ChosenNoise(strategy, noise_variance, loss, self.gap, self.status, self.dual_weights)
 
 
 def minimize_weighted_variance(

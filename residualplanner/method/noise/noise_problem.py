@@ -69,7 +69,8 @@ class NoiseProblem:
     def selection(self, choice: NoiseChoice) -> ChosenNoise:
         """The strategy with a choice of its noise, none of it so large that it costs next to nothing."""
         status = choice.status + stopped_words(self.workload.domain.names, self.bases)
-        return ChosenNoise(self.strategy, self._cut(choice.noise_variance), choice.loss, choice.gap, status)
+        noise_variance = self._cut(choice.noise_variance)
+        return ChosenNoise(self.strategy, noise_variance, choice.loss, choice.gap, status, choice.weights)
 
     def searched(self, plain: ChosenNoise) -> ChosenNoise:
         """A choice, or the one that the search finds if that is better."""
@@ -112,7 +113,8 @@ def least_sum(problem: NoiseProblem) -> NoiseChoice:
         return minimize_weighted_variance(costs.rows()[0], weights, pcost=1.0)
     orbits = workload_orbits(workload, problem.numbers.code, problem.importance)
     row = orbits.sum_sets(scipy.sparse.csr_array(weights[None, :]))
-    return minimax_noise.least_maximum_row(minimax_noise.MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
+    choice = minimax_noise.least_maximum_row(minimax_noise.MinimaxProblem(costs, row, np.ones(1), orbits), problem.gap)
+    return replace(choice, weights=None)
 
 
 def least_maximum(problem: NoiseProblem) -> NoiseChoice:
@@ -132,10 +134,14 @@ def least_maximum(problem: NoiseProblem) -> NoiseChoice:
     _require_limited(workload, (matrix.T @ np.ones(len(chosen)))[orbits.member])
     average = minimax_noise.MinimaxProblem(problem.costs, matrix, size, orbits)
     if variances.has_equal_cells(queries, problem.strategy):
-        return minimax_noise.least_maximum_row(average, problem.gap)
-    return minimax_noise.least_maximum_cell(
-        average, minimax_noise.CellRows.of(queries, problem.strategy, importance), problem.gap
-    )
+        choice = minimax_noise.least_maximum_row(average, problem.gap)
+        if not problem.costs.is_sum or choice.weights is None:
+            return replace(choice, weights=None)  # the proof needs weights of ways to replace a record, too
+        of_orbit = np.empty(len(chosen))  # its queries have even parts of its weight
+        of_orbit[orbits.query[chosen]] = choice.weights / size
+        return replace(choice, weights=frozen(of_orbit[orbits.query]))
+    cells = minimax_noise.CellRows.of(queries, problem.strategy, importance)
+    return replace(minimax_noise.least_maximum_cell(average, cells, problem.gap), weights=None)
 
 
 def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice:
@@ -152,7 +158,7 @@ def least_largest_ratio(problem: NoiseProblem, *, reserve: float) -> NoiseChoice
     if not (part.costs.largest > 0).any():
         raise BudgetError("when records are replaced their number is public: it needs no target; name another table")
     # Sets within the queries with targets are those of a closure of their own: nothing else adds to their variances.
-    choice = least_maximum(part)
+    choice = replace(least_maximum(part), weights=None)
     own = closure.positions_of_sets(part.workload.closure)
     free = np.ones(len(closure), dtype=np.bool_)
     free[own] = False

@@ -38,7 +38,7 @@ from residualplanner.method.workload.workload import Workload
 
 #: What the names of all arrays of losses begin with.
 LOSS = "loss/"
-_NOISE = "noise_variance"
+_NOISE, _PROOF = "noise_variance", "proof/weights"
 
 
 def _is_number(value: object) -> bool:
@@ -91,6 +91,8 @@ def plan_to_archive(plan: Plan) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     if math.isfinite(plan.suboptimality):  # files from before it was known keep their hashes
         header["suboptimality"] = plan.suboptimality
     numbers = {f"{LOSS}{name}": array for name, array in numbers.items()}
+    if plan.dual_weights is not None:  # as above
+        numbers[_PROOF] = plan.dual_weights
     return header, {"noise_variance": plan.noise_variances} | matrices | numbers | blocks
 
 
@@ -152,6 +154,7 @@ def plan_from_archive(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
             suboptimality=float(header.get("suboptimality", math.inf)),
             neighbors=Neighbors(header["neighbors"], header["records_per_person"]),
             strategy=strategy_from_arrays(workload, header["bases"], arrays),
+            dual_weights=array_of(arrays, _PROOF, "<f8", (len(workload),)) if _PROOF in arrays else None,
         )
     except WorkloadError as error:
         raise FileFormatError(f"invalid workload, bases or targets in a plan: {error}") from error

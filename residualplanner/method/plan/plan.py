@@ -25,7 +25,7 @@ from residualplanner.method.strategy.costs import cost_upper_bound, require_publ
 from residualplanner.method.strategy.strategy import Strategy
 from residualplanner.method.strategy.variances import require_fitting
 from residualplanner.method.workload.closure import Closure
-from residualplanner.method.workload.query import QueryLike
+from residualplanner.method.workload.query import QueryLike, checked_weights
 from residualplanner.method.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class Plan:
             for targets.  Infinite where nothing is proved; ``status`` says why, but for convex losses.
         status: how the noise was found; it says where the cost is a bound that the best noise would not reach.
         neighbors: which data sets count as neighbors.
+        dual_weights (q,): for a largest variance of marginals where records are added or removed, weights of the
+            queries, of sum 1, that prove the gap by eq. (17); else None.
 
     Raises:
         BudgetError: noise is missing, not positive or not finite, or costs more than the budget; records are replaced
@@ -84,6 +86,7 @@ class Plan:
     status: str
     neighbors: Neighbors = Neighbors()  # noqa: RUF009 - frozen
     suboptimality: float = math.inf
+    dual_weights: FloatArray | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         neighbors = replace(self.neighbors, largest_weight=self.domain.weight.maximum)
@@ -99,6 +102,8 @@ class Plan:
         if not (np.isfinite(noise) & (noise > 0)).all():
             raise BudgetError("noise variances must be positive and finite; the budget or the loss is out of range")
         object.__setattr__(self, "noise_variances", noise)
+        if self.dual_weights is not None:
+            object.__setattr__(self, "dual_weights", frozen(checked_weights(self.dual_weights, len(self.workload))))
         if not (math.isfinite(self.pcost) and Fraction(self.pcost) <= self.budget.pcost_exact):
             raise BudgetError(f"the noise costs pcost {self.pcost!r}, more than the budget of {self.budget.pcost!r}")
 

@@ -134,6 +134,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         loss_value=found.loss,
         gap=found.gap,
         suboptimality=distance,
+        dual_weights=found.dual_weights,
         status=found.status,
         neighbors=notion,
     )

@@ -55,8 +55,7 @@ def _options(version: opt.Version = False) -> None:
 
 def _command(command: Callable[..., None]) -> Callable[..., None]:
     """Make a function a command of its name; a list of commands has the first paragraph of its docstring."""
-    # on one line: in the list it is wrapped, not cut off
-    summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())
+    summary = " ".join((inspect.getdoc(command) or "").split("\n\n")[0].split())  # on one line, which the list wraps
     app.command(short_help=summary)(opt.with_groups(command))
     return command
 
@@ -345,6 +344,14 @@ def report(
 
 
 @_command
+def verify(source: opt.Reported, tables: opt.VerifiedTables = None, *, output: Output) -> None:
+    """Check what a plan or a release states, by a program of 400 lines that shares no code with the others."""
+    from residualplanner.shell.cli.verifying import run_verify
+
+    run_verify(source, tables or [], output)
+
+
+@_command
 def sdmx(
     source: opt.ReleaseFolder,
     folder: opt.Folder,
@@ -355,8 +362,7 @@ def sdmx(
 ) -> None:
     """Write the tables of a release, and its means, quantiles, proportions and standard deviations, as SDMX-CSV.
 
-    structure.json is the structure message that defines them. Comparisons of tables are left out, and so are the report
-    and errors.csv; they stay in the folder of the release.
+    structure.json, a structure message, defines them. Comparisons, the report and errors.csv are left out.
     """
     require_files("sdmx", paths.RELEASE, source)
     require_new_folder(folder)

@@ -59,6 +59,8 @@ SynthesisFiles = Annotated[list[Path], Argument(help=_SYNTHESIS, metavar="SPEC D
 Plans = Annotated[list[Path], Argument(help="Two or more plans over one domain.", metavar="PLAN")]
 _REPORTED = "A plan, or the folder of a release, as release writes it."
 Reported = Annotated[Path, Argument(help=_REPORTED, metavar="DIR_OR_PLAN")]
+_VERIFIED = "Files of tables, as index.csv names them, such as tables/age.csv; all of them by default."
+VerifiedTables = Annotated[list[str] | None, Argument(help=_VERIFIED, metavar="TABLE")]
 ReleaseFolder = Annotated[Path, Argument(help="The folder of a release, as release writes it.", metavar="DIR")]
 ExistingLedger = Annotated[Path, Argument(help="A ledger.", metavar="LEDGER")]
 

@@ -227,7 +227,8 @@ def plan_of_part(plan: Plan, part: Workload) -> Plan:
     """The same noise as a plan for other queries, all of which the plan must answer; it has no targets."""
     noise = plan.noise_variances[plan.closure.positions_of_sets(part.closure)]
     strategy, loss = plan.strategy.part(part.closure), DescribedLoss(f"{plan.loss.words}, of more queries")
-    return replace(plan, workload=part, noise_variances=noise, strategy=strategy, loss=loss, suboptimality=math.inf)
+    unproved = replace(plan, suboptimality=math.inf, dual_weights=None)
+    return replace(unproved, workload=part, noise_variances=noise, strategy=strategy, loss=loss)
 
 
 def scaled_plan(plan: Plan, factor: float, *, budget: Budget | None = None) -> Plan:

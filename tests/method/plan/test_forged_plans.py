@@ -266,7 +266,8 @@ def test_what_cannot_be_is_refused(name, header, arrays, error, message):
 def test_arrays_taken_away_swapped_shortened_lengthened_reshaped_or_retyped_are_refused(name):
     header, arrays = archive_of(name)
     for key, array in arrays.items():
-        forged = [{other: found for other, found in arrays.items() if other != key}]
+        # files from before dual weights were kept lack these
+        forged = [{other: found for other, found in arrays.items() if other != key}][key == "proof/weights" :]
         kinds = [kind for kind in (np.float32, np.int64, np.uint8, np.bool_) if kind != array.dtype]
         reshaped = [array[:-1], np.concatenate([array, array[-1:]]), array[..., None], array.ravel()[:0]]
         forged += [arrays | {key: other} for other in [*reshaped, *map(array.astype, kinds)]]
