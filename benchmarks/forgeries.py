@@ -30,6 +30,7 @@ import pandas as pd
 import residualplanner as rp
 from residualplanner.ground.archive import read_archive, write_archive
 from residualplanner.ground.array_hashes import content_hash
+from residualplanner.ground.format_version import FORMAT_VERSION
 from residualplanner.shell.verifier import verify
 
 DOMAIN = rp.Domain({"age": rp.Bins([0, 18, 35, 50, 65]), "sex": ["F", "M"], "region": ["a", "b", "c"]})
@@ -82,8 +83,7 @@ class Forged:
             self.tables = [row["file"] for row in csv.DictReader(file)]
 
     def _read(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        version = {"plan": 6, "measurement": 5}[kind]
-        content, arrays = read_archive(self.folder / f"release.{kind}", kind=kind, version=version)
+        content, arrays = read_archive(self.folder / f"release.{kind}", kind=kind, version=FORMAT_VERSION)
         return content, {name: array.copy() for name, array in arrays.items()}
 
     def seal(self) -> None:
@@ -94,13 +94,13 @@ class Forged:
         same = {key: value for key, value in self.plan.items() if key in self.manifest["plan"]}
         self.manifest["plan"] |= {key: value for key, value in same.items() if key not in ("loss", "bases")}
         self.manifest["plan"]["sha256"] = self.metadata["plan_sha256"] = digest
-        for kind, version, header, arrays in (
-            ("plan", 6, self.plan, self.arrays),
-            ("measurement", 5, self.measurement, self.answers),
+        for kind, header, arrays in (
+            ("plan", self.plan, self.arrays),
+            ("measurement", self.measurement, self.answers),
         ):
             path = self.folder / f"release.{kind}"
             path.unlink()
-            write_archive(path, kind=kind, version=version, header=header, arrays=arrays)
+            write_archive(path, kind=kind, version=FORMAT_VERSION, header=header, arrays=arrays)
         (self.folder / "metadata.json").write_text(json.dumps(self.metadata, indent=1) + "\n")
         self.rehash()
 
@@ -320,7 +320,7 @@ def plan_of_another(forged: Forged) -> None:
     forged.seal()
     path = forged.folder / "release.measurement"
     path.unlink()
-    write_archive(path, kind="measurement", version=5, header=header, arrays=arrays)
+    write_archive(path, kind="measurement", version=FORMAT_VERSION, header=header, arrays=arrays)
     forged.rehash()
 
 
