@@ -218,7 +218,7 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
     def table(self, members, kinds, measured=None):  # of each cell its variance and estimate: (25), (26), (39) and (40)
         of, at = dict(zip(members, kinds)), {i: axis for axis, i in enumerate(members)}
         sizes = [len(self.answers(self.of_attribute[i], i, kind)) for i, kind in of.items()]
-        require_few(math.prod(sizes), MOST_CELLS, "cells")
+        require(math.prod(sizes) <= MOST_CELLS, f"it has more than {MOST_CELLS:,} cells", NotChecked)
         cells = {cell: [0.0, 0.0] for cell in product(*map(range, sizes))}
         for below in subsets(members):
             noise, bases = self.sets[below]
