@@ -1,5 +1,6 @@
 """What a source distribution holds: the package and what belongs to it, whatever else lies in the checkout."""
 
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -21,6 +22,13 @@ def test_a_source_distribution_holds_the_package_and_nothing_that_was_made_besid
     (made,) = SdistBuilder(str(tmp_path)).build(directory=str(tmp_path / "dist"), versions=["standard"])
     with tarfile.open(made) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
+        (about,) = (name for name in archive.getnames() if name.endswith("PKG-INFO"))
+        readme = archive.extractfile(about).read().decode()
+    targets = re.findall(r"\]\(([^)]+)\)", readme)
+    assert len(targets) > 50
+    assert not [target for target in targets if not target.startswith(("https://", "#"))]
+    assert "![A report: " in readme
+    assert "raw.githubusercontent.com/residualplanner/residualplanner/main/docs/report.png" in readme
     assert {"residualplanner/gate/ledger/ledger.py", "tests/test_it.py", "pyproject.toml", "LICENSE"} <= found
     files = {"pyproject.toml", ".gitignore", "README.md", "LICENSE", "CHANGELOG.md", "PKG-INFO"}
     assert {name.split("/")[0] for name in found} <= files | {"residualplanner", "tests"}
