@@ -120,10 +120,12 @@ def _maps_of_statistics(
         if [attribute.name for attribute, _ in shown.form.groups] != [name]:
             continue
         places = list(product(*(range(len(labels)) for _, labels in shown.more)))
-        left_out = f"{_MOST} of {len(places)} are drawn. " if len(places) > _MOST else ""
+        note = next(column.note for column in shown.form.columns if column.field == "estimate")
+        about = f"{note[:1].upper()}{note[1:]}. " if note else ""
+        about += f"{_MOST} of {len(places)} are drawn. " if len(places) > _MOST else ""
         for place in places[:_MOST]:
             for areas, ends in _areas_of_statistic(shown, place, boundaries):
-                yield _map_of_statistic(subject, areas, ends, boundaries, f"map-statistic-{next(numbers)}", left_out)
+                yield _map_of_statistic(subject, areas, ends, boundaries, f"map-statistic-{next(numbers)}", about)
 
 
 def _areas_of_statistic(
@@ -146,7 +148,7 @@ def _areas_of_statistic(
 
 
 def _map_of_statistic(
-    subject: Subject, areas: Areas, ends: tuple[Areas, Areas], boundaries: Boundaries, name: str, left_out: str
+    subject: Subject, areas: Areas, ends: tuple[Areas, Areas], boundaries: Boundaries, name: str, about: str
 ) -> Figure:
     import pandas as pd
 
@@ -160,7 +162,7 @@ def _map_of_statistic(
     return Figure(
         name,
         f"{areas.what} by {areas.level}",
-        f"{left_out}{noisy}{' '.join(_lacking(areas, boundaries))}".strip(),
+        f"{about}{noisy}{' '.join(_lacking(areas, boundaries))}".strip(),
         svg=svg_of(areas.picture(boundaries, "estimate", subject.quality or Quality()).draw),
         data=data,
         head=("Code", "Name", "Estimate", f"{level_text(subject.level)} from", "To"),

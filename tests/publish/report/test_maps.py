@@ -137,3 +137,13 @@ def test_a_proportion_by_area_has_a_map_for_each_value_and_areas_whose_noise_is_
     page, folder = written(empty, tmp_path / "small", maps={"town": shapes(CODES)})
     assert "Hatched are areas for whose numbers the noise is too large." in page
     assert np.isnan(pd.read_csv(folder / "map-statistic-1.csv")["estimate"]).tolist() == [True] + [False] * 5
+
+
+def test_a_map_of_means_says_of_which_estimates_they_are_where_tables_are_adjusted(tmp_path):
+    pay = rp.Numeric(0, 100, unit=1)
+    domain = rp.Domain({"town": PLACES, "pay": pay})
+    plan = rp.select(rp.Workload(domain, [TOWNS | {"pay": rp.Mean()}]), budget=rp.zcdp("0.5"))
+    release = exact_release(plan, np.full((6, 2), 50))
+    page, folder = written(rp.nonnegative(release), tmp_path, maps={"town": shapes(CODES)})
+    assert "Of the unbiased estimates that the numbers were made from." in page
+    np.testing.assert_allclose(pd.read_csv(folder / "map-statistic-1.csv")["estimate"], 50)
