@@ -195,7 +195,9 @@ def test_comparisons_are_left_out_and_the_command_says_so(release, tmp_path):
     rp.publish.write_sdmx(tmp_path / "csv", tmp_path / "sdmx", agency="STATS.UNIT", version="2.1.0")
     assert (tmp_path / "csv" / "comparison-ranks.csv").exists()
     assert not [path for path in defined(tmp_path / "sdmx") if "ranks" in path]
-    assert "Comparisons of tables are left out" in " ".join(outcome("sdmx", "--help").stdout.replace("│", " ").split())
+    assert "Comparisons, the report and errors.csv are left out" in " ".join(
+        outcome("sdmx", "--help").stdout.replace("│", " ").split()
+    )
 
 
 def test_codes_are_labels_where_these_are_identifiers_and_else_what_is_left_of_them(home):
