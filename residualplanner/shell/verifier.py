@@ -1,7 +1,7 @@
 """Whether a plan, or the folder of a release, proves what it states: a program of its own, to be read in an hour.
 
 python verifier.py FOLDER_OR_PLAN [TABLE ...] says of each claim that it is verified, NOT VERIFIED, or not checked, and
-why, and exits with 1 if one is wrong.  It needs nothing but Python.  Equations are in docs/mathematics.md.
+why, and exits with 1 if one is wrong or the cost is not checked.  It needs only Python.  See docs/mathematics.md.
 """
 import csv
 import hashlib
@@ -382,8 +382,8 @@ def verify(path, wanted=(), say=print) -> int:  # say what is verified, for some
             say(f"{what}: NOT VERIFIED: {error if isinstance(error, Wrong) else f'damaged, {type(error).__name__}'}")
     if not (plan := claim("plan", lambda: StatedPlan(*read_archive(path, "plan")))):
         return 1
-    for what, work in {"privacy cost": privacy, "unbiased": unbiased, "distance": StatedPlan.distance}.items():
-        claim(what, work, plan)
+    proofs = {"privacy cost": privacy, "unbiased": unbiased, "distance": StatedPlan.distance}
+    cost, *_ = [claim(what, work, plan) for what, work in proofs.items()]
     if folder != path:
         manifest = claim("manifest.json", lambda: parsed((folder / "manifest.json").read_bytes(), indent=2))
         metadata = claim("metadata.json", lambda: parsed((folder / "metadata.json").read_bytes(), indent=1))
@@ -395,6 +395,6 @@ def verify(path, wanted=(), say=print) -> int:  # say what is verified, for some
         for number, (row, errors) in enumerate(tables or ()):
             if not wanted or row["file"] in wanted:
                 claim(row["file"], numbers, plan, number, folder / row["file"], errors, measured, manifest["tables"])
-    return int(bool(failed))
+    return int(bool(failed) or cost is None)
 if __name__ == "__main__":
     sys.exit(verify(Path(sys.argv[1]), sys.argv[2:]) if sys.argv[1:] and Path(sys.argv[1]).exists() else 2)

@@ -152,6 +152,14 @@ def test_dual_weights_prove_the_distance_and_without_them_it_is_not_checked(tmp_
     assert (status, said["distance"][:11]) == (0, "not checked")
 
 
+def test_a_plan_whose_cost_is_not_checked_is_not_verified(tmp_path, monkeypatch):
+    rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1), neighbors="replace").save(tmp_path / "one.plan")
+    assert claims(tmp_path / "one.plan")[0] == 0
+    monkeypatch.setattr(verifier, "MOST_TERMS", 1)
+    status, said = claims(tmp_path / "one.plan")
+    assert (status, said["privacy cost"][:11]) == (1, "not checked")
+
+
 def test_weights_that_prove_nothing_are_found(tmp_path):
     plan = rp.select(rp.marginals(DOMAIN, up_to=2), budget=rp.pcost(1), loss="max")
     fields = {name: getattr(plan, name) for name in plan.__dataclass_fields__}

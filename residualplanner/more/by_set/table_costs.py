@@ -23,8 +23,8 @@ from residualplanner.ground.errors import SolverError
 from residualplanner.more.convex.loss_function import normalized
 
 _ROUNDS = 30
-#: A cell counts if its dual value is at least this part of the largest.
-_COUNTS = 1e-6
+#: A cell is binding if its dual value is above this fraction of the largest.
+_BINDING = 1e-6
 #: Rows are added until the loss is within this fraction of its bound, where nothing else is asked for.
 ENOUGH = 1e-8
 
@@ -77,7 +77,7 @@ def minimize_over_tables(
     tables q_c of two columns or more, w_c the sum of their noises' precisions, and for each axis the maximum of
     ``sum_c w_c q_c + sum_c phi_{c,i}``, the first sum being over tables of this column only.  The search starts from
     precisions (n,) near the best, and messages for each table of two columns or more; and from ``cells`` (m, k) of such
-    tables, which become those that count in the end, so that the next search of the like begins with them.  It
+    tables, which become the binding ones, so that the next search of the like begins with them.  It
     ends where the loss is within the fraction ``enough`` of its bound.
 
     Raises SolverError: the solver gave no usable answer.
@@ -261,9 +261,9 @@ class _Program:
         return normalized(np.asarray(z)[start : start + len(self.sums)]) @ self.sums
 
     def binding(self, z: Any) -> dict[int, IntArray]:
-        """The cells of the joint tables that count in an answer: there are few, and others would only take time."""
+        """The cells (m, k) of each joint table that bind an answer: few; rows for the others only take time."""
         found = self.cell_weights(z)[0].items()
-        return {number: cells[weights > _COUNTS * weights.max()] for number, (cells, weights) in found}
+        return {number: cells[weights > _BINDING * weights.max()] for number, (cells, weights) in found}
 
     def cell_weights(self, z: Any) -> tuple[dict[int, tuple[IntArray, FloatArray]], dict[int, FloatArray]]:
         """The dual values of an answer: of cells of the joint tables, and of the values of each axis."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from residualplanner.ground.checks import FloatArray, entry_named, require_type, value_text
+from residualplanner.ground.checks import FloatArray, IntArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.words import COUNTS, RECORDS, number_text
 from residualplanner.method.domain.attribute import Attribute
@@ -46,8 +46,9 @@ class Areas:
     names: tuple[str, ...]  # of the areas; their codes where they have none
     estimate: FloatArray  # (n,)
     std_err: FloatArray  # (n,)
-    unit: str = RECORDS  # of both, in words
-    what: str = LEGENDS["estimate"]  # the estimates are, in words
+    unit: str  # of both, in words
+    what: str  # what the estimates are, in words
+    answers: IntArray  # (n,): which of all answers of the kind of query they are
 
     def numbers(self, shown: Shown, quality: Quality) -> FloatArray:
         """What a map shows, (n,); nan where there is none."""
@@ -73,18 +74,25 @@ def _areas_of_table(table: Table) -> list[Areas]:
     return areas_of(table.plan.domain[table.names[0]], kind, table.estimate, table.std_err, unit)
 
 
-def areas_of(attribute: Attribute, kind: Kind, estimate: FloatArray, std_err: FloatArray, *words: str) -> list[Areas]:
-    """The areas that the answers (n,) of a kind of query are about, level by level from coarse to fine.
-
-    The words are the unit, and what the estimates are.
-    """
+def areas_of(
+    attribute: Attribute,
+    kind: Kind,
+    estimate: FloatArray,
+    std_err: FloatArray,
+    unit: str,
+    what: str = LEGENDS["estimate"],
+) -> list[Areas]:
+    """The areas that the answers (q,) of a kind of query are about, level by level from coarse to fine."""
     labels = tuple(map(label_text, kind.labels(attribute)))
     beside = kind.columns_beside(attribute)
     levels = np.array(beside.get("level", (attribute.name,) * len(labels)))
     codes = np.array(_codes_of(kind, attribute), dtype=object)
     names = np.array(beside.get("name", beside.get("meaning", labels)), dtype=object)
     chosen = [(level, levels == level) for level in dict.fromkeys(levels.tolist())]
-    return [Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], *words) for level, at in chosen]
+    return [
+        Areas(level, tuple(codes[at]), tuple(names[at]), estimate[at], std_err[at], unit, what, np.flatnonzero(at))
+        for level, at in chosen
+    ]
 
 
 def areas_without_shape(workload: Workload, maps: Mapping[str, Boundaries]) -> dict[str, tuple[str, ...]]:

@@ -1,11 +1,12 @@
 """The maps of a report: of estimates, of how noisy they are, and of statistics such as proportions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
 from typing import Any
 
 import numpy as np
 
+from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.ground.words import JOIN, listed
 from residualplanner.publish.maps import Boundaries
@@ -28,8 +29,8 @@ from residualplanner.release.table import Table
 
 #: How many areas are named, in the table of a map and in its caption.
 _ROWS, _LISTED = 15, 10
-#: The most maps of one statistic, such as of a proportion for each value.
-_MOST = 6
+#: The most maps of one statistic, such as of a proportion for each value; and the fields that its table shows.
+_MOST, _NUMBERS = 6, ("estimate", "low", "high")
 _TITLES: Mapping[Shown, str] = {"estimate": "Estimates", "cv": "Coefficients of variation"}
 
 
@@ -114,55 +115,52 @@ def _maps_of_statistics(
 ) -> Iterator[Figure]:
     """For each statistic by the attribute alone a map for each level, and each label of more axes.
 
-    Areas whose groups are too small for the noise are drawn as such without a number.
+    Areas whose groups are too small for the noise are drawn as those without a number.
     """
-    for shown in shown_statistics(subject):
-        if [attribute.name for attribute, _ in shown.form.groups] != [name]:
-            continue
-        places = list(product(*(range(len(labels)) for _, labels in shown.more)))
+    for shown in shown_statistics(subject, by=name):
         note = next(column.note for column in shown.form.columns if column.field == "estimate")
-        about = f"{note[:1].upper()}{note[1:]}. " if note else ""
-        about += f"{_MOST} of {len(places)} are drawn. " if len(places) > _MOST else ""
-        for place in places[:_MOST]:
-            for areas, ends in _areas_of_statistic(shown, place, boundaries):
-                yield _map_of_statistic(subject, areas, ends, boundaries, f"map-statistic-{next(numbers)}", about)
+        cells = list(product(*(range(len(labels)) for _, labels in shown.more)))
+        about = [f"{note[:1].upper()}{note[1:]}."] if note else []
+        about += [f"{_MOST} of {len(cells)} are drawn."] if len(cells) > _MOST else []
+        for cell in cells[:_MOST]:
+            for areas, ends in _areas_of_statistic(shown, cell, boundaries):
+                figure = f"map-statistic-{next(numbers)}"
+                yield _map_of_statistic(subject, areas, ends, boundaries, figure, about)
 
 
 def _areas_of_statistic(
-    shown: ShownStatistic, place: tuple[int, ...], boundaries: Boundaries
-) -> Iterator[tuple[Areas, tuple[Areas, Areas]]]:
-    """The areas of the levels that have shapes: with estimates, and with the ends of their intervals instead."""
+    shown: ShownStatistic, cell: tuple[int, ...], boundaries: Boundaries
+) -> Iterator[tuple[Areas, FloatArray]]:
+    """The n areas of each level that has shapes, and the ends of their intervals (2, n), for one label of more axes."""
     (attribute, kind), values = shown.form.groups[0], shown.fields
     shape: Any = (-1, *(len(labels) for _, labels in shown.more))
-    at: Any = (slice(None), *place)
-    estimate, low, high, *odd = (
-        np.reshape(values[field], shape)[at] for field in ("estimate", "low", "high", "too_noisy") if field in values
-    )
-    if odd:
-        estimate = np.where(odd[0], np.nan, estimate)
-    labels = [labels[number] for (_, labels), number in zip(shown.more, place, strict=True)]
-    words = shown.unit, ": ".join((shown.phrase, *labels))
-    found = (areas_of(attribute, kind, each, high - low, *words) for each in (estimate, low, high))
-    for areas, *ends in zip(*(with_shapes(levels, boundaries) for levels in found), strict=True):
-        yield areas, (ends[0], ends[1])
+    at: Any = (slice(None), *cell)
+    numbers = {name: np.reshape(values[name], shape)[at] for name in (*_NUMBERS, "too_noisy") if name in values}
+    estimate, *ends = (numbers[name] for name in _NUMBERS)
+    estimate = np.where(numbers.get("too_noisy", False), np.nan, estimate)
+    labels = [labels[number] for (_, labels), number in zip(shown.more, cell, strict=True)]
+    no_errors = np.full(len(estimate), np.nan)  # how noisy a statistic is, its interval says
+    levels = areas_of(attribute, kind, estimate, no_errors, shown.unit, ": ".join((shown.phrase, *labels)))
+    for areas in with_shapes(levels, boundaries):
+        yield areas, np.stack(ends)[:, areas.answers]
 
 
 def _map_of_statistic(
-    subject: Subject, areas: Areas, ends: tuple[Areas, Areas], boundaries: Boundaries, name: str, about: str
+    subject: Subject, areas: Areas, ends: FloatArray, boundaries: Boundaries, name: str, about: Sequence[str]
 ) -> Figure:
     import pandas as pd
 
-    numbers = {"estimate": areas.estimate, "low": ends[0].estimate, "high": ends[1].estimate}
+    numbers = dict(zip(_NUMBERS, (areas.estimate, *ends), strict=True))
     data = pd.DataFrame({"level": areas.level, "code": areas.codes, "name": areas.names, **numbers})
     data["has_shape"] = [bool(boundaries.rings.get(code)) for code in areas.codes]
-    decimals = decimals_of_errors(areas.std_err, fewest=0)
+    decimals = decimals_of_errors(ends[1] - ends[0], fewest=0)
     order = np.argsort(-np.nan_to_num(areas.estimate, nan=-np.inf), kind="stable")[:_ROWS]
     texts = data.iloc[order][["code", "name", *numbers]].itertuples(index=False, name=None)
-    noisy = "Hatched are areas for whose numbers the noise is too large. " if np.isnan(areas.estimate).any() else ""
+    noisy = ["Hatched are areas for whose numbers the noise is too large."] if np.isnan(areas.estimate).any() else []
     return Figure(
         name,
         f"{areas.what} by {areas.level}",
-        f"{about}{noisy}{' '.join(_lacking(areas, boundaries))}".strip(),
+        " ".join((*about, *noisy, *_lacking(areas, boundaries))),
         svg=svg_of(areas.picture(boundaries, "estimate", subject.quality or Quality()).draw),
         data=data,
         head=("Code", "Name", "Estimate", f"{level_text(subject.level)} from", "To"),

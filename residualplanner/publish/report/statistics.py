@@ -83,8 +83,8 @@ class ShownStatistic:
         return {column.field: self.values[column.name] for column in self.form.columns}
 
 
-def shown_statistics(subject: Subject) -> Iterator[ShownStatistic]:
-    """Those of the first tables that are for such; none of a plan."""
+def shown_statistics(subject: Subject, *, by: str | None = None) -> Iterator[ShownStatistic]:
+    """Those of the first tables that are for such, or of these the ones by one attribute alone; none of a plan."""
     if subject.tables is None:
         return
     wanted = set(subject.tables.query_numbers.tolist())
@@ -93,6 +93,8 @@ def shown_statistics(subject: Subject) -> Iterator[ShownStatistic]:
         table, query = subject.table(row), subject.plan.workload.query_at(row)
         form = statistic_form(subject.plan.domain, profile_named("default").of(subject.product), query)
         assert form is not None
+        if by is not None and [attribute.name for attribute, _ in form.groups] != [by]:
+            continue
         unit = next(_unit(form, each, _count_unit(subject)) for each in form.columns if each.field == "estimate")
         groups = tuple((attribute.heading, labels_in_words(kind, attribute)) for attribute, kind in form.groups)
         yield ShownStatistic(form, _phrase(form), unit, groups, tuple(_more_axes(form)), _values(subject, table, form))
