@@ -5,7 +5,8 @@ Source: eqs. (24), (40) and (41).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,17 @@ class GroupBasis:
     axis: OwnAxis
     offset: FloatArray  # (r,): b
     core: FloatArray  # (r, r): invertible
+    inverse: FloatArray  # (r, r): that of the core, Z' G
+    S: FloatArray  # (r, g), or (g-1, g) with rows of directions that no query depends on
     form: FloatArray  # (r, r): Z' G G' Z
     lengths: FloatArray  # (g,): the squared lengths of the columns
 
     @classmethod
     def of(cls, axis: OwnAxis, offset: FloatArray, core: FloatArray) -> "GroupBasis":
         """The basis with these coordinates."""
-        inverse = np.linalg.inv(core)
+        inverse = cast(FloatArray, np.linalg.inv(core))
         S = core @ (axis.Z.T - offset[:, None])
-        return cls(axis, offset, core, inverse @ inverse.T, (S * S).sum(axis=0))
+        return cls(axis, offset, core, inverse, S, inverse @ inverse.T, np.einsum("ij,ij->j", S, S))
 
     @classmethod
     def from_matrix(cls, axis: OwnAxis, matrix: NDArray[np.float64]) -> "GroupBasis":
@@ -46,9 +49,9 @@ class GroupBasis:
         """
         u, G = inverse_parts(matrix)
         G = axis.Z.T @ G
-        form = G @ G.T
-        core = np.linalg.inv(np.linalg.cholesky(form))
-        return cls(axis, axis.Z.T @ u, core, form, (matrix * matrix).sum(axis=0))
+        inverse = np.linalg.cholesky(G @ G.T)
+        basis = cls.of(axis, axis.Z.T @ u, np.linalg.inv(inverse))
+        return replace(basis, S=matrix, lengths=np.einsum("ij,ij->j", matrix, matrix))
 
     @property
     def u(self) -> FloatArray:
@@ -57,24 +60,22 @@ class GroupBasis:
 
     def matrix(self) -> FloatArray:
         """A matrix (g-1, g) whose longest column has length 1, with short rows for the other directions."""
-        rows = np.vstack([self.S / np.sqrt(self.lengths.max()), UNUSED_LENGTH * self.axis.unused])
+        rows = self.S / np.sqrt(self.lengths.max())
+        if len(rows) < self.axis.values - 1:
+            rows = np.vstack([rows, UNUSED_LENGTH * self.axis.unused])
         scaled: FloatArray = rows / np.sqrt((rows * rows).sum(axis=0).max())
         return scaled
-
-    @property
-    def S(self) -> FloatArray:
-        """The basis, (r, g)."""
-        return self.core @ (self.axis.Z.T - self.offset[:, None])
 
     def slopes(self, by_form: FloatArray, by_u: FloatArray, by_products: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those by b and core, from the slopes by the form (r, r) and by u (1+r,), and by what depends on S alone.
 
         That is by the products ``S' S`` (g, g), or by its diagonal (g,); matrices are symmetric.
         """
-        core, columns = self.core, self.axis.Z.T - self.offset[:, None]
         by_S = 2 * (self.S * by_products if by_products.ndim == 1 else self.S @ by_products)
-        by_core = by_S @ columns.T - 2 * core @ (self.form @ by_form @ self.form)
-        return by_u[1:] - core.T @ by_S.sum(axis=1), by_core
+        by_inverse = self.inverse.T @ by_form @ self.form
+        by_total = by_S.sum(axis=1)
+        by_core = by_S @ self.axis.Z - np.outer(by_total, self.offset) - 2 * by_inverse
+        return by_u[1:] - self.core.T @ by_total, by_core
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -63,9 +63,10 @@ class ReplacementCost:
         sizes[occurring] = 2
         for i, axis in problem.axes.items():
             sizes[i] = axis.values
-        apart = np.stack([np.zeros_like(sizes), sizes - 1])[None]
         if float(np.prod(sizes.astype(np.float64))) ** 2 > 2 * PAIRS:
-            return cls(problem, apart, are_all=False)
+            apart = np.stack([np.zeros_like(sizes), sizes - 1])[None]
+            others = np.random.default_rng(0).integers(0, sizes, (PAIRS // 2, 2, len(sizes)))
+            return cls(problem, np.concatenate([apart, others]), are_all=False)
         records = np.array(list(itertools.product(*map(range, sizes.tolist()))))
         first, second = np.triu_indices(len(records), 1)
         return cls(problem, np.stack([records[first], records[second]], axis=1), are_all=True)

@@ -3,7 +3,8 @@
 Bases vary by set where records are added or removed.  Source: eqs. (24), (37), (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
-search is.
+search is.  Coordinates are relative to where a descent begins: a step of one size then changes large and small parts
+of a basis by as much, and few steps are enough.
 """
 
 import math
@@ -28,6 +29,8 @@ from residualplanner.more.by_set.table_costs import TableChoice
 #: slope are longer.  What counts in them gets weights, in so many rounds of so many steps at most, until two rounds
 #: bring less than this fraction.  Where a round loses this fraction, the maxima were too smooth.
 _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
+#: How many steps the slope's change is known of, and the unit of messages at cost 1, whose slope changes fastest.
+_PAIRS, _MESSAGE = 40, 0.1
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 
@@ -51,41 +54,10 @@ class Family:
         loss: Objective = LargestVariance(problem) if problem.of_maximum else SummedVariances(problem)
         return cls(problem, loss, ReplacementCost.of(problem) if problem.replaced else TableCost(problem))
 
-    def point(self, member: Member) -> FloatArray:
-        """The coordinates of a member: b and core of each group, logarithms of precisions, messages."""
-        parts = [part for basis in member.bases for part in (basis.offset, basis.core)]
-        parts += [np.log(member.precision), *(phi for phis in member.messages.values() for phi in phis)]
-        return np.concatenate([np.ravel(part) for part in parts])
-
-    def member(self, point: FloatArray) -> Member:
-        """Undo `point`."""
-        bases, start = [], 0
-        for i in self.problem.attribute_of_group.tolist():
-            axis = self.problem.axes[i]
-            r = axis.directions
-            middle, end = start + r, start + r + r * r
-            bases.append(GroupBasis.of(axis, point[start:middle], point[middle:end].reshape(r, r)))
-            start = end
-        end, lengths = start + int(self.problem.noise_of_set.max()) + 1, self.cost.message_lengths
-        ends = np.cumsum([length for each in lengths.values() for length in each])
-        parts = iter(np.split(point[end:], ends[:-1].astype(np.int64)))
-        messages = {number: [next(parts) for _ in each] for number, each in lengths.items()}
-        return Member(tuple(bases), np.exp(point[start:end]), messages)
-
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
         cost, _ = self.cost.value_and_slopes(member, Maxima())
         return self.loss.value(member.bases, member.precision) + math.log(cost)
-
-    def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
-        """The logarithm of loss times cost at a point, and its slope."""
-        member = self.member(point)
-        loss, by = self.loss.value_and_slopes(member.bases, member.precision, maxima)
-        cost, slopes = self.cost.value_and_slopes(member, maxima)
-        each = zip(member.bases, by.by_forms, by.by_us, slopes.by_products, strict=True)
-        parts = [part for basis, form, u, products in each for part in basis.slopes(form, u, products / cost)]
-        parts += [by.by_precision + slopes.by_precision / cost, slopes.by_messages / cost]
-        return loss + math.log(cost), np.concatenate([np.ravel(part) for part in parts])
 
     def maxima(self, member: Member, maxima: Maxima, sharpness: float) -> Maxima:
         """Smooth maxima that are exact to first order at a member, where these maxima were."""
@@ -122,6 +94,74 @@ class Family:
         return replace(member, precision=member.precision / cost, messages=messages)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Coordinates:
+    """Points of a vector space for the members near one, the origin.
+
+    A basis has the core C times that of the origin, for a symmetric matrix C: any ``S' S`` is that of one such C that
+    is positive definite.  Entries of C off the diagonal, which count twice, are multiplied by the root of 2.
+    """
+
+    family: Family
+    origin: Member
+    unit: float  # of messages
+
+    def point(self) -> FloatArray:
+        """That of the origin: b and C of each group, logarithms of precisions, messages."""
+        origin, eyes = self.origin, [np.eye(len(basis.core)) for basis in self.origin.bases]
+        parts = [part for basis, C in zip(origin.bases, eyes, strict=True) for part in (basis.offset, _entries(C))]
+        parts += [np.log(origin.precision), *(phi / self.unit for phis in origin.messages.values() for phi in phis)]
+        return np.concatenate(parts)
+
+    def member(self, point: FloatArray) -> Member:
+        """The member that has these coordinates."""
+        bases, start = [], 0
+        for basis in self.origin.bases:
+            r = len(basis.core)
+            middle, end = start + r, start + r + r * (r + 1) // 2
+            C = _symmetric(point[middle:end], r)
+            bases.append(GroupBasis.of(basis.axis, point[start:middle], C @ basis.core))
+            start = end
+        end, lengths = start + len(self.origin.precision), self.family.cost.message_lengths
+        ends = np.cumsum([length for each in lengths.values() for length in each])
+        parts = iter(np.split(point[end:] * self.unit, ends[:-1].astype(np.int64)))
+        messages = {number: [next(parts) for _ in each] for number, each in lengths.items()}
+        return Member(tuple(bases), np.exp(point[start:end]), messages)
+
+    def value_and_slope(self, point: FloatArray, maxima: Maxima) -> tuple[float, FloatArray]:
+        """The logarithm of the loss, and the cost, at a point, and the slope of their sum.
+
+        Its least value is where loss times cost is least, at cost 1, where the maxima are as sharp as they should be.
+        """
+        member = self.member(point)
+        loss, by = self.family.loss.value_and_slopes(member.bases, member.precision, maxima)
+        cost, slopes = self.family.cost.value_and_slopes(member, maxima)
+        each = zip(self.origin.bases, member.bases, by.by_forms, by.by_us, slopes.by_products, strict=True)
+        parts = []
+        for before, basis, form, u, products in each:
+            by_offset, by_core = basis.slopes(form, u, products)
+            by_C = by_core @ before.core.T
+            parts += [by_offset, _entries((by_C + by_C.T) / 2)]
+        parts += [by.by_precision + slopes.by_precision, slopes.by_messages * self.unit]
+        return loss + cost, np.concatenate(parts)
+
+
+def _entries(matrix: FloatArray) -> FloatArray:
+    """The coordinates (r (r+1) / 2,) of a symmetric matrix (r, r): their product is the sum of products of entries."""
+    scaled = matrix * math.sqrt(2)
+    np.fill_diagonal(scaled, matrix.diagonal())
+    return scaled[np.tri(len(matrix), dtype=np.bool_)]
+
+
+def _symmetric(entries: FloatArray, r: int) -> FloatArray:
+    """Undo `_entries`."""
+    matrix = np.zeros((r, r))
+    matrix[np.tri(r, dtype=np.bool_)] = entries / math.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(r)] /= math.sqrt(2)
+    return matrix
+
+
 def search(family: Family, start: Member, *, enough: float, progress: Steps = untold) -> Member:
     """The member that a search comes by whose bases are best, each with the best noise for them, or ``start``.
 
@@ -135,33 +175,41 @@ def search(family: Family, start: Member, *, enough: float, progress: Steps = un
         progress(done, rounds)
         maxima = family.maxima(here, maxima, sharpness)
         here = _descended(family, here, maxima)
-        family, best = family.with_worst(here), int(np.argmin(values))
+        known, family, best = family.value(here), family.with_worst(here), int(np.argmin(values))
+        costs_more = family.value(here) > known + _ASTRAY  # by what was not in the cost
         values.append(math.log(family.best_noise(here, enough=_PROGRESS / 10).loss))
         found.append(here)
         if values[-1] > values[best] + _ASTRAY:
             sharpness *= 3
             here, maxima = _descended(family, found[best], Maxima(sharpness)), Maxima(sharpness)
-        elif math.exp(values[-1]) <= enough or (len(values) > 3 and values[-3] - min(values[-2:]) < _PROGRESS):
+        elif math.exp(values[-1]) <= enough or (not costs_more and _has_ended(values)):
             break
     return found[int(np.argmin(values))]
+
+
+def _has_ended(values: list[float]) -> bool:
+    """Whether two rounds bring too little."""
+    return len(values) > 3 and values[-3] - min(values[-2:]) < _PROGRESS
 
 
 def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
     """The member of cost 1 that `_STEPS` down the slope lead to."""
     from scipy import optimize  # takes a fifth of the time to import the package
 
+    coordinates = Coordinates(family, start, _MESSAGE)
+
     def value_and_slope(point: FloatArray) -> tuple[float, FloatArray]:
         with np.errstate(all="ignore"), suppress(ValueError, ArithmeticError, np.linalg.LinAlgError):
-            value, slope = family.value_and_slope(point, maxima)
+            value, slope = coordinates.value_and_slope(point, maxima)
             if math.isfinite(value) and np.isfinite(slope).all():
                 return value, slope
         return _NOWHERE, np.zeros(len(point))  # a step that is far too long
 
     found = optimize.minimize(
         value_and_slope,
-        family.point(start),
+        coordinates.point(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxcor": 40, "ftol": 1e-9, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxcor": _PAIRS, "ftol": 1e-9, "gtol": 1e-9},
     )
-    return family.scaled(family.member(found.x))
+    return family.scaled(coordinates.member(found.x))

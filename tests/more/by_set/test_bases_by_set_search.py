@@ -16,7 +16,7 @@ from random_plans import query_rows, workloads_in_kinds
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima, Member
 from residualplanner.more.by_set.problem import SearchSize, by_set_problem
-from residualplanner.more.by_set.search import Family
+from residualplanner.more.by_set.search import Coordinates, Family
 from residualplanner.more.by_set.table_costs import CostTable, cost_of
 from workloads_by_set import EXCHANGED, IDENTITY, ODD, PREFIX, RANGE, SAME_BASES, THREE, TINY
 
@@ -164,14 +164,15 @@ def test_slopes_are_differences(case, weighed, aim):
     family, rng = family_of(case, *aim), np.random.default_rng(1)
     start = library(case, family, *aim)
     family = family.with_worst(start)
-    point = family.point(start)
+    coordinates = Coordinates(family, start, unit=0.5)
+    point = coordinates.point()
     point = point + 0.05 * rng.normal(size=point.size)
     maxima = Maxima(30.0)
     if weighed:
-        maxima = family.maxima(family.member(point), maxima, 30.0)
-    _, slope = family.value_and_slope(point, maxima)
+        maxima = family.maxima(coordinates.member(point), maxima, 30.0)
+    _, slope = coordinates.value_and_slope(point, maxima)
     for direction in rng.normal(size=(5, point.size)):
-        ahead, behind = (family.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
+        ahead, behind = (coordinates.value_and_slope(point + step * direction, maxima)[0] for step in (1e-6, -1e-6))
         assert slope @ direction == pytest.approx((ahead - behind) / 2e-6, rel=1e-5, abs=1e-7)
 
 
@@ -185,7 +186,8 @@ def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case, a
     assert family.value(start) == pytest.approx(math.log(one_for_each(case, *aim).loss_value), abs=1e-5)
     start = family.scaled(start)
     assert family.cost.value_and_slopes(start, Maxima())[0] == pytest.approx(1, rel=1e-9)
-    again = family.member(family.point(start))
+    coordinates = Coordinates(family, start, unit=0.5)
+    again = coordinates.member(coordinates.point())
     assert family.value(again) == pytest.approx(family.value(start), abs=1e-6)
 
 
