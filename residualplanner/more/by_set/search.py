@@ -28,7 +28,7 @@ from residualplanner.more.by_set.table_costs import TableChoice
 #: The sharpness of smooth maxima at privacy cost 1: sharper ones are nearer to the cost, but steps down a smoother
 #: slope are longer.  What counts in them gets weights, in so many rounds of so many steps at most, until two rounds
 #: bring less than this fraction.  Where a round loses this fraction, the maxima were too smooth.
-_SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 24, 80, 1e-5, 1e-3
+_SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 10, 200, 1e-5, 1e-3
 #: How many steps the slope's change is known of, and the unit of messages at cost 1, whose slope changes fastest.
 _PAIRS, _MESSAGE = 40, 0.1
 #: What a point counts where there is no value, as far from any that has one.
@@ -99,7 +99,8 @@ class Coordinates:
     """Points of a vector space for the members near one, the origin.
 
     A basis has the core C times that of the origin, for a symmetric matrix C: any ``S' S`` is that of one such C that
-    is positive definite.  Entries of C off the diagonal, which count twice, are multiplied by the root of 2.
+    is positive definite.  Its columns move by a vector, the core of the origin times the change of b.  Entries of C off
+    the diagonal, which count twice, are multiplied by the root of 2.
     """
 
     family: Family
@@ -107,9 +108,9 @@ class Coordinates:
     unit: float  # of messages
 
     def point(self) -> FloatArray:
-        """That of the origin: b and C of each group, logarithms of precisions, messages."""
+        """That of the origin: 0 and C of each group, logarithms of precisions, messages."""
         origin, eyes = self.origin, [np.eye(len(basis.core)) for basis in self.origin.bases]
-        parts = [part for basis, C in zip(origin.bases, eyes, strict=True) for part in (basis.offset, _entries(C))]
+        parts = [part for basis, C in zip(origin.bases, eyes, strict=True) for part in (np.zeros(len(C)), _entries(C))]
         parts += [np.log(origin.precision), *(phi / self.unit for phis in origin.messages.values() for phi in phis)]
         return np.concatenate(parts)
 
@@ -120,7 +121,7 @@ class Coordinates:
             r = len(basis.core)
             middle, end = start + r, start + r + r * (r + 1) // 2
             C = _symmetric(point[middle:end], r)
-            bases.append(GroupBasis.of(basis.axis, point[start:middle], C @ basis.core))
+            bases.append(GroupBasis.of(basis.axis, basis.offset + basis.inverse @ point[start:middle], C @ basis.core))
             start = end
         end, lengths = start + len(self.origin.precision), self.family.cost.message_lengths
         ends = np.cumsum([length for each in lengths.values() for length in each])
@@ -141,7 +142,7 @@ class Coordinates:
         for before, basis, form, u, products in each:
             by_offset, by_core = basis.slopes(form, u, products)
             by_C = by_core @ before.core.T
-            parts += [by_offset, _entries((by_C + by_C.T) / 2)]
+            parts += [before.inverse.T @ by_offset, _entries((by_C + by_C.T) / 2)]
         parts += [by.by_precision + slopes.by_precision, slopes.by_messages * self.unit]
         return loss + cost, np.concatenate(parts)
 

@@ -25,6 +25,8 @@ from residualplanner.more.by_set.terms import LossTerms, RestTable, parts_of
 _AT_ONCE = 2**18
 #: The least weight of a set, relative to the largest: so the noise of one that no query needs has an optimum.
 _LEAST = 2.0**-60
+#: What is added to all weights in slopes, relative to the largest: the root of a weight of 0 has none.
+_SMOOTH = 1e-10
 #: From the slopes by the weights (m,) of all sets: by the form (r, r) and by u (1+r,) of each group's basis.
 _Slopes = Callable[[FloatArray], tuple[list[FloatArray], list[FloatArray]]]
 
@@ -205,6 +207,7 @@ class SummedVariances:
         """The logarithm of the loss, and its slopes."""
         del maxima
         problem, (weights, slopes) = self.problem, self.variances(bases)
+        weights += _SMOOTH * weights.max()
         by_noise = self.noise_weights(weights)
         loss = float((by_noise / precision).sum())
         roots = np.sqrt(by_noise)[problem.noise_of_set] * np.sqrt(problem.factor / weights)

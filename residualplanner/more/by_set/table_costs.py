@@ -100,11 +100,12 @@ def minimize_over_tables(
         known = model.size
         answer = model.solve(best.loss)
         bound = max(bound, least_loss(model.weights(answer.z), tables, table_of, *model.cell_weights(answer.z)))
+        binding = model.binding(answer.z)
         found = judged(*model.read(answer.x))
         best = min(best, found, key=lambda choice: choice.loss)
         if best.loss <= bound * (1 + enough) or model.size == known:
             break
-    cells |= model.binding(answer.z)
+    cells |= binding
     return replace(best, bound=min(bound, best.loss))
 
 
