@@ -46,7 +46,7 @@ def agree(
 
 
 def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
-    """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity."""
+    """The Kronecker product of matrices from left to right; of none, the 1 x 1 identity.  Source: eq. (1)."""
     product: FloatArray = np.ones((1, 1))
     for factor in factors:
         product = np.kron(product, factor).astype(np.float64)

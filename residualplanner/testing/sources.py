@@ -64,7 +64,7 @@ def check_source(make: Callable[[Columns], object], *, records: int = 300, perso
     for count in (0, 1, 7, records):
         columns = _some_records(count)
         for words, given in _both_ways(columns):
-            agree(_counted(plan, make(given)), _by_hand(columns), f"the counts of {count} records{words}", remedy)
+            _require_counts(plan, make(given), _by_hand(columns), f"the counts of {count} records{words}", remedy)
     strict = _plan(_STRICT, 1)
     right: Columns = {"text": _TEXTS, "code": [0, 1, 2]}
     wrong_entries: list[tuple[str, Any]] = [("text", _PRIVATE), ("text", None), ("code", 7351), ("code", -1)]
@@ -78,6 +78,14 @@ def check_source(make: Callable[[Columns], object], *, records: int = 300, perso
 def _both_ways(columns: Columns) -> Iterator[tuple[str, Columns]]:
     yield "", columns
     yield ", the last one first", {name: entries[::-1] for name, entries in columns.items()}
+
+
+def _require_counts(plan: Plan, data: object, expected: IntArray, what: str, remedy: str) -> None:
+    try:
+        found = _counted(plan, data)
+    except DataError as error:
+        raise AssertionError(f"{what}: the records are refused, though they fit the schema: {error}") from error
+    agree(found, expected, what, remedy)
 
 
 def _require_refusal(plan: Plan, data: object, what: str) -> None:
@@ -103,7 +111,7 @@ def _require_persons(make: Callable[[Columns], object], columns: Columns) -> Non
     for words, given in _both_ways(columns):
         limited = LimitedRecords(make(given), person="who", keep=_KEEP, order="when")
         what = f"the counts of the first {_KEEP} records of each person{words}"
-        agree(_counted(plan, limited), _by_hand(kept), what, remedy)
+        _require_counts(plan, limited, _by_hand(kept), what, remedy)
     total = _counted(plan, LimitedRecords(make(columns), person="who", keep=_KEEP)).sum()
     agree(total, len(first), f"the number of any {_KEEP} records of each person", remedy)
 
