@@ -2,6 +2,7 @@ from . import fits as fits
 from . import linked as linked
 from . import publish as publish
 from . import scale as scale
+from . import testing as testing
 from .fits.nonnegative.nonnegative import nonnegative
 from .fits.nonnegative.numbers import rounded
 from .fits.synthesis.synthesize import synthesize
@@ -94,5 +95,6 @@ __all__ = [
     "statistics",
     "strategies",
     "synthesize",
+    "testing",
     "zcdp",
 ]

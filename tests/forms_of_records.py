@@ -68,7 +68,7 @@ FORMS = {
     "pandas, categories": lambda table, _: table.to_pandas().astype("category"),
     "pandas, Arrow": lambda table, _: arrow_in_pandas(table),
     "Arrow": lambda table, _: table,
-    "Arrow, batch": lambda table, _: table.combine_chunks().to_batches(max_chunksize=None)[0],
+    "Arrow, batch": lambda table, _: pa.RecordBatch.from_pydict(table.to_pydict(), table.schema),
     "Arrow, stream": lambda table, _: table.to_reader(max_chunksize=7),
     "Polars": lambda table, _: pl.from_arrow(table),
     "Polars, lazy": lambda table, _: pl.from_arrow(table).lazy(),

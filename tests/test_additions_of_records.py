@@ -32,20 +32,21 @@ class Cards:
     """Records as an invented library has them: a list of dictionaries."""
 
     def __init__(self, frame):
-        self.cards = frame.to_dict("records")
+        self.names, self.cards = tuple(frame), pa.Table.from_pandas(frame).to_pylist()
 
 
 def source_of(data, domain, contributions, watch):
     """What the module of a form of records has: what counts them."""
     names = coding.names_of_columns(domain, contributions)
     coding.require_columns(names, names_of(data))
-    batches = partial(pa.Table.from_pylist(data.cards).select(names).to_batches, max_chunksize=7)
+    table = pa.table({name: [card[name] for card in data.cards] for name in names})
+    batches = partial(table.to_batches, max_chunksize=7)
     return records.source_of_blocks(domain, lambda: coding.blocks_of_batches(domain, contributions, batches()))
 
 
 def names_of(data):
     """And the names of its columns."""
-    return tuple(data.cards[0])
+    return data.names
 
 
 class Shards:
@@ -53,7 +54,8 @@ class Shards:
 
     def __init__(self, frame):
         self.columns = list(frame.columns)
-        self.frames = [frame[frame["who"] % 3 == worker] for worker in range(3)]
+        worker_of = frame["who"] if "who" in frame else np.arange(len(frame))
+        self.frames = [frame[worker_of % 3 == worker] for worker in range(3)]
 
 
 def sent(what):
@@ -128,6 +130,10 @@ def test_records_that_do_not_fit_are_refused_before_the_charge(made, measure, wr
         measure(PLAN, made(wrong), *store, ledger=ledger)
     assert ledger.entries == ()
     assert "odd" not in str(caught.value)
+
+
+def test_it_keeps_the_laws_of_sources(made):
+    rp.testing.check_source(lambda columns: made(pd.DataFrame(columns)), records=40)
 
 
 def test_without_their_lines_they_are_no_records():

@@ -122,8 +122,11 @@ def documented_objects() -> list[tuple[str, str, object]]:
 
 def public_objects():
     """What the package lists as its own and of its rooms."""
-    rooms = (residualplanner, residualplanner.fits, residualplanner.publish, residualplanner.scale)
-    found = [getattr(room, name) for room in (*rooms, residualplanner.strategies) for name in room.__all__]
+    rooms = [
+        residualplanner,
+        *(getattr(residualplanner, name) for name in ("fits", "publish", "scale", "strategies", "testing")),
+    ]
+    found = [getattr(room, name) for room in rooms for name in room.__all__]
     return [each for each in found if not isinstance(each, ModuleType)]
 
 

@@ -30,7 +30,8 @@ MEANING = "meaning"
 class Kind(Rows):
     """A kind of query on one attribute of n values: a basic matrix W (q, n).
 
-    Of counts, the row of ones is in its row space.  Sums of amounts are no counts.
+    Of counts, the row of ones is in its row space.  Sums of amounts, and those that statistics are made of, are no
+    counts.
 
     Kinds are immutable and hashable; equal kinds have the same rows.
 
