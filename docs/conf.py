@@ -18,6 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx_copybutton",
     "contents",
     "docstrings",
     "gpu_figures",
@@ -109,7 +110,11 @@ html_theme = "furo"
 html_title = "residualplanner"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
+#: What is copied of a block with prompts: the lines behind them, not what they print.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

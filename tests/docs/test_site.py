@@ -26,7 +26,7 @@ READ_ON_GITHUB = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 LINK = re.compile(r"\]\(docs/([^)#\s]+)\.md(?:#([^)\s]*))?\)")
 
 needs_sphinx = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo", "sphinx_copybutton")),
     reason="the packages of the extra docs are not installed",
 )
 
@@ -171,6 +171,33 @@ def test_a_search_finds_pages_for_users_first_and_those_for_developers_last(site
         last = [name in for_developers or name.startswith("decisions/") for name in names]
         assert last == sorted(last)
     assert "mathematics.html" in found["proof"]
+
+
+@needs_sphinx
+@needs_chromium
+def test_a_button_copies_what_is_typed_and_nothing_that_is_printed(site):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        page.goto((site / "verifying.html").as_uri())
+        page.evaluate("document.addEventListener('copy', e => { window.copied = document.activeElement.value; })")
+        copied = []
+        for button in page.query_selector_all("button.copybtn"):
+            button.evaluate("button => button.click()")
+            copied.append(page.evaluate("window.copied"))
+        icon = page.eval_on_selector("link[rel~=icon]", "link => link.getAttribute('href')")
+        browser.close()
+    examples = re.findall(r"^```(python|console)\n(.*?)^```", (MANUAL / "verifying.md").read_text(), re.M | re.S)
+    typed = [
+        "\n".join(line.removeprefix("$ ") for line in text.splitlines() if kind == "python" or line.startswith("$ "))
+        for kind, text in examples
+    ]
+    assert copied == typed
+    assert (site / icon).exists()
 
 
 @needs_sphinx
