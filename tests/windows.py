@@ -1,4 +1,4 @@
-"""Windows as its manual has it, on Linux: what a ledger and whole files rely on there.  Linux's own locks stand behind it.
+"""Windows as its manual has it, on Linux, whose own locks stand behind it: what a ledger and whole files rely on.
 
 - There is no `fcntl`.  `msvcrt.locking` locks bytes from where an open file is, for that open file alone; nobody else
   can lock, read or write them until it is closed, or its process ends.
@@ -91,58 +91,60 @@ def is_open(path):
     return any(each.is_relative_to(Path(path).absolute()) for each in found)
 
 
-def calls_of(locked):
+class Calls:
     """The calls of the module `os` that are not as on Linux."""
-    text = set()
 
-    def opened(path, flags, mode=0o777):
+    def __init__(self, locked):
+        self.locked, self.text = locked, set()
+
+    def open(self, path, flags, mode=0o777):
         if os.path.isdir(path):
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
         handle = os.open(path, flags & ~_BINARY, mode)
-        text.discard(handle)
+        self.text.discard(handle)
         if not flags & _BINARY:
-            text.add(handle)
+            self.text.add(handle)
         return handle
 
-    def closed(handle):
-        locked.let_go(handle)
+    def close(self, handle):
+        self.locked.let_go(handle)
         os.close(handle)
 
-    def read(handle, count):
-        locked.require_free(handle, os.lseek(handle, 0, os.SEEK_CUR), count)
+    def read(self, handle, count):
+        self.locked.require_free(handle, os.lseek(handle, 0, os.SEEK_CUR), count)
         return os.read(handle, count)
 
-    def write(handle, data):
-        end = os.fstat(handle).st_size
-        locked.require_free(handle, end, len(data))
-        if handle not in text:
+    def write(self, handle, data):
+        self.locked.require_free(handle, os.fstat(handle).st_size, len(data))
+        if handle not in self.text:
             return os.write(handle, data)
         os.write(handle, bytes(data).replace(b"\n", b"\r\n"))
         return len(data)
 
-    def fsync(handle):
+    def fsync(self, handle):
         if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             raise OSError(errno.EBADF, "Bad file descriptor")
         os.fsync(handle)
 
-    def free(call):
-        def checked(*paths):
-            if any(is_open(path) for path in paths):
-                raise PermissionError(errno.EACCES, "The process cannot access the file", str(paths[0]))
-            return call(*paths)
 
-        return checked
+def of_closed_files(call):
+    def checked(*paths):
+        if any(is_open(path) for path in paths):
+            raise PermissionError(errno.EACCES, "The process cannot access the file", str(paths[0]))
+        return call(*paths)
 
-    names = {name: free(getattr(os, name)) for name in ("unlink", "replace", "rename")}
-    return {"open": opened, "close": closed, "read": read, "write": write, "fsync": fsync, **names}
+    return checked
 
 
 @contextmanager
 def windows(folder, **calls):
     """Within the block the modules of files and locks are on Windows; ``calls`` are wrapped around its own."""
     locked = Bytes(folder)
+    own = Calls(locked)
     system = {name: value for name, value in vars(os).items() if name not in _ABSENT}
-    system |= {"name": "nt", "O_BINARY": _BINARY} | calls_of(locked)
+    system |= {name: of_closed_files(system[name]) for name in ("unlink", "replace", "rename")}
+    system |= {"name": "nt", "O_BINARY": _BINARY}
+    system |= {name: getattr(own, name) for name in ("open", "close", "read", "write", "fsync")}
     found = {"locking": locked.locking, **system}
     found |= {name: wrap(found[name]) for name, wrap in calls.items()}
     with pytest.MonkeyPatch.context() as patch:
