@@ -89,7 +89,7 @@ def charge_often(path, times):
 def test_processes_that_charge_at_once_lose_no_charge(place, path):
     with windows(place):
         begun(path)
-        working = [FORK.Process(target=charge_often, args=(path, 8)) for _ in range(3)]
+        working = [FORK.Process(target=charge_often, args=(path, 8), daemon=True) for _ in range(3)]
         for process in working:
             process.start()
         for process in working:
@@ -109,10 +109,10 @@ def test_a_charge_waits_for_who_holds_the_lock_and_goes_on_when_that_is_killed(p
     with windows(place):
         begun(path)
         here, there = FORK.Pipe(duplex=False)
-        holder = FORK.Process(target=hold, args=(path, there))
+        holder = FORK.Process(target=hold, args=(path, there), daemon=True)
         holder.start()
         assert here.recv() == "locked"
-        waiting = FORK.Process(target=charge, args=(path,))
+        waiting = FORK.Process(target=charge, args=(path,), daemon=True)
         waiting.start()
         waiting.join(0.3)
         assert waiting.is_alive(), "it was charged by two at once"
