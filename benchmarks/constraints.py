@@ -83,7 +83,8 @@ def main() -> int:
             trouble = failures(name, Path(wheel), folder / name)
             found += trouble
             print(f"{name}: {'fails' if trouble else 'works'}", flush=True)
-    print(*found, sep="\n", file=sys.stderr)
+    if found:
+        print(*found, sep="\n", file=sys.stderr)
     return int(bool(found))
 
 
