@@ -46,7 +46,7 @@ from residualplanner.gate.sources import (
     records,
     source,
 )
-from residualplanner.ground import archive, array_hashes, atomic, margins
+from residualplanner.ground import archive, array_hashes, atomic, checks, locks, margins
 from residualplanner.ground.json import parse_json
 from residualplanner.ground.stores import Bucket, Folder, object_store, open_store, require_create_if_absent
 from residualplanner.linked import measuring as linked_measuring

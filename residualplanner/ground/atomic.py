@@ -3,7 +3,8 @@
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +12,9 @@ from typing import IO, Any
 from residualplanner.ground.errors import UnforcedError
 
 PathLike = str | os.PathLike[str]
+
+#: On Windows, how often it is tried to rename what somebody has open, as scanners have new files, and seconds between.
+_ATTEMPTS, _PAUSE = 20, 0.05
 
 
 @contextmanager
@@ -34,7 +38,7 @@ def write_atomically(path: Any) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())  # before the file gets its name: a power failure leaves the old one or all of this
-        os.replace(partial, target)
+        rename(os.replace, partial, target)
     except BaseException:
         with suppress(OSError):  # the first error is the one to report
             partial.unlink(missing_ok=True)
@@ -57,7 +61,7 @@ def write_folder_atomically(path: PathLike) -> Iterator[Path]:
         yield partial
         if target.is_dir():
             target.rmdir()
-        os.rename(partial, target)
+        rename(os.rename, partial, target)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -74,10 +78,27 @@ def require_free_folder(path: PathLike) -> None:
         raise FileExistsError(f"{target} is a file; name a new folder")
 
 
+def rename(call: Callable[[Path, Path], None], old: Path, new: Path) -> None:
+    """Rename by `os.rename` or `os.replace`; on Windows PermissionError where either stays open in another program."""
+    is_windows = os.name == "nt"
+    for _ in range(_ATTEMPTS if is_windows else 0):
+        with suppress(PermissionError):
+            return call(old, new)
+        time.sleep(_PAUSE)
+    try:
+        call(old, new)
+    except PermissionError as error:
+        if not is_windows:
+            raise
+        words = "it is open in another program, or its folder may not be written to; close it there, or name another"
+        raise PermissionError(error.errno, words, str(new)) from None
+    return None
+
+
 def force_name(path: Path) -> None:
     """Force the name of a new file or folder to the disk, where the system lets folders be opened, or UnforcedError."""
     if os.name != "posix":
-        return
+        return  # Windows opens no folders; its file systems keep a journal of names
     try:
         handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:

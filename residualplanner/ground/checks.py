@@ -103,13 +103,12 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
 
     OSError where it cannot be opened, or is a folder.
     """
+    if os.path.isdir(path):  # Windows would say that permission is denied
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    mode = os.fstat(handle).st_mode
-    if stat.S_ISREG(mode):
+    if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
     os.close(handle)
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     raise FileFormatError(f"{os.fspath(path)} is a pipe, a device or the like; write its content to a file")
 
 

@@ -1,6 +1,6 @@
 """Where a ledger is kept: in the memory of one process, or in a file that is read anew each time.
 
-To the file one process at a time appends lines, each forced to the disk: the home of POSIX locks.
+To the file one process at a time appends lines, each forced to the disk.
 """
 
 import errno
@@ -14,12 +14,13 @@ from pathlib import Path
 from residualplanner.gate.ledger import lines
 from residualplanner.ground.atomic import force_name, partial_path
 from residualplanner.ground.errors import BudgetError, FileFormatError
+from residualplanner.ground.locks import locked
 from residualplanner.ground.words import NOT_CHARGED, charged_text, decimal_text_up
 
 _CHUNK = 2**20
-_CLOSED_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
-#: What the system says of a disk that holds no hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows writes line feeds as they are only if it is told to
+#: What the system says of a disk that holds no hard links; the last is what Windows says.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 
 #: Makes the next line of an account, still without its hash, or refuses to.
 NextLine = Callable[[lines.LedgerAccount], lines.Line]
@@ -161,9 +162,9 @@ def locked_file(path: Path, *, exclusive: bool) -> Iterator[tuple[int, bytes]]:
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise FileFormatError("it is not a regular file")
-    handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _CLOSED_ON_EXEC)
+    handle = os.open(path, (os.O_RDWR | os.O_APPEND if exclusive else os.O_RDONLY) | _BINARY)
     try:
-        with _lock(handle, path, exclusive=exclusive):
+        with locked(handle, path, exclusive=exclusive):
             # While this process waited for the lock, another may have given the name to another file.
             if not os.path.samestat(os.fstat(handle), os.stat(path)):
                 raise OSError(errno.EBUSY, "it was replaced while it was being opened; try again", str(path))
@@ -203,31 +204,15 @@ def create_file(path: Path, line: bytes) -> None:
 def _write_new(path: Path, shown: Path, line: bytes) -> None:
     """Make a new file of one line, forced to the disk, or none; messages call it ``shown``."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _CLOSED_ON_EXEC, 0o666)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(shown)) from None
     try:
-        with _lock(handle, shown, exclusive=True):
+        with locked(handle, shown, exclusive=True):
             append_line(handle, b"", line)
     except BaseException:
+        with suppress(OSError):
+            os.close(handle)  # Windows removes no file that is open
         os.unlink(path)
         raise
-    finally:
-        os.close(handle)
-
-
-@contextmanager
-def _lock(handle: int, path: Path, *, exclusive: bool) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:
-        message = "ledgers in files need the file locks of a POSIX system; use one there"
-        raise OSError(errno.ENOTSUP, message, str(path)) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-    except OSError as error:
-        raise OSError(error.errno, "cannot be locked; keep the ledger on a local disk", str(path)) from None
-    try:
-        yield
-    finally:
-        fcntl.flock(handle, fcntl.LOCK_UN)  # closing is not enough if the process was forked meanwhile
+    os.close(handle)

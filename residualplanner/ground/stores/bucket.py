@@ -223,11 +223,12 @@ def local_file(path: AnyPath) -> Iterator[Path]:
     if isinstance(path, Path):
         yield path
         return
-    with tempfile.NamedTemporaryFile() as copy:
-        with closing(path.open()) as source:
-            shutil.copyfileobj(source, copy, 2**24)
-        copy.flush()
-        yield Path(copy.name)
+    # In a folder of its own: Windows opens no temporary file a second time, and keeps what is mapped into memory.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        copy = Path(scratch) / "copy"
+        with closing(path.open()) as source, copy.open("xb") as target:
+            shutil.copyfileobj(source, target, 2**24)
+        yield copy
 
 
 @contextmanager

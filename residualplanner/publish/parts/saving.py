@@ -19,7 +19,7 @@ import numpy as np
 
 from residualplanner.gate.measurement.combined import NoisyAnswers
 from residualplanner.gate.sources.source import Progress
-from residualplanner.ground.atomic import PathLike, force_name, require_free_folder, write_atomically
+from residualplanner.ground.atomic import PathLike, force_name, rename, require_free_folder, write_atomically
 from residualplanner.ground.checks import FloatArray, IntArray, untold
 from residualplanner.ground.errors import FileFormatError, ResourceError
 from residualplanner.ground.process import require_guarded_main
@@ -259,7 +259,7 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
     # A process that is killed while it gives the release its name leaves the hashes beside it.
     aside = hidden.with_suffix(f".{HASHES}")
     if aside.is_dir() and not (hidden / HASHES).exists():
-        os.rename(aside, hidden / HASHES)
+        rename(os.rename, aside, hidden / HASHES)
     (hidden / HASHES).mkdir(exist_ok=True)
     try:
         yield hidden
@@ -267,10 +267,10 @@ def _in_folder(target: Path, digest: str) -> Iterator[Path]:
         if not any((hidden / PARTS).iterdir()):
             shutil.rmtree(hidden)
         raise
-    os.rename(hidden / HASHES, aside)
+    rename(os.rename, hidden / HASHES, aside)
     if target.is_dir():
         target.rmdir()
-    os.rename(hidden, target)
+    rename(os.rename, hidden, target)
     force_name(target)
     shutil.rmtree(aside)
 

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from residualplanner.ground.atomic import PathLike, require_free_folder, write_atomically, write_folder_atomically
+from residualplanner.ground.atomic import (
+    PathLike,
+    rename,
+    require_free_folder,
+    write_atomically,
+    write_folder_atomically,
+)
 from residualplanner.ground.checks import is_integer, require_path, value_text
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.plan.plan import Plan
@@ -158,11 +164,11 @@ def _aside(folder: Path) -> Iterator[None]:
         yield
         return
     old = folder.with_name(f".{folder.name[:100]}.{secrets.token_hex(4)}.partial")
-    os.rename(folder, old)
+    rename(os.rename, folder, old)
     try:
         yield
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
-        os.rename(old, folder)
+        rename(os.rename, old, folder)
         raise
     shutil.rmtree(old)

@@ -256,7 +256,8 @@ def test_systems_without_locks_are_refused(path, tmp_path, ledger, replaced, mon
             with pytest.raises(OSError, match="cannot be locked; keep the ledger on a local disk"):
                 use()
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    with pytest.raises(OSError, match="need the file locks of a POSIX system"):
+    monkeypatch.setitem(sys.modules, "msvcrt", None)
+    with pytest.raises(OSError, match="need the file locks of POSIX or of Windows"):
         begun(tmp_path / "other")
     assert not (tmp_path / "other").exists()
 

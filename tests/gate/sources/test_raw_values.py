@@ -27,9 +27,9 @@ ATTRIBUTES = [
     Attribute("a", bins=Bins([-math.inf, 0, math.inf])),
 ]
 ODD = [
-    *(None, math.nan, np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT, np.datetime64("NaT")),
+    *(None, math.nan, np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), pd.NA, pd.NaT, np.datetime64("NaT", "s")),
     *(True, False, np.True_, np.False_, 0, 1, -7, 3, 4, -1, 2**53, 2**53 + 1, 2**63, -(2**63), 10**400),
-    *(np.int8(-128), np.int8(1), np.uint64(2**64 - 1), np.timedelta64(1), np.complex128(1), 1j),
+    *(np.int8(-128), np.int8(1), np.uint64(2**64 - 1), np.timedelta64(1, "s"), np.complex128(1), 1j),
     *(0.0, -0.0, 1.0, 1.5, 3.5, np.nextafter(3.5, 4), 1e300, math.inf, -math.inf, np.float32(0.1), np.float16(3)),
     *(Decimal(1), Decimal("1.0"), Decimal("1.5"), Decimal("1e9999"), Decimal("-Infinity"), Decimal("-0")),
     *("1", "01", " 1", "1 ", "+1", "1.0", "-0", "-7", "0", "1_0", "1e0", ".5", "1.", "x", "X", "", "None", "nan"),

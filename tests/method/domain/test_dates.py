@@ -78,7 +78,7 @@ def test_what_is_no_date_on_its_own_is_unknown(attribute, entry):
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES)
 def test_missing_dates_are_missing(attribute):
-    entries = [None, pd.NaT, pd.NA, math.nan, np.datetime64("NaT")]
+    entries = [None, pd.NaT, pd.NA, math.nan, np.datetime64("NaT", "s")]
     assert codes_of_entries(attribute, entries).tolist() == [MISSING] * len(entries)
 
 
