@@ -268,7 +268,7 @@ def test_a_plan_says_why_its_distance_is_not_known(workload, loss, seconds, mess
 def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(loss, neighbors):
     domain = rp.Domain({"a": 6, "b": 3, "c": 4})
     prefixes = rp.marginals(domain, up_to=2, kinds={"a": Prefix()})
-    how = {"loss": loss, "neighbors": neighbors}
+    how = {"loss": loss, "neighbors": neighbors, "time": 2.0}  # enough for a part of the search
     plans = [
         rp.select(prefixes, budget=rp.pcost(c), records_per_person=k, **how) for c, k in ((1, 1), (7, 1), (0.3, 3))
     ]
