@@ -40,8 +40,8 @@ def agree(
     room = np.asarray(within) * np.abs(ours).max(axis=axes, initial=0, keepdims=True)
     is_near = np.abs(theirs - ours) <= room.reshape(room.shape if ours.ndim else ())
     for at in np.argwhere(~is_near)[:1].tolist():  # NaN is not near
-        place = f" at {at}" if at else ""
-        message = f"{what}{place}: expected {ours[tuple(at)]:.12g}, got {theirs[tuple(at)]:.12g}; {remedy}"
+        where = f" at {at}" if at else ""
+        message = f"{what}{where}: expected {ours[tuple(at)]:.12g}, got {theirs[tuple(at)]:.12g}; {remedy}"
         raise AssertionError(message)
 
 

@@ -83,7 +83,7 @@ def require_kind(kind: Kind, attribute: Attribute, rows: ArrayLike | None = None
     try:
         is_read = kind_from_json(tied.to_json()) == tied
     except FileFormatError:
-        is_read = tied.to_json()["kind"] not in READERS  # then plans with it cannot be saved
+        is_read = tied.to_json()["kind"] not in READERS  # then saved plans with it cannot be read
     require(is_read, f"{kind!r} is not read from its `to_json` as it was; look at its line in `READERS`")
 
 

@@ -36,7 +36,7 @@ class GroupBasis:
 
     @classmethod
     def of(cls, axis: OwnAxis, offset: FloatArray, core: FloatArray) -> "GroupBasis":
-        """The basis with these coordinates."""
+        """The basis of b (r,) and an invertible core (r, r); LinAlgError where it is not invertible."""
         inverse = cast(FloatArray, np.linalg.inv(core))
         S = core @ (axis.Z.T - offset[:, None])
         return cls(axis, offset, core, inverse, S, inverse @ inverse.T, np.einsum("ij,ij->j", S, S))
@@ -69,7 +69,8 @@ class GroupBasis:
     def slopes(self, by_form: FloatArray, by_u: FloatArray, by_products: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those by b and core, from the slopes by the form (r, r) and by u (1+r,), and by what depends on S alone.
 
-        That is by the products ``S' S`` (g, g), or by its diagonal (g,); matrices are symmetric.
+        That is by the products ``S' S`` (g, g), or by its diagonal (g,); matrices are symmetric.  For a basis that `of`
+        made: it has no rows for other directions.
         """
         by_S = 2 * (self.S * by_products if by_products.ndim == 1 else self.S @ by_products)
         by_inverse = self.inverse.T @ by_form @ self.form

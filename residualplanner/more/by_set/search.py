@@ -3,8 +3,8 @@
 Bases vary by set where records are added or removed.  Source: eqs. (24), (37), (40) and (41); docs/bases.md.
 
 The maxima in the cost are smooth, and become sharper.  The problem is not convex: what is found is as good as a local
-search is.  Coordinates are relative to where a descent begins: a step of one size then changes large and small parts
-of a basis by as much, and few steps are enough.
+search is.  Coordinates are relative to where a descent begins: a step then changes large and small parts of a basis in
+the same proportion, and few steps are enough.
 """
 
 import math
@@ -29,8 +29,8 @@ from residualplanner.more.by_set.table_costs import TableChoice
 #: slope are longer.  What counts in them gets weights, in so many rounds of so many steps at most, until two rounds
 #: bring less than this fraction.  Where a round loses this fraction, the maxima were too smooth.
 _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 10, 200, 1e-5, 1e-3
-#: How many steps the slope's change is known of, and the unit of messages at cost 1, whose slope changes fastest.
-_PAIRS, _MESSAGE = 40, 0.1
+#: Of how many steps L-BFGS remembers how the slope changed, and the unit of messages, in which it changes fastest.
+_MEMORY, _MESSAGE = 40, 0.1
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 
@@ -177,7 +177,7 @@ def search(family: Family, start: Member, *, enough: float, progress: Steps = un
         maxima = family.maxima(here, maxima, sharpness)
         here = _descended(family, here, maxima)
         known, family, best = family.value(here), family.with_worst(here), int(np.argmin(values))
-        costs_more = family.value(here) > known + _ASTRAY  # by what was not in the cost
+        costs_more = family.value(here) > known + _ASTRAY  # for pairs of records that were not known
         values.append(math.log(family.best_noise(here, enough=_PROGRESS / 10).loss))
         found.append(here)
         if values[-1] > values[best] + _ASTRAY:
@@ -211,6 +211,6 @@ def _descended(family: Family, start: Member, maxima: Maxima) -> Member:
         coordinates.point(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _STEPS, "maxcor": _PAIRS, "ftol": 1e-9, "gtol": 1e-9},
+        options={"maxiter": _STEPS, "maxcor": _MEMORY, "ftol": 1e-9, "gtol": 1e-9},
     )
     return family.scaled(coordinates.member(found.x))
