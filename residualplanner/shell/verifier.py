@@ -218,7 +218,7 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
     def table(self, members, kinds, measured=None):  # of each cell its variance and estimate: (25), (26), (39) and (40)
         of, at = dict(zip(members, kinds)), {i: axis for axis, i in enumerate(members)}
         sizes = [len(self.answers(self.of_attribute[i], i, kind)) for i, kind in of.items()]
-        require(math.prod(sizes) <= MOST_CELLS, f"it has more than {MOST_CELLS:,} cells", NotChecked)
+        require(math.prod(sizes) <= MOST_CELLS, f"more than {MOST_CELLS:,} cells", NotChecked)
         cells = {cell: [0.0, 0.0] for cell in product(*map(range, sizes))}
         for below in subsets(members):
             noise, bases = self.sets[below]
@@ -351,7 +351,7 @@ def numbers(plan, number, path, errors, measured, about):  # every number of a t
     found = {"std_err": math.sqrt(sum(each) / len(each)), "max_std_err": math.sqrt(max(each)), "conf_level": level}
     found["moe"] = margin * found["std_err"]
     require(all(near(errors[name], value) for name, value in found.items()), "its errors in errors.csv are others")
-    require(path.suffix == ".csv", f"its errors are right, but {path.suffix} is not read", NotChecked)
+    require(path.suffix == ".csv", f"errors are right, but {path.suffix} is not read", NotChecked)
     rows, of_values = rows_of_csv(path), [plan.labels(i, kind) for i, kind in zip(members, kinds)]
     require(len(rows) == len(cells), "it has another number of cells")
     require("product" not in about, "its numbers are no unbiased estimates", NotChecked)
