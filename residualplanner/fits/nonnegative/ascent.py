@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from residualplanner.fits.nonnegative import potentials as agreement
-from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior, newton
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, DualPoint, candidate, interior, newton
 from residualplanner.fits.nonnegative.problem import DualProblem, covering, largest_shortage
 from residualplanner.fits.optimizers import Array
 from residualplanner.ground.checks import FloatArray, frozen
@@ -105,7 +105,7 @@ def solve(
             report(steps_done, closeness)
 
     kept: list[Solution] = []
-    first = agreement.first_multipliers(problem, ROUNDING * problem.total, steps=steps, report=tell)
+    first = agreement.first_multipliers(problem, problem.rounding, steps=steps, report=tell)
     ascent, steps_done, near, slow = Ascent(problem, first), 0, gap, math.inf
     has_few_cells = problem.tables.size <= MOST_CELLS
     while True:

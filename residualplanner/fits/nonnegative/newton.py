@@ -20,8 +20,6 @@ from residualplanner.fits.nonnegative.components import ComponentLayout
 from residualplanner.fits.nonnegative.problem import DualProblem
 from residualplanner.fits.optimizers import Array, conjugate_gradients
 
-#: Cells this close to 0, relative to the total, are 0: what is left of rounding.
-ROUNDING = 1e-11
 #: At most so many steps of Newton's method follow one another, and parts of a step that are tried.
 _ROUNDS, _PARTS = 20, 0.5 ** np.arange(8)
 #: Up to this many cells the interior point method may take: 4,000 need a minute of one core, and some 600 MB.
@@ -56,7 +54,7 @@ class DualPoint:
 
     def is_exact(self, problem: DualProblem) -> bool:
         """Whether no cell is off by more than rounding."""
-        return self.violation <= ROUNDING * max(problem.total, 1.0)
+        return self.violation <= problem.rounding
 
 
 def candidate(problem: DualProblem, multipliers: Array) -> DualPoint:
@@ -95,7 +93,7 @@ def polished(problem: DualProblem, found: DualPoint, gradients: int) -> Array:
     sought = np.where(active, found.multipliers, 0.0)
     cells = problem.cells(problem.components(sought), np.empty_like(sought))
     residual = np.where(active, -cells, 0.0)
-    goal, image = 0.1 * ROUNDING * problem.total, np.empty_like(sought)
+    goal, image = 0.1 * problem.rounding, np.empty_like(sought)
 
     def curvature(direction: Array) -> Array:
         problem.curvature(direction, image)

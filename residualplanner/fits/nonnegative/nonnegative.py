@@ -16,7 +16,7 @@ from residualplanner.fits.nonnegative import problem as dual
 from residualplanner.fits.nonnegative.ascent import Ascent, PotentialAscent, Solution, facets_of_many, solve, solve_many
 from residualplanner.fits.nonnegative.components import answers_of, cell_kinds, measured_components, noise_like
 from residualplanner.fits.nonnegative.facts import Facts, Impossible, Known, StatedTable, StatedZeros, read_facts
-from residualplanner.fits.nonnegative.newton import MOST_CELLS, ROUNDING, DualPoint, candidate, interior
+from residualplanner.fits.nonnegative.newton import MOST_CELLS, DualPoint, candidate, interior
 from residualplanner.fits.nonnegative.numbers import NonNegative, require_base, require_roundable, rounded
 from residualplanner.fits.nonnegative.potentials import first_multipliers
 from residualplanner.fits.nonnegative.table_map import largest_sets, reference_map
@@ -132,7 +132,7 @@ def nonnegative(
     problem = dual.problem_of(release.measurement, facts, of_weights, fixes_total=fixes_total)
     solution = _solution(problem, facts, gap=gap, steps=int(max_steps), progress=progress)
     answers = answers_of(problem.reference.own, solution.components)
-    least = 3 * max(ROUNDING * problem.total, solution.violation)
+    least = 3 * max(problem.rounding, solution.violation)
     draws = partial(nonnegative_draws, facts, of_weights, fixes_total=fixes_total)
     return Release(release.measurement, NonNegative(solution.gap, solution.steps, facts, answers, least, draws))
 
@@ -158,7 +158,7 @@ def _solution(
             "amounts or smaller tables help",
             status="step limit",
         )
-    if facets is None and found.violation > ROUNDING * max(problem.total, 1.0):
+    if facets is None and found.violation > problem.rounding:
         raise WorkloadError(
             f"no non-negative tables that agree with all of these were found in {steps:,} steps: {facts.words}; they "
             "contradict one another, or need a larger max_steps"
@@ -182,7 +182,7 @@ def nonnegative_draws(
             start[0] = max(start[0], 0.0)
         total = max(float(start[0]), 1.0 if problem.freedom[0] > 0 else 0.0)
         found = nearly_nearest(replace(problem, start=start, total=total), below)
-        least = 3 * max(ROUNDING * problem.total, found.violation)
+        least = 3 * max(problem.rounding, found.violation)
         return Release(adjusted.with_residuals(answers_of(layout, found.components))).estimates, least
 
     return draw

@@ -7,7 +7,7 @@ Source: eqs. (48) to (52) and (55); docs/mathematics.md section 11, covering.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations
 from typing import Literal
 
@@ -24,6 +24,9 @@ from residualplanner.method.workload.attribute_sets import subsets_of
 
 #: The names of weights.
 WeightsName = Literal["protect-margins", "variance", "order"]
+#: Cells this close to 0 are 0, relative to the total: what is left of rounding.  And by what part of itself a number
+#: may change in some operations: a few units in its last place.
+_ROUNDING, _LAST_PLACE = 1e-11, 8 * float(np.finfo(np.float64).eps)
 #: Noise is without a limit where its variance, in that of independent counts, is so many times the least of a plan's.
 _UNLIMITED = 1e9
 #: From how many tables, at most, a record's next value is chosen; the weight of values that cover nothing.
@@ -71,6 +74,13 @@ class DualProblem:
     steps: FloatArray  # (y,): step sizes of the dual ascent
     lowest: FloatArray  # (y,): the least multipliers: 0, minus infinity where a cell must be 0; or a 0 for all
     total: float  # about how many records there are, the scale of counts: at least 0, and 1 where it is free
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far from 0 rounding may move a cell, in counts: where bases are nearly singular large numbers cancel."""
+        changes = np.random.default_rng(0).choice([-_LAST_PLACE, _LAST_PLACE], size=self.start.shape) * self.start
+        moved = self.cells(changes, np.empty(self.tables.size))
+        return max(_ROUNDING * max(self.total, 1.0), float(moved.max()), -float(moved.min()))
 
     def components(self, multipliers: FloatArray) -> FloatArray:
         """The best components for given multipliers (y,): ``start + freedom * M^T multipliers``.  Source: eq. (50)."""
