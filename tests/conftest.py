@@ -40,7 +40,9 @@ _ALL, _USUAL, _QUICK = (1, 1), (3, 10), (6, 8)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--thorough", action="store_true", help="all examples of hypothesis, and others in every run")
+    parser.addoption(
+        "--thorough", action="store_true", help="all cases and examples of hypothesis, and others of these in every run"
+    )
 
 
 def pytest_configure(config):
@@ -68,6 +70,8 @@ def pytest_collection_modifyitems(items, config):
     """Mark the slow tests, so that ``-m "not slow"`` is the quick suite, and make fewer of many examples."""
     gc.freeze()
     gc.enable()
+    if not config.option.thorough and len({item.path for item in items}) > 1:  # who runs one file wants all of it
+        _leave_out(items, config)
     for item in items:
         if not _SLOW.isdisjoint((item.path, *item.path.parents)):
             item.add_marker(pytest.mark.slow)
@@ -76,6 +80,21 @@ def pytest_collection_modifyitems(items, config):
         if given is not None:
             few = settings(given, max_examples=_fewer(given.max_examples, config))
             test._hypothesis_internal_use_settings = few
+
+
+def _leave_out(items, config):
+    """Deselect what only the thorough suite makes: tests marked so, and all but some cases of those marked so."""
+    by_test, left = {}, set()
+    for item in items:
+        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if item.get_closest_marker("thorough"):
+            left.add(item)
+    for cases in by_test.values():
+        mark = cases[0].get_closest_marker("cases")
+        if mark and mark.args[0] < len(cases):
+            left.update(set(cases) - {cases[number * len(cases) // mark.args[0]] for number in range(mark.args[0])})
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="module")

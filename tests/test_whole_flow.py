@@ -74,6 +74,7 @@ RUNS = 600
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("memory_asked_once")
+@pytest.mark.thorough
 def test_tables_of_many_measurements_spread_with_the_covariance_of_least_squares():
     """By explicit matrices over all answers, and by the plan.
 

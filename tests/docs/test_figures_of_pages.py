@@ -303,6 +303,7 @@ def test_pictures_are_whole_and_not_too_large(name):
     assert not re.search(r"<dc:date>", text)  # drawn again, the file is the same
 
 
+@pytest.mark.thorough
 def test_the_gains_of_bases_are_those_of_the_library_and_those_that_others_published():
     sizes = gain_plot.NUMBERS_OF_ATTRIBUTES
     computed = list(gain_plot.gains())

@@ -76,6 +76,7 @@ def simplex_projection(answers, vertices):
 
 
 @pytest.mark.parametrize("sensitivity", ["per-cell", "joint"])
+@pytest.mark.cases(1)
 def test_the_bound_holds_of_exact_projections_and_is_not_ten_times_as_large(sensitivity):
     given = {"budget": rp.zcdp("0.02"), "neighbors": "replace", "rounds": 1, "choices": None}
     plan = rp.fits.rap.RapPlan(PAIRS, sensitivity=sensitivity, projection=FEW, **given)

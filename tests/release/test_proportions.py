@@ -49,6 +49,7 @@ def test_proportions_and_their_errors_are_those_of_explicit_matrices(queries):
 
 
 @pytest.mark.parametrize("count", [1, 10, 1000])
+@pytest.mark.cases(1)
 def test_intervals_of_proportions_cover_as_often_as_they_say_in_groups_of_any_size(count):
     domain = rp.Domain({"group": 2, "vote": 2})
     records = np.concatenate([np.tile([[0, 0]], (count, 1)), np.tile([[0, 1]], (3 * count, 1)), [[1, 1]]])

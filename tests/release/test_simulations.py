@@ -16,6 +16,7 @@ def released(seed, **how):
 
 
 @pytest.mark.parametrize("make", ["gaussian", "discrete", "several", "folder"])
+@pytest.mark.cases(1)
 def test_errors_of_linear_statistics_are_the_exact_ones(make, tmp_path):
     release = released(1)
     if make == "discrete":
@@ -49,6 +50,7 @@ def test_equal_seeds_give_equal_errors_and_records_are_not_read():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_intervals_of_a_ratio_of_large_groups_cover():
     def ratio(tables):
         return np.divide(*tables["a",].estimate)

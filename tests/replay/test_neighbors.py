@@ -84,6 +84,7 @@ def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kin
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.cases(2)
 def test_runs_on_neighbors_differ_only_in_the_noisy_answers_and_there_exactly_by_the_record(part, tmp_path):
     for number in range(part, WORLDS, PARTS):
         assert replay(number, tmp_path, noise="discrete") == ""

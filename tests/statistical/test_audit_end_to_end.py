@@ -79,6 +79,7 @@ def test_the_best_adversary_achieves_the_claim_and_no_more(before, after):
     assert found.epsilon >= 0.85 * expected_epsilon(1.0, RUNS) > 0.28 * gaussian_epsilon(1.0)
 
 
+@pytest.mark.thorough
 def test_the_best_adversary_achieves_the_claim_where_integer_bases_are_measured():
     """Prefix sums of age, alone and by sex: the record is one whose cell is the worst for the plan's basis."""
     workload = Workload(DOMAIN, [{"age": Prefix()}, {"sex": Identity(), "age": Prefix()}])

@@ -19,6 +19,7 @@ def audited(experiment):
 
 
 @pytest.mark.parametrize(("rho", "records"), [("0.5", 300), ("0.05", 20)], ids=["with triples", "alone"])
+@pytest.mark.thorough
 def test_all_stages_together_reveal_what_they_cost_and_no_more(rho, records):
     experiment = StagesExperiment.of(rho, records)
     found = audited(experiment)
@@ -26,6 +27,7 @@ def test_all_stages_together_reveal_what_they_cost_and_no_more(rho, records):
     assert found.mu > math.sqrt(experiment.cost) - 5 * found.mu_error
 
 
+@pytest.mark.thorough
 def test_stages_that_cost_more_than_is_charged_are_seen():
     """The noise is half of what the claim needs: as if a record changed tables by twice as much."""
     experiment = StagesExperiment.of("0.5", 300, really="2")

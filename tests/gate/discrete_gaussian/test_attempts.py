@@ -140,6 +140,7 @@ def check_words(gamma2, words_of):
 
 
 @pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=oracles.name_of)
+@pytest.mark.cases(5)
 def test_boundary_words_are_decided_as_slow_arithmetic_decides_them(gamma2):
     count = WORDS if gamma2 <= 2**110 else WORDS // 4 if gamma2 < 2**200 else WORDS // 30
     check_words(gamma2, lambda level, extra_bits: hostile_words(gamma2, level, extra_bits, count, Random(str(gamma2))))

@@ -29,6 +29,7 @@ def short_tables(monkeypatch):
 @pytest.mark.parametrize(
     "gamma2", [Fraction(17, 2), Fraction(900), Fraction(3 * 10**18 + 1, 3), Fraction(10**40, 3)], ids=name_of
 )
+@pytest.mark.cases(1)
 def test_draws_from_tails_follow_the_law(gamma2, short_tables):
     # at small scales a tail is hit a hundred times for each draw
     assert_follows(gamma2, drawn(gamma2, sized(2_400, 12_000) * (1 if gamma2 < 100 or gamma2 > 2**110 else 5), 31))

@@ -85,6 +85,7 @@ def test_cells_and_their_combinations_are_covered_as_often_as_their_intervals_sa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rho", ["0.1", "100"])
+@pytest.mark.cases(1)
 def test_prefix_sums_are_covered_as_often_as_their_intervals_say(rho):
     """Eq. (25) by hand, with the matrix that was measured, of integers."""
     plan = select(marginals(Domain({"a": 3}), up_to=1, kinds={"a": Prefix()}), budget=zcdp(rho))

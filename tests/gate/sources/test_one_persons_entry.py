@@ -203,6 +203,7 @@ def test_no_entry_of_weights_changes_what_others_weigh():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["integers", "dates", "decimals", "text", "floats"])
+@pytest.mark.cases(2)
 def test_no_text_changes_which_records_of_others_are_kept(order, tmp_path):
     frame = records_of(order)
     frame["day"] = frame.day.map(str)

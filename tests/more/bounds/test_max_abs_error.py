@@ -132,6 +132,7 @@ def test_groups_of_deviations_only_raise_the_bound():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_discrete_noise_is_no_further_off_than_its_sub_gaussian_bound():
     """Discrete Gaussians are sub-Gaussian with the variance of their continuous twins; a coarse lattice on purpose."""
     plan = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 2}), order=2), budget=rp.zcdp(20))

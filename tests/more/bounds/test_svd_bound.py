@@ -95,6 +95,7 @@ def test_the_bound_for_equal_weights_is_that_of_the_singular_values(problem):
 
 @settings(max_examples=50, deadline=None)
 @given(problem=asked_workloads(most_cells=24), seed=st.integers(0, 2**32 - 1))
+@pytest.mark.thorough
 def test_the_bounds_are_the_greatest_over_weights_of_all_cells_and_no_mechanism_is_below_them(problem, seed):
     workload, rows, weights = problem
     of_sum, of_maximum = (least(workload, loss=loss) for loss in ("sum", "max"))
@@ -128,6 +129,7 @@ def test_losses_with_weights_of_their_own_are_reached_too(loss):
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("loss", ["sum", "max"])
+@pytest.mark.cases(2)
 def test_the_residual_bases_come_close_from_above(order, loss):
     kinds = {"a": Prefix(), "b": Range(), "c": Hierarchy([{"low": [0, 1, 2], "high": [3, 4]}])}
     workload = rp.marginals(rp.Domain({"a": 6, "b": 4, "c": 5}), order=order, kinds=kinds)
@@ -255,6 +257,7 @@ AGES = rp.Domain({"age": 90, "income": 90, "sex": 2})
         (rp.Workload(rp.Domain({"age": 1599}), [{"age": Range()}]), "max", 1e9, "weights of 1,279,200 cells"),
     ],
 )
+@pytest.mark.cases(2)
 def test_a_plan_says_why_its_distance_is_not_known(workload, loss, seconds, message):
     bases = {name: np.eye(size)[1:] for name, size in zip(workload.domain.names, workload.domain.sizes, strict=True)}
     plan = rp.select(workload, budget=rp.pcost(1), loss=loss, time=seconds, bases=bases)
@@ -265,6 +268,7 @@ def test_a_plan_says_why_its_distance_is_not_known(workload, loss, seconds, mess
 
 @pytest.mark.parametrize("loss", ["sum", "max", rp.losses.Targets(3)])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.cases(2)
 def test_a_distance_is_the_same_at_every_budget_and_for_any_records_per_person(loss, neighbors):
     domain = rp.Domain({"a": 6, "b": 3, "c": 4})
     prefixes = rp.marginals(domain, up_to=2, kinds={"a": Prefix()})
@@ -303,6 +307,7 @@ def replaced_optimum(rows: Matrix, steps: int = 100) -> float:
 
 @settings(max_examples=10, deadline=None)
 @given(problem=asked_workloads(most_cells=12))
+@pytest.mark.thorough
 def test_where_records_are_replaced_no_mechanism_is_below_the_bound(problem):
     workload, rows, weights = problem
     assume(len(workload.closure) > 1)
@@ -345,6 +350,7 @@ def test_no_mechanism_is_below_the_bound_from_explicit_matrices(problem, seed, o
 
 @pytest.mark.parametrize("loss", ["sum", "max", rp.losses.Targets(3)])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.cases(2)
 def test_on_small_domains_the_distance_is_sharp(loss, neighbors):
     """The best of all mechanisms is between the plan and the bound, which by products alone is far away."""
     domain = rp.Domain({"a": 5, "b": 4})

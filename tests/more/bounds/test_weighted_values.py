@@ -99,6 +99,7 @@ def test_plans_with_one_kind_for_each_attribute_are_proved_to_be_close_to_the_be
     ("data", "kind", "printed"),
     [("CPS", rp.Prefix(), 2.3007), ("Loans", rp.Range(), 6.8774), ("Adult", rp.Prefix(), 6.5130)],
 )
+@pytest.mark.cases(1)
 def test_sums_of_single_attributes_beside_counts_of_pairs_are_close_to_the_best_by_default(data, kind, printed):
     domain = domain_of(DOMAINS[data])
     numerical = domain.names[: NUMERICAL[data]]

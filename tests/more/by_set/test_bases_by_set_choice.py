@@ -142,6 +142,7 @@ TARGETS = rp.losses.Targets([(query, 3.0 + number) for number, query in enumerat
 
 
 @pytest.mark.parametrize(("loss", "case"), [("max", TINY), ("max", THREE), (TARGETS, TINY), ("max", RING)])
+@pytest.mark.cases(1)
 def test_largest_variances_have_bases_by_set_that_are_near_the_best_of_all_mechanisms(loss, case):
     one, plan = (rp.select(case, budget=rp.pcost(1), loss=loss, **how) for how in ({"bases": "optimal"}, {}))
     assert plan.strategy.varying.any()

@@ -160,6 +160,7 @@ def test_the_cost_is_the_bound_and_not_below_the_cost_of_explicit_matrices(case,
 @pytest.mark.parametrize("aim", AIMS)
 @pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES])
 @pytest.mark.parametrize("weighed", [False, True])
+@pytest.mark.cases(16)
 def test_slopes_are_differences(case, weighed, aim):
     family, rng = family_of(case, *aim), np.random.default_rng(1)
     start = library(case, family, *aim)
@@ -178,6 +179,7 @@ def test_slopes_are_differences(case, weighed, aim):
 
 @pytest.mark.parametrize("aim", AIMS)
 @pytest.mark.parametrize("case", [TINY, THREE, ODD, SAME_BASES, EXCHANGED])
+@pytest.mark.cases(10)
 def test_the_search_starts_at_the_plan_with_one_basis_for_each_attribute(case, aim):
     family = family_of(case, *aim)
     start = library(case, family, *aim)

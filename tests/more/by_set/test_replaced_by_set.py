@@ -142,6 +142,7 @@ TARGETS = rp.losses.Targets([(query, 3.0 + number) for number, query in enumerat
         slow(THREE, "max"),
     ],
 )
+@pytest.mark.cases(2)
 def test_plans_spend_the_cost_of_explicit_matrices_and_are_as_near_the_best_as_they_say(case, loss):
     one, plan = (
         rp.select(case, budget=rp.zcdp("0.37"), loss=loss, neighbors="replace", **how)

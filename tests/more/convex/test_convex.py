@@ -120,6 +120,7 @@ def others(noise, rows, pcost, seed, spreads=(1e-4, 1e-2, 0.3)):
 )
 @settings(max_examples=5)
 @given(problem=problems(), seed=seeds)
+@pytest.mark.cases(15)
 def test_two_solvers_agree_and_nothing_is_below_their_bounds_nor_reached_at_less(name, pcost, problem, seed):
     p, matrix = problem
     loss, coefficients = (PROPORTIONAL | BENT)[name], sparse.csr_array(matrix)
@@ -170,6 +171,7 @@ def least(p, matrix, value, slope, pcost):
 @pytest.mark.parametrize("name", SMOOTH)
 @settings(max_examples=6)
 @given(problem=problems())
+@pytest.mark.cases(6)
 def test_both_forms_find_the_optimum_and_neither_bound_is_above_it(name, pcost, problem):
     p, matrix = problem
     loss, value, slope = SMOOTH[name]

@@ -136,6 +136,7 @@ BASES = {"p": basis_of(3, [[1, 0, 0], [1, 1, 0]]), "m": basis_of(3, [[2, -1, 0],
 @pytest.mark.parametrize("loss", ["sum", "max"])
 @pytest.mark.parametrize("notion", ["add-remove", "replace"])
 @pytest.mark.parametrize("layout", ["pppp", "ppmm", "pmpm"])
+@pytest.mark.cases(4)
 def test_attributes_are_exchangeable_only_where_size_and_basis_and_kind_agree(loss, notion, layout):
     """With and without orbits: the same optimum, and one noise for each number of attributes of each sort."""
     names = [f"x{i}" for i in range(len(layout))]

@@ -119,6 +119,7 @@ def test_few_rounds_for_large_attributes_are_near_many():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_rows_that_share_weights_lose_little():
     workload = marginals(Domain({"a": 20, "b": 16, "c": 3}), order=2, kinds={"a": Prefix(), "b": Range()})
     each = select(workload, budget=ONE, loss="max").max_variance

@@ -39,6 +39,7 @@ def objects_in(bucket):
 
 @pytest.mark.parametrize("format", ["parts", "csv", "parquet"])
 @pytest.mark.parametrize("product", [rp.reconstruct, lambda found: rp.nonnegative(rp.reconstruct(found))])
+@pytest.mark.cases(2)
 def test_a_bucket_holds_the_objects_that_a_folder_holds_as_files(measurement, bucket, tmp_path, format, product):
     release = product(measurement)
     release.save(str(bucket), format)

@@ -122,6 +122,7 @@ def one_page(browser):
 
 
 @pytest.mark.parametrize("start", [pytest.param(start, marks=pytest.mark.slow if start else ()) for start in range(5)])
+@pytest.mark.cases(1)
 def test_the_numbers_of_a_budget_are_those_of_a_plan_that_is_made_for_it(one_page, start, tmp_path):
     page = one_page
     for workload, loss, how, first, (budget, *typed) in islice(worlds(), start, None, 5):
@@ -214,6 +215,7 @@ def line_of(page):
     return page.locator("#another-line").input_value()
 
 
+@pytest.mark.thorough
 def test_the_line_for_a_file_is_the_budget_that_is_chosen(browser, tmp_path):
     import tomllib
 

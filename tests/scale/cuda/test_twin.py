@@ -82,6 +82,7 @@ def test_a_table_does_not_depend_on_threads_blocks_and_neighbors(twin):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+@pytest.mark.cases(1)
 def test_nothing_is_found_in_the_source_as_it_is_shipped(check, tmp_path):
     assert check.objection(tmp_path, kernel_source()) == ""
 

@@ -70,6 +70,7 @@ def noting(path):
     return digest
 
 
+@pytest.mark.cases(2)
 def test_each_task_is_drawn_once_from_the_counts_of_all_records(engine, tmp_path):
     records, note = some_records(400), str(tmp_path / "note")
     cluster = engines.open_cluster(engine[0](pa.table(columns_of(records), TYPES)), DOMAIN)
@@ -103,6 +104,7 @@ def test_a_function_is_called_with_each_number_and_its_failure_is_the_engines(en
             call(lambda number: bytes([2 * number]), [200])
 
 
+@pytest.mark.cases(2)
 def test_noise_is_charged_once_and_what_progress_raises_ends_the_run(engine, tmp_path):
     """With a budget so large that the noise hardly matters."""
     plan, steps = rp.select(rp.marginals(rp.Domain({"a": 2, "b": 3}), up_to=2), budget=rp.pcost(1e9)), []

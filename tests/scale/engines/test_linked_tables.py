@@ -20,6 +20,7 @@ def in_spark(session, data):
 
 
 @pytest.mark.parametrize("kind", ["classic", "connect"])
+@pytest.mark.cases(1)
 def test_workers_count_what_this_process_counts_and_one_unit_changes_no_more(kind, sessions):
     draw = random.Random(kind)
     units = [*random_units(draw), *random_units(draw)[:1]]

@@ -157,6 +157,7 @@ def test_one_count_is_one_job_and_its_sum_and_noise_is_drawn_in_the_last_of_two_
     assert tasks[-1] == 1
 
 
+@pytest.mark.cases(1)
 def test_workers_write_the_parts_that_this_process_would_write(session, tmp_path):
     plan = select(marginals(Domain({name: 100 for name in "abcd"}), up_to=3), budget=pcost(1))
     measurement = measure(plan, np.zeros((10, 4), dtype=int))
@@ -203,6 +204,7 @@ def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_p
     refused(session, OwnStore(tmp_path / "store"), r"workers cannot run Python with this library .*PYSPARK_PYTHON")
 
 
+@pytest.mark.cases(1)
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_path):
     def slowly(batches):
         import time
