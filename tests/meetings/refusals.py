@@ -74,9 +74,8 @@ RULES = [
         "integer codes",
     ),
     Rule(
-        '`bases="optimal_by_set"` | convex losses, and targets of some tables only | they are found for sums, largest '
-        "variances and targets of all tables",
-        {"bases": ["by set"], "loss": ["targets", "convex"]},
+        '`bases="optimal_by_set"` | targets of some tables only | they are found for losses of all tables',
+        {"bases": ["by set"], "loss": ["targets"]},
         'bases="optimal"',
     ),
     Rule(

@@ -132,6 +132,14 @@ class Loss:
         found = unit.at(self.pcost_for(unit.loss, at_most) * RESERVE)
         return replace(found, loss=self.stated(found.loss))
 
+    def touching(self, problem: NoiseProblem, found: ChosenNoise) -> "tuple[Loss, float] | None":
+        """A loss in proportion to noise, and its value for some noise: no noise that has this loss has a smaller one.
+
+        None where no such loss is known.
+        """
+        del problem
+        return self, found.loss
+
     def stated(self, variance: float) -> float:
         """The loss that a plan states for a largest variance or sum of variances."""
         return variance
@@ -235,7 +243,8 @@ class MaxVariance(Loss):
 class ConvexLoss(Loss):
     """Any convex function of the variances of the queries' average cells.
 
-    Bases are chosen for the sum of these variances with the workload's own weights.
+    One basis for each attribute is chosen for the sum of these variances with the workload's own weights; bases that
+    vary by set, which `select` searches for, for the function itself.
 
     Attributes:
         function: from a CVXPY vector, one variance per query in the workload's order, to a convex CVXPY expression.
@@ -247,6 +256,7 @@ class ConvexLoss(Loss):
     function: Callable[[Any], Any]
     solver: str = "CLARABEL"
     is_proportional: ClassVar[bool] = False
+    has_search: ClassVar[bool] = True
 
     @property
     def words(self) -> str:
@@ -257,14 +267,30 @@ class ConvexLoss(Loss):
         """The noise with the least loss at this privacy cost.  Source: eq. (18)."""
         from residualplanner.more.convex.convex_noise import least_convex_loss  # a door
 
-        return problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
+        plain = problem.selection(least_convex_loss(problem, self.function, pcost=pcost, solver=self.solver))
+        if problem.search is None:
+            return plain
+        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
+
+        return with_better_bases(problem, plain, self.function, pcost, spends=True)
 
     def cheapest_noise(self, problem: NoiseProblem, at_most: float) -> ChosenNoise:
         """The noise with the least privacy cost whose loss is at most this.  Source: eq. (18)."""
         from residualplanner.more.convex.convex_noise import least_convex_cost  # a door
 
         found = least_convex_cost(problem, self.function, at_most=at_most, solver=self.solver)
-        return replace(problem.selection(found), loss=at_most)
+        plain = replace(problem.selection(found), loss=at_most)
+        if problem.search is None:
+            return plain
+        from residualplanner.more.by_set.convex_loss import with_better_bases  # a door
+
+        return with_better_bases(problem, plain, self.function, found.loss, spends=False)
+
+    def touching(self, problem: NoiseProblem, found: ChosenNoise) -> tuple[Loss, float] | None:
+        """The sum of variances with the slopes of the loss as weights; None at a kink.  Source: eq. (18)."""
+        from residualplanner.more.bounds.convex import touching_sum  # a door
+
+        return touching_sum(problem, found, self.function)
 
     def to_archive(self) -> tuple[dict[str, Any], Mapping[str, FloatArray]]:
         """The words: no file holds a function."""

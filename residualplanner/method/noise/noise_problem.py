@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
@@ -29,8 +30,9 @@ _NEGLIGIBLE = 2.0**-50
 #: Bases from a search are chosen where they make a loss smaller by this fraction; plans without are simpler.
 _WORTH = 1e-4
 
-#: A search for better bases and their noise, from the best choice with those at hand, one for each attribute.
-StrategySearch = Callable[[ChosenNoise, Neighbors], ChosenNoise]
+#: A search for better bases and their noise, from the best choice with those at hand, one for each attribute; and for
+#: another objective than the sum or the maximum of variances.
+StrategySearch = Callable[[ChosenNoise, Neighbors, Any], ChosenNoise]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +74,11 @@ class NoiseProblem:
         noise_variance = self._cut(choice.noise_variance)
         return ChosenNoise(self.strategy, noise_variance, choice.loss, choice.gap, status, choice.weights)
 
-    def searched(self, plain: ChosenNoise) -> ChosenNoise:
+    def searched(self, plain: ChosenNoise, objective: Any = None) -> ChosenNoise:
         """A choice, or the one that the search finds if that is better."""
         if self.search is None:
             return plain
-        found = self.search(plain, self.neighbors)
+        found = self.search(plain, self.neighbors, objective)
         if found is plain:
             return plain
         if found.loss < plain.loss * (1 - _WORTH):

@@ -57,8 +57,8 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         bases: what is measured of attributes with other kinds than identity.  By default one basis for each, or, where
             these are not proved to be within 0.5% of the best of all mechanisms, others in other sets of attributes, if
             a search finds better ones; but one for each where records are replaced and have too many pairs, and no
-            search for convex losses, targets of some tables only, and, where records are added or removed, sums with
-            one kind for each attribute.  "optimal" is one for each (docs/mathematics.md section 5),
+            search for targets of some tables only, and, where records are added or removed, sums with one kind for each
+            attribute.  "optimal" is one for each (docs/mathematics.md section 5),
             "optimal_by_set" searches for others in any case, for up to two minutes, "orthogonal"
             is as in the paper's section 7; or a mapping from attribute name to a matrix S of shape (n-1, n) whose rows
             are independent of one another and of a row of ones, such as ``plan.bases`` of another plan; attributes that
@@ -151,20 +151,42 @@ def _compared(
 ) -> tuple[ChosenNoise, float, float]:
     """The noise, its cost and its distance from the best; if that is large, of a search by set if it may be better."""
     found, cost = solved(problem)
-    at_cost_1 = goal.pcost_for(1.0, found.loss)  # 0 where it is too small for a float
-    known = _least_variance(problem, goal, cost / at_cost_1 if at_cost_1 > 0 else math.inf, seconds)
-    distance, factor = _distance(goal, found, cost, known), problem.neighbors.cost_factor_up
+    distance, known = _proved(problem, goal, found, cost, seconds)
     if searches and distance > _FAR and _is_mixed(problem, goal):
-        enough = known / factor * (1 + _NEAR) ** 2 if isinstance(known, float) else 0.0
+        least = known if goal.is_proportional and isinstance(known, float) else 0.0
+        enough = least / problem.neighbors.cost_factor_up * (1 + _NEAR) ** 2
         try:
             search = _search(problem, goal, progress, seconds=seconds, enough=enough)
             found, cost = solved(replace(problem, search=search))
-            distance = _distance(goal, found, cost, known)
+            if goal.is_proportional:
+                distance = _distance(goal, found, cost, known)
+            else:
+                distance, known = _proved(problem, goal, found, cost, seconds)
         except (SolverError, WorkloadError) as error:
             found = replace(found, status=f"{found.status}; better bases were not searched for: {error}")
     if isinstance(known, str) and known:
         found = replace(found, status=f"{found.status}; distance from the best of all mechanisms not known: {known}")
     return found, cost, distance
+
+
+def _proved(
+    problem: NoiseProblem, goal: Loss, found: ChosenNoise, cost: float, seconds: float
+) -> tuple[float, float | str | None]:
+    """The distance from the best of all mechanisms, and the variance that proves it, or why it is not known."""
+    touching = goal.touching(problem, found)
+    if touching is None:
+        return math.inf, "the loss has a kink at the variances of the plan, or no slopes there"
+    weighted, value = touching
+    own = problem if weighted is goal else replace(problem, importance=weighted.importance(problem.workload))
+    at_cost_1 = weighted.pcost_for(1.0, value)  # 0 where it is too small for a float
+    try:
+        known = _least_variance(own, weighted, cost / at_cost_1 if at_cost_1 > 0 else math.inf, seconds)
+        if known is None and weighted is not goal:  # whose best noise is that of the sum, but for what was not found
+            unit = weighted.unit_noise(own)
+            known = unit.loss / (1 + unit.gap)
+    except WorkloadError as error:
+        known = str(error)
+    return _distance(weighted, replace(found, loss=value), cost, known), known
 
 
 def _search(
@@ -187,12 +209,12 @@ def _search(
     what = problem.workload, problem.importance
     how: dict[str, Any] = {"of_maximum": goal.is_of_maximum, "enough": enough, "progress": progress, **limit}
 
-    def search(plain: ChosenNoise, neighbors: Neighbors) -> ChosenNoise:
+    def search(plain: ChosenNoise, neighbors: Neighbors, objective: Any) -> ChosenNoise:
         found = plain
         try:
-            found = choose_by_set(*what, plain, neighbors, **how)
+            found = choose_by_set(*what, plain, neighbors, objective, **how)
         except WorkloadError:
-            if is_asked or not neighbors.has_public_total:
+            if is_asked or objective is not None or not neighbors.has_public_total:
                 raise
         if found is not plain or not neighbors.has_public_total:
             return found
@@ -206,7 +228,7 @@ def _require_by_set(problem: NoiseProblem, goal: Loss) -> None:
     """Raise WorkloadError unless bases may vary by set."""
     if not _has_search(problem, goal):
         raise WorkloadError(
-            'bases="optimal_by_set" is for sums, largest variances and targets of all tables; use bases="optimal"'
+            'bases="optimal_by_set" is for losses of all tables, and these targets are of some; use bases="optimal"'
         )
 
 
@@ -217,7 +239,7 @@ def _has_search(problem: NoiseProblem, goal: Loss) -> bool:
 
 def _is_mixed(problem: NoiseProblem, goal: Loss) -> bool:
     """Whether a search may find better bases: in a sum where records are added, for several kinds or weights only."""
-    if problem.neighbors.has_public_total or goal.is_of_maximum:
+    if problem.neighbors.has_public_total or goal.is_of_maximum or not goal.is_proportional:
         return _has_search(problem, goal)
     each = problem.importance / problem.workload.cells
     is_even = np.ptp(each) <= _EQUAL * each.max()
@@ -229,8 +251,6 @@ def _least_variance(problem: NoiseProblem, goal: Loss, reached: float, seconds: 
 
     The one at hand has the variance ``reached`` at cost 1.
     """
-    if not goal.is_proportional:
-        return ""
     # Permutations of the values of an attribute change neither queries of single values nor the cost: by convexity some
     # mechanism of the family is the best of all.
     is_symmetric = all(kind.is_identity or kind.at_least for kind in problem.workload.kinds)

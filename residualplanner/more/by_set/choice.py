@@ -23,7 +23,7 @@ from residualplanner.method.strategy.strategy import Strategy, varying_strategy
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.by_set.cost import GroupBasis, Member
 from residualplanner.more.by_set.problem import by_set_problem
-from residualplanner.more.by_set.search import Family, search
+from residualplanner.more.by_set.search import Family, ObjectiveOf, search
 from residualplanner.more.by_set.table_costs import TableChoice
 from residualplanner.more.searches.basis_choice import ROUNDING_LOSS
 from residualplanner.more.searches.rounding import rounded_matrix
@@ -40,6 +40,7 @@ def choose_by_set(
     importance: FloatArray,
     plain: ChosenNoise,
     neighbors: Neighbors,
+    objective: ObjectiveOf | None = None,
     *,
     enough: float,
     progress: Steps = untold,
@@ -48,17 +49,20 @@ def choose_by_set(
     """The best bases by set that are found for a loss, and the best noise of cost 1 for them.
 
     The search starts from a choice with one basis for each attribute, which is returned where no search can find a
-    better one.  It makes the part of its steps that there is time for, and
-    ends where the loss is small ``enough``.  The other arguments are those of `by_set_problem`.
+    better one.  It makes the part of its steps that there is time for, and ends where the loss is small ``enough``.  An
+    ``objective`` is a function of average variances that stands for their sum.  The other arguments are those of
+    `by_set_problem`.
 
     Raises:
         SolverError: the solver gave no usable noise, or no integers come close to the bases.
         WorkloadError: the search would be too large; or records are replaced, and there are too many pairs of them.
     """
+    if objective is not None:  # which may tell any two queries apart: no importance is another's
+        importance, how = 1 + np.arange(len(workload)) / len(workload), how | {"is_sum": False}
     problem = by_set_problem(workload, importance, replaced=neighbors.has_public_total, **how)
     if problem is None:
         return plain
-    family = Family.of(problem)
+    family = Family.of(problem, objective)
     with one_thread():
         found = search(family, family.start(plain), enough=enough, progress=progress)
         return _with_noise(family, *_rounded(family, found), neighbors)
@@ -122,14 +126,15 @@ def _with_noise(
     family: Family, matrices: list[IntArray], scaled_by: list[int], member: Member, neighbors: Neighbors
 ) -> ChosenNoise:
     """The best noise for these bases, in units of the integer matrices."""
-    problem, found = family.problem, family.best_noise(member)
+    problem, (settled, found) = family.problem, family.settled(member)
     precision = family.loss.precision_of_sets(member.bases, found.precision)
     exponents = np.array([2 * sum(scaled_by[g] for g in groups) for groups in problem.classes])
     noise = np.ldexp(1 / precision, exponents[problem.cost_class])
     strategy = _strategy(family, matrices, member, found, precision * problem.factor)
     strategy, costing = _of_cost_one(strategy, noise, neighbors)
-    loss = math.exp(family.loss.value(member.bases, found.precision)) * float(costing[0] / noise[0])
-    choice = NoiseChoice(costing, loss, min(found.bound * neighbors.cost_factor_up, loss), _STATUS)
+    more = float(costing[0] / noise[0])
+    loss, own = (math.exp(each.loss.value(member.bases, found.precision)) * more for each in (family, settled))
+    choice = NoiseChoice(costing, own, min(found.bound * neighbors.cost_factor_up, own), _STATUS)
     return ChosenNoise(strategy, costing, loss, choice.gap, _STATUS)
 
 

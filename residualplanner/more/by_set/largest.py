@@ -13,7 +13,7 @@ Source: eqs. (39) and (40), for single cells.
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,8 +181,7 @@ class LargestVariance:
     def _queries(self) -> list[list[_Term]]:
         """The terms of each query that stands for its orbit."""
         terms, count, member = self.problem.terms, len(self._factors), self.problem.noise_of_set
-        # The sets of an orbit have its precision in equal parts.
-        weights = terms.weight * (self.problem.factor * np.bincount(member)[member])[terms.set]
+        weights = terms.weight * self.problem.even_factor[terms.set]
         numbers = terms.query.tolist(), member[terms.set].tolist(), weights.tolist(), terms.form.tolist()
         found: dict[int, list[_Term]] = {}
         for query, noise, weight, form, present, inside in zip(
@@ -286,9 +285,12 @@ class LargestVariance:
 
         return largest_rows
 
+    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
+        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
+        del bases, precision
+        return self
+
     def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
         """The precision of every set, (m,), from that of each noise."""
         del bases
-        member = self.problem.noise_of_set
-        of_sets: FloatArray = (precision / np.bincount(member))[member] / self.problem.factor
-        return of_sets
+        return np.asarray(precision[self.problem.noise_of_set] / self.problem.even_factor)

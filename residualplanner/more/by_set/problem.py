@@ -32,6 +32,8 @@ PAIR_LIMIT, SECONDS_LIMIT = 2**17, 100.0
 #: a table with a maximum; for each basis, with the cube of its directions; for each basis and table; for each pair.
 #: ``benchmarks/by_set.py`` compares the estimate with measured times.
 _TIMES, _CELL, _CUBE, _PART, _PAIR = 1800, 1e-7, 7e-10, 8e-5, 2e-7
+#: Seconds that CVXPY takes for a convex loss and its slopes, each time.
+_CONVEX = 3e-3
 #: How much more often where records are replaced, as pairs of records that cost most are found on the way.
 _MORE = 3
 #: A search may be cut to this part of its steps.
@@ -95,6 +97,7 @@ class SearchSize:
     directions: tuple[int, ...]  # how many queries depend on, for the attribute of each basis
     parts: int  # how many tables there are, for the cost and for the loss
     replaced: bool = False
+    of_function: bool = False  # whether a convex function of the variances is computed each time
 
     @property
     def seconds(self) -> float:
@@ -102,7 +105,8 @@ class SearchSize:
         cubes = sum(float(r) ** 3 for r in self.directions)
         parts = self.parts + len(self.directions)
         times = _TIMES * (_MORE if self.replaced else 1)
-        return times * (self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
+        own = _CONVEX if self.of_function else 0.0
+        return times * (own + self.cells * _CELL + cubes * _CUBE + parts * _PART + self.pairs * _PAIR)
 
     def require_quick(self, seconds: float) -> None:
         """Raise WorkloadError if it takes longer even with a quarter of the steps."""
@@ -135,7 +139,8 @@ class BySetProblem:
 
     workload: Workload
     importance: FloatArray  # (q,)
-    of_maximum: bool  # whether the largest variance of a cell counts, or the sum of average ones
+    of_maximum: bool  # whether the largest variance of a cell counts, or average ones
+    is_sum: bool  # whether their sum counts, weighted by importance
     replaced: bool  # whether records are replaced
     orbits: Orbits  # of queries and sets that attributes exchange
     axes: dict[int, OwnAxis]  # the own attributes
@@ -166,7 +171,7 @@ class BySetProblem:
     @property
     def noise_of_set(self) -> IntArray:
         """(m,): which noise each set has part of: best divided among a class for a sum, even in an orbit otherwise."""
-        return self.orbits.member if self.of_maximum or self.replaced else self.cost_class
+        return self.cost_class if self.is_sum and not self.replaced else self.orbits.member
 
     @cached_property
     def class_of_noise(self) -> IntArray:
@@ -176,6 +181,12 @@ class BySetProblem:
     def of_classes(self, precision: FloatArray) -> FloatArray:
         """The precision of each class of sets, (classes,), from that of each noise."""
         return np.bincount(self.class_of_noise, precision, len(self.classes)).astype(np.float64)
+
+    @property
+    def even_factor(self) -> FloatArray:
+        """(m,): by what to divide the precision of its noise for that of each set, if all have even parts of it."""
+        member = self.noise_of_set
+        return np.asarray(self.factor * np.bincount(member)[member])
 
     def axis(self, group: int) -> OwnAxis:
         """The attribute of a group."""
@@ -193,7 +204,8 @@ class BySetProblem:
         directions = tuple(self.axes[i].directions for i in self.attribute_of_group.tolist())
         cells = sum(tables) + (self._cells if self.of_maximum else 0)
         cells += PAIRS * len(self.workload.closure.attribute_of_factor) if self.replaced else 0
-        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced)
+        of_function = not (self.is_sum or self.of_maximum)
+        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced, of_function)
 
     @property
     def _cells(self) -> int:
@@ -212,14 +224,16 @@ def by_set_problem(
     importance: FloatArray,
     *,
     of_maximum: bool = False,
+    is_sum: bool = True,
     replaced: bool = False,
     is_one: bool = False,
     seconds: float = SECONDS_LIMIT,
 ) -> BySetProblem | None:
     """What there is to choose where each query's variances count by its ``importance`` (q,), at least 0.
 
-    The sum of average variances is to be small, or the largest variance of a cell.  Each attribute may be one of one
-    basis in all sets.  None if bases by set are those, and are known to be the best, or searched for as such.
+    The sum of average variances is to be small, or another function of these, or the largest variance of a cell.  Each
+    attribute may be one of one basis in all sets.  None if bases by set are those, and are known to be the best, or
+    searched for as such.
 
     Raises WorkloadError: it would be too large a search, or take more than so many seconds with a quarter of its steps;
     or records are replaced, and there are too many pairs of them for bases by set.
@@ -240,7 +254,17 @@ def by_set_problem(
         return None
     classes = _classes(workload, group)
     problem = BySetProblem(
-        workload, importance, of_maximum, replaced, orbits, axes, group, attribute_of_group, *classes, seconds
+        workload,
+        importance,
+        of_maximum,
+        is_sum and not of_maximum,
+        replaced,
+        orbits,
+        axes,
+        group,
+        attribute_of_group,
+        *classes,
+        seconds,
     )
     problem.size_with(0).require_quick(seconds)  # before the terms, which may be many
     problem.size.require_quick(seconds)

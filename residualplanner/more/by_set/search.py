@@ -8,6 +8,7 @@ the same proportion, and few steps are enough.
 """
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
@@ -18,6 +19,7 @@ from residualplanner.ground.checks import FloatArray, IntArray, Steps, untold
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy.costs import unit_costs
+from residualplanner.more.by_set.convex_loss import ConvexVariances
 from residualplanner.more.by_set.cost import GroupBasis, Maxima, Member, TableCost
 from residualplanner.more.by_set.largest import LargestVariance
 from residualplanner.more.by_set.problem import BySetProblem
@@ -31,12 +33,15 @@ from residualplanner.more.by_set.table_costs import TableChoice
 _SHARPNESS, _ROUNDS, _STEPS, _PROGRESS, _ASTRAY = 300.0, 10, 200, 1e-5, 1e-3
 #: Of how many steps L-BFGS remembers how the slope changed, and the unit of messages, in which it changes fastest.
 _MEMORY, _MESSAGE = 40, 0.1
+#: How often a loss that is not in proportion to noise is planned for anew, for the level that noise has reached.
+_SETTLED = 8
 #: What a point counts where there is no value, as far from any that has one.
 _NOWHERE = 1e6
 
 
-#: What is to be small, and the privacy cost, each with its slopes.
-Objective: TypeAlias = LargestVariance | SummedVariances
+#: What is to be small, and the privacy cost, each with its slopes; and what is to be small from a problem.
+Objective: TypeAlias = LargestVariance | SummedVariances | ConvexVariances
+ObjectiveOf: TypeAlias = Callable[[BySetProblem], Objective]
 Cost: TypeAlias = TableCost | ReplacementCost
 
 
@@ -49,10 +54,11 @@ class Family:
     cost: Cost
 
     @classmethod
-    def of(cls, problem: BySetProblem) -> "Family":
-        """The family of a problem."""
-        loss: Objective = LargestVariance(problem) if problem.of_maximum else SummedVariances(problem)
-        return cls(problem, loss, ReplacementCost.of(problem) if problem.replaced else TableCost(problem))
+    def of(cls, problem: BySetProblem, objective: ObjectiveOf | None = None) -> "Family":
+        """The family of a problem, for the largest variance or the sum of variances unless for another objective."""
+        objective = objective or (LargestVariance if problem.of_maximum else SummedVariances)
+        cost = ReplacementCost.of(problem) if problem.replaced else TableCost(problem)
+        return cls(problem, objective(problem), cost)
 
     def value(self, member: Member) -> float:
         """The logarithm of loss times cost."""
@@ -74,6 +80,20 @@ class Family:
         Raises SolverError: the solver gave no usable answer.
         """
         return self.cost.best_noise(member, self.loss.rows(member.bases), **how)
+
+    def settled(self, member: Member) -> tuple["Family", TableChoice]:
+        """The best noise for a member's bases, and the family with what is to be small where that noise is spent.
+
+        Raises SolverError: the solver gave no usable answer.
+        """
+        family, found = self, self.best_noise(member)
+        for _ in range(_SETTLED):
+            loss = family.loss.settled(member.bases, found.precision)
+            if loss is family.loss:
+                break
+            family = replace(family, loss=loss)
+            found = family.best_noise(replace(member, precision=found.precision, messages=found.messages))
+        return family, found
 
     def start(self, plain: ChosenNoise) -> Member:
         """A choice with one basis for each attribute as a member of cost 1, with messages of 0."""

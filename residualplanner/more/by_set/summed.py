@@ -10,8 +10,9 @@ Source: eqs. (39) and (40).
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -157,7 +158,7 @@ class SummedVariances:
     """The sum of variances; each noise is best divided among its sets for the bases at hand."""
 
     def __init__(self, problem: BySetProblem) -> None:
-        self.problem = problem
+        self.problem, self.weight = problem, problem.terms.weight
         #: Of each attribute the Gram matrices without the total, (kinds, r r).
         self._present = {i: axis.grams[:, 1:, 1:].reshape(len(axis.grams), -1) for i, axis in problem.axes.items()}
 
@@ -166,21 +167,36 @@ class SummedVariances:
         grams = {i: axis.grams for i, axis in self.problem.axes.items()}
         return RestForms(self.problem.terms, self.problem.attribute_of_group.tolist(), grams)
 
+    def weighted(self, weights: FloatArray) -> "SummedVariances":
+        """The same with its terms multiplied by weights (n,)."""
+        found = copy(self)
+        found.weight = self.problem.terms.weight * weights
+        return found
+
+    def of_terms(self, bases: Sequence[GroupBasis]) -> FloatArray:
+        """What the noise of its set is multiplied by in each term of the loss, (n,).  Source: eq. (40)."""
+        terms, (forms, _) = self.problem.terms, self._forms.values([basis.u for basis in bases])
+        return np.asarray(self.weight * self._factors(bases)[terms.present].prod(axis=1) * forms[terms.form])
+
+    def _factors(self, bases: Sequence[GroupBasis]) -> FloatArray:
+        """``||W G||**2`` per row, for each group and kind, and a 1."""
+        grams = [self._present[i] for i in self.problem.attribute_of_group.tolist()]
+        return np.concatenate([*(gram @ b.form.ravel() for gram, b in zip(grams, bases, strict=True)), [1.0]])
+
     def variances(self, bases: Sequence[GroupBasis]) -> tuple[FloatArray, _Slopes]:
         """The weight V_A of each set's noise in the loss, (m,), the sum of ``V_A sigma_A**2``.  Source: eq. (40)."""
         terms, us = self.problem.terms, [basis.u for basis in bases]
         forms, products = self._forms.values(us)
-        # ||W G||**2 per row, for each group and kind.
         grams = [self._present[i] for i in self.problem.attribute_of_group.tolist()]
-        factors = np.concatenate([*(gram @ b.form.ravel() for gram, b in zip(grams, bases, strict=True)), [1.0]])
-        values = terms.weight * factors[terms.present].prod(axis=1)
+        factors, weight = self._factors(bases), self.weight
+        values = weight * factors[terms.present].prod(axis=1)
         weights = np.bincount(terms.set, values * forms[terms.form], len(self.problem.cost_class)).astype(np.float64)
 
         def slopes(by_weights: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
             by_set = by_weights[terms.set]
             by_form = np.bincount(terms.form, by_set * values, len(forms)).astype(np.float64)
             by_present, factors_of = np.zeros(len(factors)), factors[terms.present]
-            common = by_set * terms.weight * forms[terms.form]
+            common = by_set * weight * forms[terms.form]
             for column in range(terms.present.shape[1]):
                 others = np.delete(factors_of, column, axis=1).prod(axis=1)
                 by_present += np.bincount(terms.present[:, column], common * others, len(by_present))
@@ -218,6 +234,11 @@ class SummedVariances:
         """The one row of what multiplies each noise."""
         weights = self.noise_weights(self.variances(bases)[0])
         return lambda precision: (float((weights / precision).sum()), weights[None])
+
+    def settled(self, bases: Sequence[GroupBasis], precision: FloatArray) -> Self:
+        """Itself: it is in proportion to noise, so that the best noise is the same at every cost."""
+        del bases, precision
+        return self
 
     def precision_of_sets(self, bases: Sequence[GroupBasis], precision: FloatArray) -> FloatArray:
         """The precision of every set, (m,), from that of each noise."""
