@@ -1,8 +1,9 @@
 """The oldest and the newest dependencies: ``python -m benchmarks.constraints`` tries the package with both.
 
 Of each list it makes a fresh environment, installs a wheel with the extras ``report`` and ``convex`` there, and runs
-the demonstration and `benchmarks/constraints_trial.py`, in an empty folder, without the repository.  Status 1 where one
-fails.  The lists hold the base dependencies, those of the two extras, and what these need in turn:
+the demonstration, `benchmarks/newcomer.py` and `benchmarks/constraints_trial.py`, in an empty folder, without the
+repository.  Status 1 where one fails.  The lists hold the base dependencies, those of the two extras, and what these
+need in turn:
 
 - ``constraints/oldest.txt``: the least versions that ``pyproject.toml`` allows, for the oldest Python, and tried with
   that only.  What they need in turn is as new as they take it, as an installation of today would have it.
@@ -24,6 +25,7 @@ from hatchling.builders.wheel import WheelBuilder
 HOME = Path(__file__).parents[1]
 LISTS = HOME / "constraints"
 EXTRAS = ("report", "convex")
+PROGRAMS = ("newcomer", "constraints_trial")
 #: Of each list, how it is resolved.
 RESOLUTIONS = {
     "oldest": ("--resolution", "lowest-direct"),
@@ -57,7 +59,7 @@ def failures(name: str, wheel: Path, folder: Path) -> list[str]:
     steps = (
         (programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", *wanted),
         (programs / "residualplanner", "demo"),
-        (programs / "python", "-I", Path(__file__).with_name("constraints_trial.py")),
+        *((programs / "python", "-I", Path(__file__).with_name(f"{program}.py")) for program in PROGRAMS),
     )
     for step in steps:
         done = subprocess.run([*map(str, step)], cwd=empty, check=False, capture_output=True, text=True)
