@@ -36,6 +36,8 @@ _WAY = (0.5, 0.25, 0.1)
 _NEAR_KINK, _TURNED = 1e-5, 1e-2
 #: Planes that are equal to so many decimals are one.
 _DIGITS = 6
+#: A plane that is above the cost by more than this fraction is none.
+_CONTRADICTION = 1e-9
 #: By what the cost is raised so that rounding does not leave the loss above its limit.
 RESERVE = 1 + 1e-9
 
@@ -114,20 +116,27 @@ class ConvexVariances:
         return self._sums.weighted((slopes / problem.workload.scales**2 / problem.importance)[problem.terms.query])
 
     def rows(self, bases: Sequence[GroupBasis]) -> Rows:
-        """Planes that touch the cost at precisions, and on the way to these from the best that were seen."""
+        """Planes that touch the cost at precisions, and on the way to these from the best that were seen.
+
+        They raise SolverError where one is above the cost: the loss is not convex, or CVXPY gets its slopes wrong.
+        """
         matrix = self._variances(bases)
-        best, least = np.empty(0), math.inf
+        best, least, seen = np.empty(0), math.inf, np.empty((0, len(matrix)))
 
         def planes(precision: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal best, least
+            nonlocal best, least, seen
             points = [precision, *((1 - part) * best + part * precision for part in _WAY if len(best))]
             touched = [self._cost(matrix @ (1 / point)) for point in points]
             if touched[0][0] < least:
                 best, least = precision, touched[0][0]
+            slopes = np.array([slopes for _, slopes, _ in touched])
+            seen = np.concatenate([seen, slopes])
+            if float((seen @ (matrix @ (1 / precision))).max()) > touched[0][0] * (1 + _CONTRADICTION):
+                raise SolverError("the slopes of the loss contradict its values", status="no")
             self.rises.extend(rise for _, _, rise in touched)
             if self._planes is not None and len(self._planes):
-                self._planes = _distinct(np.array([*self._planes, *(slopes for _, slopes, _ in touched)]))
-            return touched[0][0], np.array([slopes @ matrix for _, slopes, _ in touched])
+                self._planes = _distinct(np.concatenate([self._planes, slopes]))
+            return touched[0][0], slopes @ matrix
 
         return planes
 

@@ -205,7 +205,9 @@ class BySetProblem:
         cells = sum(tables) + (self._cells if self.of_maximum else 0)
         cells += PAIRS * len(self.workload.closure.attribute_of_factor) if self.replaced else 0
         of_function = not (self.is_sum or self.of_maximum)
-        return SearchSize(_pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced, of_function)
+        return SearchSize(
+            _pair_count(self.workload), cells, directions, len(tables) + rests, self.replaced, of_function
+        )
 
     @property
     def _cells(self) -> int:
