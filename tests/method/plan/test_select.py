@@ -113,7 +113,10 @@ def test_what_is_short_is_what_it_stands_for():
         left, right = (select(workload, budget=pcost(1), loss=given) for given in (word, loss))
         np.testing.assert_array_equal(left.noise_variances, right.noise_variances)
     by_function = select(workload, budget=pcost(1), loss=cvxpy.max)
-    assert (by_function.status, by_function.loss.words) == ("clarabel: optimal", "convex loss, solver CLARABEL")
+    assert by_function.loss.words == "convex loss, solver CLARABEL"
+    assert by_function.status.startswith(
+        "clarabel: optimal; distance from the best of all mechanisms not known: the loss"
+    )
     for budget in (zcdp(0.5), rp.privacy.gdp(1), pcost("1.0"), pcost(Fraction(1))):
         plan = select(workload, budget=budget)
         np.testing.assert_array_equal(plan.noise_variances, select(workload, budget=pcost(1)).noise_variances)

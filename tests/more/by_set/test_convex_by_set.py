@@ -84,6 +84,7 @@ def planned(case, loss, **how):
 @pytest.mark.parametrize("loss", [*SMOOTH, largest])
 @pytest.mark.parametrize("weighed", [False, True])
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.cases(10)
 def test_slopes_are_differences(loss, weighed, neighbors):
     case, rng = THREE, np.random.default_rng(1)
     plan = rp.select(case, budget=rp.pcost(2), loss=loss, neighbors=neighbors, bases="optimal")
@@ -109,6 +110,7 @@ def test_slopes_are_differences(loss, weighed, neighbors):
 
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
+@pytest.mark.cases(3)
 def test_plans_are_as_near_to_the_best_of_all_mechanisms_as_they_say(loss, neighbors):
     one, plan = planned(FEW, loss, neighbors=neighbors)
     least = least_of_all(plan, loss)
@@ -126,6 +128,7 @@ def test_plans_are_as_near_to_the_best_of_all_mechanisms_as_they_say(loss, neigh
 
 @pytest.mark.parametrize("case", [THREE, ODD, RING])
 @pytest.mark.parametrize("loss", [squares, largest])
+@pytest.mark.cases(1)
 def test_no_plan_is_worse_than_with_one_basis_for_each_attribute_nor_costs_more(case, loss):
     one, plan = planned(case, loss)
     assert plan.loss_value <= one.loss_value * (1 + 1e-9)
