@@ -42,7 +42,7 @@ _TIGHT, _CLOSE = 1e-7, 0.4 * CERTIFIED
 #: Bases that are found for weights which differ from the present ones by so much are not improved.
 _STEADY = 1e-2
 #: Steps for the convex problem of one attribute, up to a number of values: each solves an eigenvalue problem.
-_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 12))
+_STEPS = ((COARSE_VALUES, 60), (2048, 30), (math.inf, 10))
 #: The least number of steps of the proof, for attributes that are not merged.
 _LAST_STEPS = 200
 _ROUNDS = 60
