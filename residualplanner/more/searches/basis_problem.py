@@ -235,9 +235,9 @@ class BasisProblem:
         # All multipliers times h make Y the root of h as large; the dual function is largest where h is this:
         total = float(multipliers.sum())
         root = trace / total
-        halves = [vectors for _, _, vectors in found]
-        for half, (_, values, _) in zip(halves, found, strict=True):
-            half *= np.maximum(values, largest * 1e-15) ** -0.25 / np.sqrt(root)  # a copy of the largest takes long
+        halves = [
+            vectors / (np.maximum(values, largest * 1e-15) ** 0.25 * np.sqrt(root)) for _, values, vectors in found
+        ]
         S = np.vstack([half.T @ atoms for half, (atoms, _, _) in zip(halves, found, strict=True)])
         apart = v - self.atoms @ multipliers / total
         scaled = multipliers * root * root
