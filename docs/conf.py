@@ -107,7 +107,7 @@ napoleon_use_ivar = True
 default_role = "py:obj"
 
 html_theme = "furo"
-html_title = "residualplanner"
+html_title = f"residualplanner {version}"  # of versions before, Read the Docs keeps the manual and has a menu
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
