@@ -9,8 +9,9 @@ Source: eqs. (18) and (40).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ RESERVE = 1 + 1e-9
 
 class ConvexVariances:
     """The privacy cost at which a convex loss of average variances is at a level; one noise stands for each orbit."""
+
+    effort: ClassVar[Mapping[str, float]] = {"enough": 1e-7}  # nearer, each plane takes as long and brings nothing
 
     def __init__(
         self, problem: BySetProblem, loss: ConvexLossFunction, level: float, spent: float | None, rises: list[float]
@@ -144,7 +147,10 @@ class ConvexVariances:
         """The same for the level of precisions of cost 1 where the cost is spent; itself where that is its own."""
         if self.spent is None:
             return self
-        level = self.loss.value(self._variances(bases) @ (1 / precision) / self.spent)
+        variances = self._variances(bases) @ (1 / precision) / self.spent
+        if self.loss.degree(variances) is not None:  # then all levels have the same planes
+            return self
+        level = self.loss.value(variances)
         if abs(level - self.level) <= _SETTLED * abs(level):
             return self
         return ConvexVariances(self.problem, self.loss, level, self.spent, self.rises)

@@ -11,9 +11,9 @@ Source: eqs. (39) and (40), for single cells.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +167,8 @@ class _Term(NamedTuple):
 
 class LargestVariance:
     """The largest variance of a cell times its query's importance; a noise stands for each orbit of sets."""
+
+    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem = problem

@@ -86,13 +86,14 @@ class Family:
 
         Raises SolverError: the solver gave no usable answer.
         """
-        family, found = self, self.best_noise(member)
+        family, found = self, self.best_noise(member, **self.loss.effort)
         for _ in range(_SETTLED):
             loss = family.loss.settled(member.bases, found.precision)
             if loss is family.loss:
                 break
             family = replace(family, loss=loss)
-            found = family.best_noise(replace(member, precision=found.precision, messages=found.messages))
+            again = replace(member, precision=found.precision, messages=found.messages)
+            found = family.best_noise(again, **loss.effort)
         return family, found
 
     def start(self, plain: ChosenNoise) -> Member:

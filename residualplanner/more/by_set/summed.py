@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -156,6 +156,8 @@ def _products(rests: Sequence[RestTable]) -> list[dict[tuple[int, ...], float]]:
 
 class SummedVariances:
     """The sum of variances; each noise is best divided among its sets for the bases at hand."""
+
+    effort: ClassVar[Mapping[str, float]] = {}  # how near its best noise is to be to a bound: as near as it comes
 
     def __init__(self, problem: BySetProblem) -> None:
         self.problem, self.weight = problem, problem.terms.weight
