@@ -19,6 +19,7 @@ from residualplanner.method.noise import minimax_noise
 from residualplanner.method.noise.choice import ChosenNoise, NoiseChoice, minimize_weighted_variance
 from residualplanner.method.privacy import Neighbors
 from residualplanner.method.strategy import variances
+from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.method.strategy.costs import UnitCosts, cost_upper_bound, unit_costs
 from residualplanner.method.strategy.strategy import Strategy, constant_strategy
 from residualplanner.method.workload.symmetry import workload_orbits
@@ -74,8 +75,19 @@ class NoiseProblem:
         noise_variance = self._cut(choice.noise_variance)
         return ChosenNoise(self.strategy, noise_variance, choice.loss, choice.gap, status, choice.weights)
 
+    def average_variances(self, found: ChosenNoise) -> FloatArray:
+        """The variance of an average cell of every query with some noise, (q,), in units of its scale, squared.
+
+        Source: eqs. (11) and (40).
+        """
+        accuracy = Accuracy(self.workload, found.strategy, found.noise_variance, self.neighbors)
+        return np.asarray(accuracy.average_variances / self.workload.scales**2)
+
     def searched(self, plain: ChosenNoise, objective: Any = None) -> ChosenNoise:
-        """A choice, or the one that the search finds if that is better."""
+        """A choice, or the one that the search finds if that is better.
+
+        The ``objective`` is what is to be small where that is neither the sum nor the maximum of variances.
+        """
         if self.search is None:
             return plain
         found = self.search(plain, self.neighbors, objective)

@@ -12,7 +12,6 @@ import numpy as np
 from residualplanner.method.losses import SumOfVariances
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.more.convex.loss_function import ConvexFunction, read_loss_function
 
 #: In how many directions, and how far, it is looked whether slopes change by more than this fraction, as at a kink.
@@ -24,8 +23,7 @@ def touching_sum(
 ) -> tuple[SumOfVariances, float] | None:
     """The sum with the slopes of a loss as weights, and what it is for some noise; None at a kink."""
     workload, function = problem.workload, read_loss_function(loss, len(problem.workload))
-    accuracy = Accuracy(workload, found.strategy, found.noise_variance, problem.neighbors)
-    variances = accuracy.average_variances / workload.scales**2
+    variances = problem.average_variances(found)
     moves = 1 + _NEAR * np.random.default_rng(0).standard_normal((_LOOKS, len(variances)))
     slopes = np.array([function.subgradient(variances * each) for each in (np.ones(len(variances)), *moves)])
     value = float(slopes[0] @ variances)

@@ -19,7 +19,6 @@ from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.errors import SolverError
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.noise.noise_problem import NoiseProblem
-from residualplanner.method.strategy.accuracy import Accuracy
 from residualplanner.more.by_set.cost import GroupBasis, LossSlopes, Maxima
 from residualplanner.more.by_set.joint_cells import largest
 from residualplanner.more.by_set.problem import BySetProblem
@@ -175,7 +174,7 @@ def with_better_bases(
     The noise at hand has this privacy cost.  What is found spends it, or else has the same loss.
     Source: eqs. (18) and (40).
     """
-    function, scales = read_loss_function(loss, len(problem.workload)), problem.workload.scales
+    function = read_loss_function(loss, len(problem.workload))
     rises: list[float] = []
 
     def objective(by_set: BySetProblem) -> ConvexVariances:
@@ -187,8 +186,7 @@ def with_better_bases(
     if not spends:
         return replace(found.at(found.loss * RESERVE), loss=plain.loss)
     spent = found.at(pcost)
-    accuracy = Accuracy(problem.workload, spent.strategy, spent.noise_variance, problem.neighbors)
-    value = function.value(accuracy.average_variances / scales**2)
+    value = function.value(problem.average_variances(spent))
     # Noise for these bases that has this loss costs at least this part; so some plane is at most so far below the loss.
     bound = value - max(rises) * found.gap / (1 + found.gap)
     return replace(spent, loss=value, gap=(value - bound) / bound if bound > 0 else math.inf)
