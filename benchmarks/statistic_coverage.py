@@ -42,7 +42,6 @@ EXACT = (
     "difference",
     "change",
     "mean",
-    "standard deviation",
     "estimate divided",
 )
 STATISTICS = rp.statistics

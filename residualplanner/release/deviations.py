@@ -1,9 +1,11 @@
 """Standard deviations of amounts, by group, from the tables of a release, with intervals of exact errors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.margins import margin_factor
@@ -53,10 +55,7 @@ class DeviationTable(StatisticTable):
         mean = np.clip((2 * above - count) / divisor, -1, 1)
         found = np.sqrt(np.clip(squared / divisor - mean**2, 0, 1 - mean**2))
         moments = _moments(answers, variances)
-        is_clear = count > margin_factor(level) * np.sqrt(variances[0])
-        # Elsewhere the sums of one standard deviation are no plane, and a second dimension takes its part.
-        limits = np.where(is_clear, margin_factor(level) ** 2, -2 * np.log(1 - level)).ravel()
-        low, high = _interval(moments, np.nan_to_num(found).ravel(), limits)
+        low, high = _interval(moments, np.nan_to_num(found).ravel(), level)
         low, high = (end.reshape(count.shape) for end in (low, high))
         return {
             "estimate": np.clip(found, low, high) * kind.half,  # where noise makes it one that the sums exclude
@@ -71,7 +70,7 @@ def standard_deviations(release: Any, attribute: str, by: QueryLike = (), *, lev
     """The standard deviations of the amounts of an attribute, by group.
 
     An interval has the true standard deviation in about ``level`` of releases, in groups of any size: it is made of
-    those that some mean and count, with the exact errors of all three sums, do not exclude.
+    those that some mean and count, with the exact errors of all three sums, do not exclude against what fits best.
 
     Args:
         release: unbiased tables, from `reconstruct` or `load_tables`, of a workload in which the same groups have the
@@ -106,6 +105,7 @@ class _Moments(NamedTuple):
 
     estimate: FloatArray  # (g, 3)
     precision: FloatArray  # (g, 3, 3): the inverses of their covariances
+    std_err: FloatArray  # (g,): of the count
 
 
 def _moments(answers: FloatArray, variances: FloatArray) -> _Moments:
@@ -122,58 +122,74 @@ def _moments(answers: FloatArray, variances: FloatArray) -> _Moments:
         [squared_with_count, of_both_with, of_squared],
     ]
     covariance = np.moveaxis(np.array(rows), -1, 0)
-    return _Moments(np.stack([count, 2 * above - count, squared], axis=1), np.linalg.pinv(covariance, hermitian=True))
+    estimate = np.stack([count, 2 * above - count, squared], axis=1)
+    return _Moments(estimate, np.linalg.pinv(covariance, hermitian=True), np.sqrt(of_count))
 
 
-def _interval(moments: _Moments, estimate: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _interval(moments: _Moments, estimate: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     """The least and the largest standard deviation, in units of half the range, that are not excluded: eq. (142)."""
     groups = len(estimate)
     low, high = np.zeros(groups), np.zeros(groups)
     for start in range(0, groups, _GROUPS):
         some = slice(start, start + _GROUPS)
-        part = _Moments(moments.estimate[some], moments.precision[some])
-        low[some], high[some] = _interval_of_some(part, estimate[some], limits[some])
+        low[some], high[some] = _interval_of_some(_Moments(*(each[some] for each in moments)), estimate[some], level)
     return low, high
 
 
-def _interval_of_some(moments: _Moments, estimate: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _interval_of_some(moments: _Moments, estimate: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
     regular = np.broadcast_to(np.linspace(0, 1, _GRID), (len(estimate), _GRID))
-    grid = np.sort(np.append(regular, estimate[:, None], axis=1), axis=1)
-    distances = np.stack([_distance(moments, values) for values in grid.T], axis=1)
-    # Where noise has left nothing that fits, what fits best is all that is not excluded.
-    limits = np.maximum(limits, distances.min(axis=1))
-    is_in, rows = distances <= limits[:, None], np.arange(len(estimate))
-    first, last = np.argmax(is_in, axis=1), grid.shape[1] - 1 - np.argmax(is_in[:, ::-1], axis=1)
+    start = np.sort(np.append(regular, estimate[:, None], axis=1), axis=1)
+    best, least = _minimum(lambda values: np.stack([_distance(moments, each) for each in values.T], axis=1), start)
+
+    def is_in(deviation: FloatArray) -> NDArray[np.bool_]:
+        return _distance(moments, deviation) <= least + _limit(moments, deviation, level)
+
+    grid = np.sort(np.append(regular, best[:, None], axis=1), axis=1)
+    found, rows = np.stack([is_in(each) for each in grid.T], axis=1), np.arange(len(estimate))
+    first, last = np.argmax(found, axis=1), grid.shape[1] - 1 - np.argmax(found[:, ::-1], axis=1)
     ends = []
     for at, step in ((first, -1), (last, 1)):
         inside, outside = grid[rows, at], grid[rows, np.clip(at + step, 0, grid.shape[1] - 1)]
         for _ in range(_HALVED):
             middle = (inside + outside) / 2
-            holds = _distance(moments, middle) <= limits
+            holds = is_in(middle)
             inside, outside = np.where(holds, middle, inside), np.where(holds, outside, middle)
         ends.append(inside)
     return ends[0], ends[1]
 
 
+def _limit(moments: _Moments, deviation: FloatArray, level: float) -> FloatArray:
+    """How much further from the estimates than the best a standard deviation may be, (g,): eq. (142).
+
+    Where means may differ by less than noise, the sums of one standard deviation are no plane, and a second dimension
+    takes its part.
+    """
+    means = np.sqrt(np.maximum(1 - deviation**2, 0)) * moments.estimate[:, 0]
+    return np.where(means > margin_factor(level) * moments.std_err, margin_factor(level) ** 2, -2 * np.log(1 - level))
+
+
 def _distance(moments: _Moments, deviation: FloatArray) -> FloatArray:
     """The least squared distance of the estimates from a group with this standard deviation, (g,): eq. (142)."""
     most = np.sqrt(np.maximum(1 - deviation**2, 0))  # means are no further from the middle
-
-    def at(means: FloatArray) -> FloatArray:
-        return _distance_of_means(moments, means, deviation[:, None])
-
     count = moments.estimate[:, 0]
     own = moments.estimate[:, 1] / np.where(count > 0, count, np.inf)
     grid = np.append(np.linspace(-1, 1, _MEANS) * most[:, None], np.clip(own, -most, most)[:, None], axis=1)
-    grid.sort(axis=1)
-    best, rows = np.argmin(at(grid), axis=1), np.arange(len(count))
-    left = grid[rows, np.maximum(best - 1, 0)]
-    right = grid[rows, np.minimum(best + 1, grid.shape[1] - 1)]
+    return _minimum(lambda means: _distance_of_means(moments, means, deviation[:, None]), np.sort(grid, axis=1))[1]
+
+
+def _minimum(values: Callable[[FloatArray], FloatArray], grid: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where a function of each row is least, and its value there, from a sorted grid (g, n)."""
+    at_grid, rows = values(grid), np.arange(len(grid))
+    best = np.argmin(at_grid, axis=1)
+    left, right = (grid[rows, np.clip(best + step, 0, grid.shape[1] - 1)] for step in (-1, 1))
     for _ in range(_NARROWED):
-        means = left[:, None] + np.linspace(0, 1, 5) * (right - left)[:, None]
-        best = np.argmin(at(means), axis=1)
-        left, right = means[rows, np.maximum(best - 1, 0)], means[rows, np.minimum(best + 1, 4)]
-    return np.asarray(np.minimum(at(means).min(axis=1), at(grid).min(axis=1)))
+        near = left[:, None] + np.linspace(0, 1, 5) * (right - left)[:, None]
+        at = np.argmin(values(near), axis=1)
+        left, right = near[rows, np.maximum(at - 1, 0)], near[rows, np.minimum(at + 1, 4)]
+    points = np.concatenate([near, grid[rows, best][:, None]], axis=1)
+    found = np.concatenate([values(near), at_grid[rows, best][:, None]], axis=1)
+    at = np.argmin(found, axis=1)
+    return points[rows, at], found[rows, at]
 
 
 def _distance_of_means(moments: _Moments, means: FloatArray, deviation: FloatArray) -> FloatArray:

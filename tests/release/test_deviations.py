@@ -111,29 +111,37 @@ def squared_distance(estimate, precision, deviation):
     return min(near.fun, at(start))
 
 
-@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.5, 5.0, 50.0, 500.0]))
-@settings(max_examples=8)
-def test_intervals_end_where_the_least_distance_is_that_of_the_level(seed, size):
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([0.5, 5.0, 50.0, 500.0]), at_limit=st.booleans())
+@settings(max_examples=12)
+def test_intervals_end_where_the_distance_is_that_of_the_level_above_the_least(seed, size, at_limit):
     chance = np.random.default_rng(seed)
     root = chance.normal(size=(3, 3))
     covariance = root @ root.T + 0.1 * np.eye(3)
-    deviation = chance.uniform(0, 0.9)
-    mean = chance.uniform(-1, 1) * np.sqrt(1 - deviation**2)
+    deviation, mean = 0.0, 1.0  # where half of all noise leaves nothing that fits
+    if not at_limit:
+        deviation = chance.uniform(0, 0.9)
+        mean = chance.uniform(-1, 1) * np.sqrt(1 - deviation**2)
     estimate = size * np.array([1, mean, mean**2 + deviation**2]) + root @ chance.normal(size=3)
     C, T, Q = np.eye(3)
     rows = np.array([C, (C + T) / 2, (C - T) / 2, Q, C - Q, (T + Q) / 2])
     kind = STANDARD_DEVIATION(edges=(-1.0, 1.0))
     variances = np.einsum("ij,jk,ik->i", rows, covariance, rows)
     found = DeviationTable.numbers(kind, rows @ estimate, variances, 0.95)
-    is_clear = estimate[0] > 1.959964 * np.sqrt(covariance[0, 0])
-    precision, limit = np.linalg.inv(covariance), 1.959964**2 if is_clear else 5.991465
-    distances = {each: squared_distance(estimate, precision, each) for each in np.linspace(0, 1, 41)}
+    precision = np.linalg.inv(covariance)
+    distances = {each: squared_distance(estimate, precision, each) for each in np.linspace(0, 1, 401)}
     least = min(distances.values())
+
+    def excess(value, distance):
+        means = np.sqrt(1 - value**2) * estimate[0]
+        return distance - least - (1.959964**2 if means > 1.959964 * np.sqrt(covariance[0, 0]) else 5.991465)
+
     for value, distance in distances.items():
-        if distance < limit - 1e-3:
+        if excess(value, distance) < -1e-2:
             assert found["low"] <= value + 1e-6
             assert value - 1e-6 <= found["high"]
-    for end in (float(found["low"]), float(found["high"])):
-        assert squared_distance(estimate, precision, end) <= max(limit, least) + 1e-2
-        if 1e-6 < end < 1 - 1e-6 and least < limit:
-            assert abs(squared_distance(estimate, precision, end) - limit) < 1e-2
+    assert found["low"] < found["high"]
+    for name, outwards in (("low", -1e-4), ("high", 1e-4)):
+        end = float(found[name])
+        assert excess(end, squared_distance(estimate, precision, end)) <= 1e-2
+        if 0 < end + outwards < 1:
+            assert excess(end + outwards, squared_distance(estimate, precision, end + outwards)) >= -1e-2
