@@ -98,15 +98,16 @@ def test_the_default_is_compared_with_the_optimizer_beside_which_it_is_worst():
     assert found.mean == pytest.approx(2)
 
 
-def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_within_its_error():
-    compared = [
-        by for (_, tables, *_), by in by_place(charged_lines(RESULTS)).items() if tables == 16 and by["stand-in"]
-    ]
+def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_but_one_within_its_error():
+    compared = {
+        place: worst_of(by)
+        for place, by in by_place(charged_lines(RESULTS)).items()
+        if place[1] == 16 and by["stand-in"]
+    }
     assert len(compared) >= 42  # both accountings
-    for by in compared:
-        _, found = worst_of(by)
-        assert found.interval[0] <= 1
-        assert found.mean <= 1.1
+    assert all(found.interval[0] <= 1 for _, found in compared.values())
+    worse = {place: (name, round(found.mean, 2)) for place, (name, found) in compared.items() if found.mean > 1.1}
+    assert worse == {("joint", 16, 0.1, 16, 64): ("published", 1.45)}  # as docs/adaptive-projection.md says
 
 
 def test_the_published_p_values_are_those_of_two_degrees_of_freedom_and_not_of_six():
