@@ -40,7 +40,7 @@ def main() -> None:
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     for line in commands.splitlines():
         if line.startswith("residualplanner release"):
-            spec = Path("people.toml").read_text(encoding="utf-8")
+            spec = Path("people.toml").read_text(encoding="utf-8")  # R reads CSV without a package
             assert '\n# format = "csv"' in spec
             Path("people.toml").write_text(spec.replace('\n# format = "csv"', '\nformat = "csv"'), encoding="utf-8")
         subprocess.run(line.partition("#")[0], shell=True, check=True, env=os.environ | {"PATH": programs})
@@ -68,7 +68,7 @@ def check_release(folder: Path) -> None:
     total = sum(float(row["estimate"]) for row in rows)
     assert abs(total - 2000) < 200
     if shutil.which("Rscript") is None:
-        print("R is not on this machine, and did not read the release.")
+        print("Rscript was not found, so that R did not read the release.")
         return
     read = f'cat(sum(read.csv("{path.as_posix()}")$estimate), "\\n")'
     done = subprocess.run(["Rscript", "--vanilla", "-e", read], check=True, capture_output=True, text=True)

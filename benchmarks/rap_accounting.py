@@ -115,29 +115,29 @@ def run(point: Point) -> dict[str, Any]:
 
 
 #: A setting: the accounting, tables, epsilon, T and K.
-Place = tuple[Any, ...]
+Setting = tuple[Any, ...]
 
 
-def by_place(lines: list[dict[str, Any]], value: str = "largest") -> dict[Place, dict[str, BySeed]]:
+def by_setting(lines: list[dict[str, Any]], value: str = "largest") -> dict[Setting, dict[str, BySeed]]:
     """Of each setting and optimizer the errors, or something else that was written, by seed."""
-    found: dict[Place, dict[str, BySeed]] = defaultdict(lambda: defaultdict(dict))
+    found: dict[Setting, dict[str, BySeed]] = defaultdict(lambda: defaultdict(dict))
     for line in lines:
-        place = tuple(line[name] for name in ("sensitivity", "tables", "epsilon", "rounds", "choices"))
-        found[place][line["optimizer"]][line["seed"]] = line[value]
+        setting = tuple(line[name] for name in ("sensitivity", "tables", "epsilon", "rounds", "choices"))
+        found[setting][line["optimizer"]][line["seed"]] = line[value]
     return dict(sorted(found.items()))
 
 
 def everything(lines: list[dict[str, Any]]) -> Iterator[str]:
     """The mean largest errors over the seeds, with how many there are and the mean seconds."""
-    errors, seconds = by_place(lines), by_place(lines, "cpu_seconds")
+    errors, seconds = by_setting(lines), by_setting(lines, "cpu_seconds")
     yield f"| accounting | tables | epsilon | T | K | {' | '.join(OPTIMIZERS)} |"
     yield "|" + "---|" * (5 + len(OPTIMIZERS))
-    for place, by in errors.items():
+    for setting, by in errors.items():
         shown = (
-            f"{mean(by[name]):.3f} ({len(by[name])} seeds, {mean(seconds[place][name]):.1f} s)" if by[name] else ""
+            f"{mean(by[name]):.3f} ({len(by[name])} seeds, {mean(seconds[setting][name]):.1f} s)" if by[name] else ""
             for name in OPTIMIZERS
         )
-        yield f"| {' | '.join(map(str, place))} | {' | '.join(shown)} |"
+        yield f"| {' | '.join(map(str, setting))} | {' | '.join(shown)} |"
 
 
 def worst_of(by: dict[str, BySeed]) -> tuple[str, Ratio]:
@@ -151,16 +151,16 @@ def worst_of(by: dict[str, BySeed]) -> tuple[str, Ratio]:
 
 def page_rows(lines: list[dict[str, Any]]) -> Iterator[str]:
     """The table of docs/adaptive-projection.md: means of 16 tables over the seeds that all have, and the ratios."""
-    errors = by_place(lines)
+    errors = by_setting(lines)
     yield "| epsilon | T | K | per cell | together | published | like published | before | times the better |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for place, by in errors.items():
-        accounting, tables, *setting = place
+    for setting, by in errors.items():
+        accounting, tables, *shown = setting
         if (accounting, tables) == ("joint", 16) and by["stand-in"]:
-            runs = [errors["per-cell", *place[1:]]["default"], *(by[name] for name in ("default", *RIVALS))]
+            runs = [errors["per-cell", *setting[1:]]["default"], *(by[name] for name in ("default", *RIVALS))]
             means = [f"{mean(of_seeds(each)):.3f}" if each else "" for each in runs]
             name, found = worst_of(by)
-            cells = *map(str, setting), *means, f"{found}; {WORDS[name]}, {found.less.seeds} seeds"
+            cells = *map(str, shown), *means, f"{found}; {WORDS[name]}, {found.less.seeds} seeds"
             yield f"| {' | '.join(cells)} |"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from benchmarks.rap_accounting import RESULTS, by_place, worst_of
+from benchmarks.rap_accounting import RESULTS, by_setting, worst_of
 from benchmarks.rap_explanations import ADULT_RUNS, BY_TABLES, LOANS, LOANS_RUNS, design
 from benchmarks.rap_rebuilt import Fit, Point, project, selected
 from benchmarks.rap_results import (
@@ -100,13 +100,13 @@ def test_the_default_is_compared_with_the_optimizer_beside_which_it_is_worst():
 
 def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_but_one_within_its_error():
     compared = {
-        place: worst_of(by)
-        for place, by in by_place(charged_lines(RESULTS)).items()
-        if place[1] == 16 and by["stand-in"]
+        setting: worst_of(by)
+        for setting, by in by_setting(charged_lines(RESULTS)).items()
+        if setting[1] == 16 and by["stand-in"]
     }
     assert len(compared) >= 42  # both accountings
     assert all(found.interval[0] <= 1 for _, found in compared.values())
-    worse = {place: (name, round(found.mean, 2)) for place, (name, found) in compared.items() if found.mean > 1.1}
+    worse = {setting: (name, round(found.mean, 2)) for setting, (name, found) in compared.items() if found.mean > 1.1}
     assert worse == {("joint", 16, 0.1, 16, 64): ("published", 1.45)}  # as docs/adaptive-projection.md says
 
 
