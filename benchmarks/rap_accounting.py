@@ -8,8 +8,8 @@
 Each cell is charged for itself ("per-cell", as published) or for what one record changes ("joint"); otherwise both have
 the same tables, start and random bits.  With one cell a round they are the same, and such a run counts for both.
 Optimizers: "default"; "published", which takes 10 to 60 CPU seconds a round; "stand-in", 300 steps of the published
-relaxation at the falling rate 0.02, which comes near it in 1 to 3 seconds; and the defaults of earlier versions:
-"larger steps", of 0.1, and "before", of 0.1 from logits that spread less.  Three-way marginals of Adult, records
+relaxation at the falling rate 0.02, which comes near it in 1 to 3 seconds; and "before", as in an earlier version, with
+steps of 0.1 from logits that spread less.  Three-way marginals of Adult, records
 replaced, delta = 1 / n**2; other optimizers than the default with 16 tables at epsilons of 0.1 and 1, the published one
 with all charged together, and where T = 1 and K = 4 with other numbers of tables, too.
 
@@ -43,7 +43,6 @@ OPTIMIZERS = {
     "default": Settings(),
     "published": Settings.published(),
     "stand-in": Settings(relaxation="sparsemax", learning_rate=0.02),
-    "larger steps": Settings(learning_rate=0.1),
     "before": Settings(learning_rate=0.1),
 }
 #: Those that the default is compared with: it is to be as good as the better of them.

@@ -33,7 +33,7 @@ class DeviationTable(StatisticTable):
         count: the estimated number of records in each group.
     """
 
-    word, phrase = "standard deviations", "standard deviation of {name} ({unit})"
+    phrase = "standard deviation of {name} ({unit})"
     columns = (
         Column("std_dev", "estimate", "amounts", "standard deviation of the amounts", "of unbiased"),
         Column("low", "low", "amounts", "low end of its interval, of level {level}", "of unbiased"),

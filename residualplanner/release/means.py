@@ -36,7 +36,7 @@ class MeanTable(StatisticTable):
         too_noisy: where the count is not clear of 0, so that the mean says nothing; the interval is right there, too.
     """
 
-    word, phrase = "means", "mean {name} ({unit})"
+    phrase = "mean {name} ({unit})"
     columns = (
         Column("mean", "estimate", "amounts", "sum divided by count, within the limits of the amounts", "of unbiased"),
         Column("std_err", "std_err", "amounts", "standard error of the mean, to first order", "of unbiased"),
@@ -182,7 +182,7 @@ class QuantileTable(StatisticTable):
     where the count of a group is estimated as 0 or less.
     """
 
-    word, phrase = "quantiles", "quantiles of {name} ({unit})"
+    phrase = "quantiles of {name} ({unit})"
     columns = (
         Column("quantile", "estimate", "amounts", _EVENLY, "of unbiased"),
         Column("low", "low", "amounts", "low end of the interval of level {level}: an edge of a bin", "of unbiased"),

@@ -37,7 +37,7 @@ class ProportionTable(StatisticTable):
         too_noisy: where that is not clear of 0, so that the proportion says nothing; the interval is right there, too.
     """
 
-    word, phrase = "proportions", "proportions of {name}"
+    phrase = "proportions of {name}"
     columns = (
         Column("proportion", "estimate", "nothing", _PROPORTION, "of tables alone"),
         Column("std_err", "std_err", "nothing", "standard error of the proportion, to first order", "of unbiased"),

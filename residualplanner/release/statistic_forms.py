@@ -49,7 +49,7 @@ class StatisticForm:
     @property
     def word(self) -> str:
         """What such statistics are called, as "means"."""
-        return TABLES[type(self.kind)].word
+        return self.kind.statistics
 
     @property
     def title(self) -> str:
@@ -121,7 +121,7 @@ def kinds_of_statistics(workload: Workload) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for code, kind in enumerate(workload.kinds):
         if isinstance(kind, Statistic):
-            found.setdefault(TABLES[type(kind)].word, []).append(code)
+            found.setdefault(kind.statistics, []).append(code)
     return found
 
 

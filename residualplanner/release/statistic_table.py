@@ -83,7 +83,6 @@ class StatisticTable(ABC):
         high: the upper ends.
     """
 
-    word: ClassVar[str]  # what such statistics are called
     phrase: ClassVar[str]  # the same of an attribute, whose {name} and {unit} stand in it
     columns: ClassVar[tuple[Column, ...]]  # of its numbers, in their order
 

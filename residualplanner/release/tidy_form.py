@@ -67,13 +67,13 @@ def text_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
         "  ".join(f"{entry:{sign}{width}}" for entry, sign, width in zip(line, signs, widths, strict=True)).rstrip()
         for line in lines
     ]
-    return "\n".join(filter(None, [_title(heading, estimate), *body, _note(estimate)]))
+    return "\n".join(filter(None, [_title(heading, estimate), *body, _note(heading, estimate)]))
 
 
 def html_of(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> str:
     """A table as a notebook shows it: the same rows."""
     head, rows = [*heading.names, *heading.provenance.product.columns], _rows(heading, estimate, std_err)
-    return html_table(_title(heading, estimate), head, rows, note=_note(estimate))
+    return html_table(_title(heading, estimate), head, rows, note=_note(heading, estimate))
 
 
 def _rows(heading: Heading, estimate: FloatArray, std_err: FloatArray) -> list[list[object]]:
@@ -93,5 +93,7 @@ def _title(heading: Heading, estimate: FloatArray) -> str:
     return f"{heading.title}: {count_text(estimate.size, 'cell')}{unit}{warning}"
 
 
-def _note(estimate: FloatArray) -> str:
-    return rest_note(estimate.size - ROWS, ".to_frame() has all")
+def _note(heading: Heading, estimate: FloatArray) -> str:
+    statistics = next((kind.statistics for kind in heading.kinds if kind.statistics), "")
+    of_these = f"rp.statistics.{statistics.replace(' ', '_')} has the {statistics} of these sums" if statistics else ""
+    return "; ".join(filter(None, [rest_note(estimate.size - ROWS, ".to_frame() has all"), of_these]))

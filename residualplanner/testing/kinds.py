@@ -77,7 +77,7 @@ def require_kind(kind: Kind, attribute: Attribute, rows: ArrayLike | None = None
         )
     _require_methods(tied, W)
     _require_labels(tied, attribute, len(W))
-    if attribute.numeric is None and not tied.where and not tied.is_statistic:
+    if attribute.numeric is None and not tied.where and not tied.statistics:
         total = W.T @ np.linalg.lstsq(W.T, np.ones(size), rcond=None)[0]
         agree(total, np.ones(size), "the row of ones as the rows give it", "add a row that holds the rest", within=1e-8)
     try:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import residualplanner as rp
 from made_releases import any_release
 from random_plans import planned
+from residualplanner.release.statistic_forms import TABLES
 
 HOSTILE = "<script>alert('x')</script>"
 DOMAIN = rp.Domain({"sex": ["F", "M"], "age": rp.Bins([0, 18, 65, 100]), "n": 30, HOSTILE: [HOSTILE, "&amp;"]})
@@ -119,3 +120,17 @@ def test_pictures_are_shown_and_saved(tmp_path):
     with pytest.raises(rp.errors.WorkloadError, match=r"must end in one of .*, got '.gif'"):
         picture.save(tmp_path / "x.gif")
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".pdf", ".png", ".svg"]
+
+
+@pytest.mark.parametrize("kind", TABLES, ids=lambda kind: kind.statistics)
+def test_a_table_of_sums_says_which_function_computes_the_statistic(kind):
+    pay = rp.Numeric(0, 100, bins=[0, 20, 50, 100], squares=True)
+    domain = rp.Domain({"sex": ["F", "M"], "pay": ["low", "high"] if kind is rp.Proportions else pay})
+    query = {"sex": rp.Identity(), "pay": kind(0.5) if kind is rp.Quantiles else kind()}
+    plan = rp.select(rp.Workload(domain, [query, ("sex",)]), budget=rp.zcdp(1))
+    release = any_release(plan)
+    function = f"rp.statistics.{kind.statistics.replace(' ', '_')}"
+    assert function.rpartition(".")[2] in rp.statistics.__all__
+    for shown in (repr(release[query]), release[query]._repr_html_()):
+        assert f"{function} has the {kind.statistics} of these sums" in shown
+    assert "rp.statistics" not in repr(release["sex"])

@@ -26,6 +26,11 @@ Columns = Sequence[NDArray[Any]]
 _PAIRS = 2_000
 
 
+def is_uncut(targets: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which noisy fractions are between 0 and 1 where those beyond have been put at the ends."""
+    return np.asarray((targets > 0) & (targets < 1))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryClass:
     """Queries about some attributes, each true or false of a record: their answers are how many records they hold for.
@@ -129,7 +134,7 @@ class OwnTargets:
     @property
     def enough(self) -> float:
         """The loss of the truth, as of `ListedCells`."""
-        return float(len(self.targets))
+        return float(is_uncut(self.targets).sum())
 
     def mentioned(self) -> IntArray:
         """The rows of its attributes."""

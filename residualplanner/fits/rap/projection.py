@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.optimizers import Adam, cosine_rate
-from residualplanner.fits.rap.own_queries import OwnTargets
+from residualplanner.fits.rap.own_queries import OwnTargets, is_uncut
 from residualplanner.fits.rap.relaxed_records import (
     RELAXATIONS,
     Relaxation,
@@ -64,8 +64,8 @@ class ListedCells:
 
     @property
     def enough(self) -> float:
-        """The loss at which answers fit as well as noise allows, that of the truth: the cells, by their importance."""
-        return float(self.importance.sum())
+        """About the loss of the truth: cells by their importance, but those whose answers were cut to 0 or 1."""
+        return float(self.importance @ is_uncut(self.targets))
 
     def mentioned(self) -> IntArray:
         """The rows of the relaxed records that the answers depend on."""

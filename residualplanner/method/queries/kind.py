@@ -45,7 +45,8 @@ class Kind(Rows):
     #: Of all attributes of this kind in a query, how many a record must match, fewer than all: such a kind is *joint*,
     #: as a query answers its attributes together.  0 where it answers each for itself.
     at_least: int = 0
-    is_statistic: ClassVar[bool] = False  # whether its answers are the sums that one statistic of each group is made of
+    #: What the statistics are called whose sums are its answers, for one of each group; "" where they are of none.
+    statistics: ClassVar[str] = ""
 
     @property
     @abstractmethod
@@ -164,7 +165,7 @@ class PlainRows(Kind):
 
 def statistic_among(kinds: Sequence[Kind]) -> int | None:
     """The position of the statistic among the kinds of a query, None if there is none; WorkloadError for several."""
-    found = [position for position, kind in enumerate(kinds) if kind.is_statistic]
+    found = [position for position, kind in enumerate(kinds) if kind.statistics]
     if len(found) > 1:
         several = [kinds[position].name for position in found]
         if len(set(several)) == 1:

@@ -4,6 +4,7 @@ Source: eq. (141).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scipy import sparse
 
@@ -35,6 +36,7 @@ class StandardDeviation(Statistic, Moments):
         [[1.0, 1.0, 1.0], [0.0, 0.5, 1.0], [1.0, -1.0, 1.0]]
     """
 
+    statistics: ClassVar[str] = "standard deviations"
     name = "standard deviation"
 
     @property

@@ -27,7 +27,6 @@ class Statistic(Kind):
     """A kind whose answers are the sums that one statistic of each group is made of, the count first."""
 
     __slots__ = ()
-    is_statistic: ClassVar[bool] = True
     #: Which of `more_axes` is that of the attribute's own values, or bins; "" where none is.
     axis_of_values: ClassVar[str] = ""
 
@@ -72,6 +71,7 @@ class Mean(Statistic, OfBins):
         ('count', 'above 10', 'below 20')
     """
 
+    statistics: ClassVar[str] = "means"
     name = "mean"
 
     between: tuple[float, float] | None = None
@@ -160,6 +160,7 @@ class Quantiles(Statistic, OfBins):
         ('count', '0.25 at 20', '0.25 at 60', '0.5 at 20', '0.5 at 60')
     """
 
+    statistics: ClassVar[str] = "quantiles"
     name = "quantiles"
 
     probabilities: tuple[float, ...]

@@ -46,7 +46,7 @@ def _values_of(values: list[Any], classification: Classification | None) -> Attr
 
 def _by_bin(value: dict[str, Any]) -> Kind:
     of_bins = kind_from_json(value["of_bins"])
-    if isinstance(of_bins, ByBin | Sum) or of_bins.is_statistic or of_bins.at_least:
+    if isinstance(of_bins, ByBin | Sum) or of_bins.statistics or of_bins.at_least:
         raise FileFormatError("a kind 'by bin' must be of counts of bins")
     return by_bin(of_bins, value["bins"], value.get("per_bin", 2))
 

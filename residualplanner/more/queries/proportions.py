@@ -46,6 +46,7 @@ class Proportions(Statistic):
         ('count', 'yes', 'no', 'unknown', 'not yes', 'not no', 'not unknown')
     """
 
+    statistics: ClassVar[str] = "proportions"
     name = "proportions"
     axis_of_values: ClassVar[str] = "value"
 

@@ -94,7 +94,7 @@ class Selection(KindByContent):
         """
         if self.codes:
             return self
-        if self.of is not None and self.of.is_statistic:
+        if self.of is not None and self.of.statistics:
             raise WorkloadError(f"the {self.of.name} of {attribute.name!r} cannot be about some of its own values only")
         require_size(attribute)
         codes = selected_codes(attribute, self.where)

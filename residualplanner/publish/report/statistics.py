@@ -209,7 +209,7 @@ def _words_of_labels(subject: Subject, name: str, labels: Sequence[object]) -> l
         return texts
     attribute, uses = domain[name], subject.plan.workload.uses[domain.names.index(name)]
     used = [kind for kind, is_used in zip(subject.plan.workload.kinds, uses, strict=True) if is_used]
-    kinds: list[Kind] = [Identity(), *(each for each in used if each.is_axis and not each.is_statistic)]
+    kinds: list[Kind] = [Identity(), *(each for each in used if each.is_axis and not each.statistics)]
     words: dict[str, str] = {}
     for kind in kinds:
         if not words.keys() >= set(texts) and kind.rows(attribute.size) <= _LOOKED_UP:
@@ -269,7 +269,7 @@ def _head(form: StatisticForm, column: Column, count_unit: str, level: float) ->
     """What stands above a column for the public; files have names for programs."""
     field = column.field.removesuffix("_std_err") or column.field
     heads = _HEADS | {
-        "estimate": TABLES[type(form.kind)].word.removesuffix("s").capitalize(),
+        "estimate": form.word.removesuffix("s").capitalize(),
         "low": f"{level_text(level)} from",
         "high": "To",
         "count": count_unit.capitalize(),

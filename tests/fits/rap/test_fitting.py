@@ -216,6 +216,17 @@ def test_the_loss_adds_up_squared_errors_by_the_weights_of_their_tables(measured
         assert sum(each.enough for each in answered.targets) == pytest.approx(0.25 * 2 + 0.75 * 2)
 
 
+@pytest.mark.parametrize("true", [0.0, 0.3, 1.0, 3.0, 400.0], ids="{} standard deviations from 0".format)
+def test_the_loss_at_which_a_fit_ends_is_that_of_the_truth_where_answers_are_cut_at_0(true):
+    noise, cells = 1e-3, 20_000
+    noisy = noise * (true + np.random.default_rng(7).standard_normal(cells))
+    listed = projection.Answered(BLOCKS, ProjectionSettings(), [1.0])._listed(
+        [(ThresholdTable((0, 1), (100, 200), 2), np.arange(cells), noisy, noise**-2, 1.0)]
+    )
+    loss = sum(float(each.precision @ (each.targets - noise * true) ** 2) for each in listed)
+    assert -0.02 < (sum(each.enough for each in listed) - loss) / cells < 0.12  # 0.1 at 0.6 standard deviations
+
+
 @pytest.mark.parametrize("room", [2**29, 20_000], ids=["all at once", "in tiles"])
 def test_the_most_surprising_cells_of_a_large_table_are_fitted_however_little_it_weighs(room):
     table, blocks = ThresholdTable((0, 1), (60, 50), 2), mixture.OneHot((60, 50))
