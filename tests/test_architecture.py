@@ -154,6 +154,7 @@ def test_optional_packages_stay_in_their_homes_and_wait_until_they_are_needed(mo
         assert not heavy & {name.split(".")[0] for name in at_import_time(tree)}, name_of(module)
 
 
+@pytest.mark.cases(34)
 @in_every_room
 def test_modules_and_functions_stay_small(modules):
     assert [name_of(module) for module in modules if len(module.read_text().splitlines()) > 400] == []
@@ -214,6 +215,7 @@ def test_every_public_name_is_listed_and_found_and_few_of_them_are_rooms():
     assert {name for name, each in found.items() if isinstance(each, ModuleType)} == {*PUBLIC_ROOMS}
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("name", PUBLIC_ROOMS)
 def test_a_room_is_there_before_any_other_name_was_used(name):
     script = f"import residualplanner as rp; rp.{name}"

@@ -36,6 +36,7 @@ def plan_for(budget, **options):
     return rp.select(rp.marginals(rp.Domain({"sex": ["F", "M"]}), order=1), budget=budget, **options)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("rho", "is_beyond"), [(WITHIN, False), (BEYOND, True), ("1e6", True)])
 def test_a_plan_and_every_page_on_it_say_that_its_budget_hardly_protects_anyone(rho, is_beyond, tmp_path):
     plan = plan_for(rp.zcdp(rho))

@@ -20,7 +20,7 @@ def reader(request):
     return request.param
 
 
-@pytest.mark.cases(6)
+@pytest.mark.cases(2)
 def test_no_changed_file_makes_a_reader_raise_a_foreign_error(reader):
     good, read = good_files(reader), 0
     for files in good:

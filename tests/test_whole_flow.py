@@ -41,6 +41,7 @@ def errors_of(plan, release, query, counts):
     return found - query_rows(plan, query) @ counts.ravel(), std_err
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("maker", MAKERS)
 def test_a_plan_measured_and_saved_gives_tables_as_near_to_the_truth_as_it_says(maker, tmp_path):
     MAKERS[maker]().save(tmp_path / "plan")

@@ -74,8 +74,8 @@ def require_type(call: str, name: str, value: object, expected: type | tuple[typ
     """Raise ArgumentError unless the argument of a call is of an expected type."""
     if not isinstance(value, expected):
         types = expected if isinstance(expected, tuple) else (expected,)
-        names = " or a ".join(each.__name__ for each in types)
-        raise ArgumentError(f"{call}: {name} must be a {names}, got {value_text(value)}; {remedy}")
+        names = " or ".join(f"a{'n' * (each.__name__[0] in 'AEIOUaeiou')} {each.__name__}" for each in types)
+        raise ArgumentError(f"{call}: {name} must be {names}, got {value_text(value)}; {remedy}")
 
 
 def is_frame(value: object) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from residualplanner.ground.checks import FloatArray
+from residualplanner.ground.checks import FloatArray, require_type
 from residualplanner.ground.errors import FileFormatError
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
@@ -39,6 +39,7 @@ def check_kind(kind: Kind, *attributes: Attribute | int, rows: Callable[[int], A
         AssertionError: a method does not do what the matrix does; labels are too few, or two are equal; a copy is not
             equal; the rows do not give the total, though they count all records; or a plan with the kind is not what it
             states, see `check_plan`.  The message says which.
+        ArgumentError: ``kind`` is none, or an attribute is neither one nor a number.
         WorkloadError: the kind refuses an attribute, or there are too many cells.
 
     Source: eqs. (1), (26) and (113).
@@ -47,8 +48,10 @@ def check_kind(kind: Kind, *attributes: Attribute | int, rows: Callable[[int], A
         >>> from residualplanner import Prefix
         >>> check_kind(Prefix(), 2, 5, rows=lambda size: np.tri(size))
     """
+    require_type("check_kind", "kind", kind, Kind, "write check_kind(Prefix(), 5)")
     require(len(attributes) > 0, "name an attribute, or a number of values, to check the kind on")
     for each in attributes:
+        require_type("check_kind", "each of attributes", each, (Attribute, int), "write check_kind(Prefix(), 5)")
         attribute = Attribute("own", each) if isinstance(each, int) else each
         name, beside = attribute.name, f"beside {attribute.name}"
         more = {f"{name} {number}": attribute.size for number in range(kind.at_least)}  # joint kinds need several

@@ -16,7 +16,7 @@ import numpy as np
 from residualplanner.gate.ledger import Ledger
 from residualplanner.gate.measurement.measure import measure
 from residualplanner.gate.measurement.measurement import Measurement
-from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.checks import FloatArray, IntArray, require_type
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.bases.basis import Basis
 from residualplanner.method.domain.domain import Domain
@@ -71,6 +71,7 @@ def check_plan(plan: Plan) -> None:
         AssertionError: a basis is measured in other rows than it states; two neighbors cost more than the plan states,
             or than `measure` charges; a variance is not that of least squares, in counts squared; an estimate is not
             the truth.  The message says which.
+        ArgumentError: ``plan`` is none.
         WorkloadError: the domain has too many cells.
 
     Guarantees: costs are compared in exact fractions.  That the noise has its variance is not checked.
@@ -82,6 +83,7 @@ def check_plan(plan: Plan) -> None:
         >>> workload = Workload(Domain({"age": 4, "sex": 2}), [{"age": Prefix()}, ("sex",)])
         >>> check_plan(select(workload, budget=zcdp(1)))
     """
+    require_type("check_plan", "plan", plan, Plan, "write check_plan(select(workload, budget=zcdp(1)))")
     sizes = plan.domain.sizes
     require_small(plan.domain)
     noise = np.full(len(plan.closure), _QUIET)

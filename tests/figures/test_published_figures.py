@@ -35,6 +35,7 @@ def test_maximum_variance_is_the_published_figure(table, data):
     assert plan.gap <= GAP
 
 
+@pytest.mark.cases(20)
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_equal_attributes_have_the_published_figures(name):
     sizes, (rmse, maximum) = SYNTHETIC[name]

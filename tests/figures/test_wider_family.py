@@ -36,6 +36,7 @@ def test_saved_figures_are_within_a_half_percent_and_not_below_the_best():
         assert row["slack"] < 1e-6
 
 
+@pytest.mark.thorough
 def test_saved_figures_are_of_the_present_workloads_and_plans():
     assert [row["workload"] for row in SAVED] == [name for name, _ in cases()]
     for row, (_, workload) in zip(SAVED, cases(), strict=True):

@@ -75,6 +75,7 @@ def simplex_projection(answers, vertices):
     return point
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sensitivity", ["per-cell", "joint"])
 @pytest.mark.cases(1)
 def test_the_bound_holds_of_exact_projections_and_is_not_ten_times_as_large(sensitivity):
@@ -100,6 +101,7 @@ def truth_of(record, names):
     return table.ravel()
 
 
+@pytest.mark.thorough
 def test_so_many_relaxed_records_are_as_near_as_the_bound_says():
     """Of all sets of few records, the nearest to noisy answers is within sqrt(w / n') of the nearest of any number."""
     vertices = np.array([np.concatenate([truth_of(cell, names) for names in PAIRS]) for cell in np.ndindex(3, 2, 2)])

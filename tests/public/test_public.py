@@ -9,6 +9,7 @@ from benchmarks.public import LISTINGS, listed
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name == "columns" else []) for name in LISTINGS]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_public_is_what_is_listed(name):
     stated = (Path(__file__).parent / f"{name}.txt").read_text(encoding="utf-8").splitlines()

@@ -23,6 +23,7 @@ def _seconds(arguments: tuple[str, ...]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("arguments", "most"),
     [

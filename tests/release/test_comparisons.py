@@ -184,6 +184,7 @@ def test_tables_that_are_not_unbiased_are_refused(release):
             wrong()
 
 
+@pytest.mark.thorough
 def test_simultaneous_intervals_and_ranks_hold_at_once_as_often_as_they_say():
     domain = rp.Domain({"county": 8, "sex": 2})
     plan = rp.select(rp.marginals(domain, order=2), budget=rp.zcdp(0.02))

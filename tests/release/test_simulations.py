@@ -15,6 +15,7 @@ def released(seed, **how):
     return rp.reconstruct(rp.measure(plan, RECORDS, noise="gaussian", seed=seed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("make", ["gaussian", "discrete", "several", "folder"])
 @pytest.mark.cases(1)
 def test_errors_of_linear_statistics_are_the_exact_ones(make, tmp_path):

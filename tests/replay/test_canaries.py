@@ -135,7 +135,7 @@ def release(plan, data, folder):
 
 
 @pytest.mark.parametrize("part", range(4))
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_no_mark_is_found_in_any_output_of_the_whole_way(part, tmp_path):
     refused = 0
     for number in range(part, RUNS, 4):

@@ -84,7 +84,7 @@ def replay(number: int, folder, *, noise: str, pairs: int = PAIRS_PER_WORLD, kin
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_runs_on_neighbors_differ_only_in_the_noisy_answers_and_there_exactly_by_the_record(part, tmp_path):
     for number in range(part, WORLDS, PARTS):
         assert replay(number, tmp_path, noise="discrete") == ""
@@ -95,6 +95,7 @@ def test_continuous_noise_differs_by_the_record_too_but_for_rounding(tmp_path):
         assert replay(number, tmp_path, noise="gaussian", pairs=10) == ""
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("kind", [*FRAMES, *CODED])
 def test_every_form_of_records_is_replayed(kind, tmp_path):
     for number in (3, 7, 20):
@@ -181,6 +182,7 @@ def with_less_noise(real):
     return scaled
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize(
     ("module", "name", "fault"),
     [*((GATE, "count_tables", fault) for fault in FAULTS.values()), (NOISE, "integer_answers", with_less_noise)],

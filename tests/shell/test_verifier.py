@@ -79,6 +79,7 @@ def test_honest_releases_of_every_sort_are_verified_as_they_are_and_written_agai
         )
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("way", forgeries.WAYS, ids=lambda way: way.__name__)
 def test_forgeries_are_found(way, sorts, tmp_path):
     chance, found = forgeries.random.Random(way.__name__), 0

@@ -63,6 +63,7 @@ def scores(them, center):
 CENTER = np.array([1, 0, 1, 0, 1, 0])
 
 
+@pytest.mark.thorough
 def test_the_released_tables_are_unbiased_and_vary_as_the_plan_says(before):
     standard_error = np.sqrt(np.diag(COVARIANCE) / RUNS)
     assert (abs(before.mean(axis=0) - CENTER) <= 5.3 * standard_error).all()

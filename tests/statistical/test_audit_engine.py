@@ -112,6 +112,7 @@ def test_a_record_achieves_what_its_amount_or_its_weight_says_and_no_more_than_t
     assert_achieves(audit_likelihood(each, FEW, bits(name)), mu)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("name", MIXTURES)
 def test_records_of_one_person_and_amounts_in_universes_achieve_no_more_than_the_claim(name):
     case = MIXTURES[name]
@@ -133,6 +134,7 @@ FAULTS = RECORD_FAULTS | {
 }
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_mechanism_that_breaks_its_claim_is_found(fault):
     found = audit_likelihood(FAULTS[fault](), FEW, bits(fault))

@@ -38,6 +38,7 @@ RIGHT = [
 ]
 
 
+@pytest.mark.cases(6)
 @pytest.mark.parametrize(
     ("kind", "attributes"), RIGHT, ids=lambda value: repr(value) if isinstance(value, Kind) else ""
 )
@@ -159,3 +160,8 @@ def test_what_a_kind_or_the_check_cannot_take_is_refused():
         testing.check_kind(Range(), 600)
     with pytest.raises(AssertionError, match="name an attribute"):
         testing.check_kind(Prefix())
+    for arguments, words in (((3, 4), "kind must be a Kind, got 3"), ((Prefix(), "x"), "an Attribute or an int")):
+        with pytest.raises(rp.errors.ArgumentError, match=words):
+            testing.check_kind(*arguments)
+    with pytest.raises(rp.errors.ArgumentError, match="plan must be a Plan"):
+        testing.check_plan(3)

@@ -22,6 +22,7 @@ def table_of(columns):
     return pa.table({name: pa.array(entries, TYPES.get(name, pa.int64())) for name, entries in columns.items()})
 
 
+@pytest.mark.cases(7)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_records_passes(form, tmp_path):
     testing.check_source(lambda columns: FORMS[form](table_of(columns), tmp_path))

@@ -43,6 +43,7 @@ def data_set(name):
     return DataSet(name, counts)
 
 
+@pytest.mark.cases(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS[1:])
 @pytest.mark.parametrize("name", ["Level00-2d", "PUMA1703531", "PUMA3603710"])

@@ -108,6 +108,7 @@ def figure(folder):
     return found
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["non-negative", "rounded"])
 def test_a_report_shows_the_mark_and_intervals_cut_at_what_is_possible(tmp_path, name):

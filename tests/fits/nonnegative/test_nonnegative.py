@@ -181,6 +181,7 @@ def payroll(bins):
     return rp.reconstruct(rp.measure(plan, frame, noise="gaussian", seed=2)), (job, sex, age)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     "facts", [{}, {"known": {(): 3_000}}, {"impossible": [{"pay": "high end of [120000, 150000]"}]}]
 )

@@ -35,6 +35,7 @@ def test_the_errors_of_a_cell_that_is_cut_at_0_are_those_of_half_a_normal_distri
     assert of_bias / 3 < errors.bias_simulation_error[0] < 3 * of_bias
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "make",
     [

@@ -22,7 +22,7 @@ def released(seed, budget, top):
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [1, 10**3, 10**6])
 @pytest.mark.parametrize("top", [40, 10**9])
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_nonnegative_tables_and_their_errors_are_found_at_every_budget(budget, top):
     for seed in range(2):
         made = rp.nonnegative(released(seed, budget, top))

@@ -407,6 +407,7 @@ def forms_of(frame, folder):
     yield "limited", rp.LimitedRecords(frame, person="id", keep=1, order="age")
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("neighbors", ["add-remove", "replace"])
 def test_records_of_every_form_with_odd_entries_and_a_limit_on_people_are_counted(tmp_path, neighbors):
     frame = odd_frame()

@@ -142,6 +142,7 @@ def test_expected_tables_agree_and_records_are_redrawn_by_their_seed_and_method(
     assert more.method == "independent"
 
 
+@pytest.mark.cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("bases", ["optimal", "optimal_by_set"])
 @pytest.mark.parametrize("kind", [rp.Prefix(), rp.Range(), rp.Custom([[1, 1, 0, 0], [0, 0, 1, 1]])])

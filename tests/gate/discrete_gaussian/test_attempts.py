@@ -168,6 +168,7 @@ def test_trying_again_gives_nothing_even_where_u_is_zero():
     assert attempts.decide(one, (100, 1, 0), (pick, 0), 0, oracles.Script(b"", [], 0)) is None
 
 
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("gamma2", [*INT64_SCALES, *LARGE_SCALES], ids=oracles.name_of)
 def test_floats_decide_nothing_differently_from_exact_arithmetic(gamma2):
     size = oracles.sized(4000, 100_000) if gamma2 < 2**110 else 1000

@@ -35,6 +35,7 @@ def test_draws_from_tails_follow_the_law(gamma2, short_tables):
     assert_follows(gamma2, drawn(gamma2, sized(2_400, 12_000) * (1 if gamma2 < 100 or gamma2 > 2**110 else 5), 31))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("gamma2", [Fraction(17, 2), Fraction(10**12, 7)], ids=name_of)
 def test_draws_decided_exactly_follow_the_law(gamma2):
     with floats_decide_nothing():

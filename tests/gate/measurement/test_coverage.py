@@ -30,6 +30,7 @@ RHOS = ["1e-6", "0.001", "0.1", "0.3", "0.5", "1", "2", "3.3", "7", "20", "41", 
 COEFFICIENTS = [(1,), (1, 1), (2, 1), (3, -1, 1), (64, 1), (5, 3, 1), (Fraction(1, 3), Fraction(1, 4)), (1, 30)]
 
 
+@pytest.mark.cases(30)
 @pytest.mark.parametrize("coefficients", COEFFICIENTS, ids=str)
 @pytest.mark.parametrize("scale", [8, 16, slow(64)])
 @pytest.mark.parametrize("wider", [Fraction(1), Fraction(7, 3)])

@@ -179,7 +179,7 @@ def lines_to_fail_at(middle, end, points):
     [(KeyboardInterrupt, 6), slow(MemoryError, 4), slow(ValueError, 4)],
 )
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.cases(11)
+@pytest.mark.cases(1)
 def test_a_failure_at_any_line_costs_nothing_before_the_charge_and_says_so_after_it(
     path, failure, points, tmp_path, lengths
 ):

@@ -79,6 +79,7 @@ def test_what_is_no_number_of_records_and_no_workload_is_refused(records):
         estimate_of([("a",)])
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("places", "seconds", "memory"), [(3111, 1, 2**26), (100_000, 60, 2**30)])
 def test_hierarchies_are_planned_without_matrices_of_all_values(places, seconds, memory):
     """Of 51 states or thousands of groups; their bases took 0.5 and 12 to 26 seconds."""

@@ -237,6 +237,7 @@ def csv_of_python(table, folder):
 SOURCES = {"CSV of Python": csv_of_python} | {name: form for name, form in FORMS.items() if name not in OTHERS}
 
 
+@pytest.mark.cases(9)
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
 @given(records=ODD_RECORDS, columns=st.integers(1, 2))
 @example(records=[("a", None), (None, None), ("a", None)], columns=1)

@@ -78,6 +78,7 @@ def test_an_edge_with_more_digits_than_the_column_is_passed_only_by_what_is_beyo
     assert counts(below, in_bins([65, 500.24, 70_000])) == [3, 1, 1]
 
 
+@pytest.mark.cases(34)
 @in_every_type_and_form
 def test_amounts_and_weights_are_the_decimals_that_they_are_written_as(kind, form, tmp_path):
     """In 16 bits 0.7 is nearer to 0.7002, and in 32 below 0.7; both are 0.7, a limit or not, in any unit."""

@@ -89,6 +89,7 @@ def kept(data, order="day", domain=DOMAIN, keep=2):
     return np.array(counts(limited, domain, (0, 1), keep))
 
 
+@pytest.mark.cases(7)
 @pytest.mark.parametrize("form", [lambda frame: frame, dask_of], ids=["pandas", "dask"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_no_entry_of_an_order_column_changes_which_records_of_others_are_kept(form, order):
@@ -203,7 +204,7 @@ def test_no_entry_of_weights_changes_what_others_weigh():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["integers", "dates", "decimals", "text", "floats"])
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_no_text_changes_which_records_of_others_are_kept(order, tmp_path):
     frame = records_of(order)
     frame["day"] = frame.day.map(str)

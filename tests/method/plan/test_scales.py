@@ -57,6 +57,7 @@ def covariance_of(plan: Plan, rows) -> tuple[list[list[mpmath.mpf]], list[mpmath
     return found, [row[i] for i, row in enumerate(found)]
 
 
+@pytest.mark.cases(9)
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["sum", slow("max")])
 @pytest.mark.parametrize("name", SCALES)
@@ -83,6 +84,7 @@ def few_rows(size: int, rows: str):
     return [x**0, x, x**2] if rows == "quadratic" else [x**0, *np.random.default_rng(0).normal(size=(int(rows), size))]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "slack"),

@@ -71,6 +71,7 @@ def test_weights_may_be_given_as_numbers_or_by_query(case, data, loss):
     np.testing.assert_allclose(weighted.noise_variances, first, rtol=1e-9)
 
 
+@pytest.mark.cases(1)
 @solved
 @settings(max_examples=8)
 @given(case=cases(most_cells=40, weighted=False), seed=st.integers(0, 2**32 - 1))
@@ -278,6 +279,7 @@ def test_weights_that_overflow_together_are_refused():
         select(heavy, budget=pcost(1), loss=SumOfVariances([1e200, 1.0]))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("how", [{}, {"loss": "max"}, {"neighbors": "replace"}, {"bases": "optimal_by_set"}])
 def test_searches_tell_how_far_they_are_and_plans_do_not_depend_on_it(how):
     domain, told = rp.Domain({"a": 6, "b": 4, "c": 3}), []

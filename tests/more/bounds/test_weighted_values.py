@@ -94,6 +94,7 @@ def test_plans_with_one_kind_for_each_attribute_are_proved_to_be_close_to_the_be
     assert 0 < plan.suboptimality < most
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "kind", "printed"),

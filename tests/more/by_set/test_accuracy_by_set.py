@@ -150,7 +150,7 @@ def test_shares_of_the_cost_are_split_by_what_queries_take_of_the_noise(plan):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_shares_of_the_cost_are_those_of_the_loss_where_noise_is_best(seed):
     """What the noise of each set costs and what it does to the loss are in proportion at the least sum of variances."""
     plan = select(mixed_workload(seed), budget=pcost(1), bases="optimal_by_set")

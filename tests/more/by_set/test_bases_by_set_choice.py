@@ -33,6 +33,7 @@ def plan(request):
     return planned(request.param)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_the_loss_is_that_of_explicit_matrices(plan):
     rows, covariance = mechanism(plan)
@@ -96,6 +97,7 @@ def test_where_all_sets_have_an_attribute_in_the_same_kinds_the_plan_is_the_usua
         assert (found.noise_variances == usual.noise_variances).all()
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(
     ("limit", "records"),
     [
@@ -141,6 +143,7 @@ def test_a_search_that_gains_nothing_ends_where_it_started():
 TARGETS = rp.losses.Targets([(query, 3.0 + number) for number, query in enumerate(TINY)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("loss", "case"), [("max", TINY), ("max", THREE), (TARGETS, TINY), ("max", RING)])
 @pytest.mark.cases(1)
 def test_largest_variances_have_bases_by_set_that_are_near_the_best_of_all_mechanisms(loss, case):
@@ -168,6 +171,7 @@ def test_what_bases_by_set_are_not_for_is_refused(arguments, neighbors):
         rp.select(TINY, budget=rp.pcost(1), bases=BY_SET, neighbors=neighbors, **arguments)
 
 
+@pytest.mark.thorough
 def test_by_default_the_search_is_for_plans_that_may_be_far_from_the_best_and_has_a_time():
     one, plan, quick = (rp.select(TINY, budget=rp.pcost(1), **how) for how in ({"bases": "optimal"}, {}, {"time": 0}))
     assert plan.suboptimality < 0.005 < one.suboptimality

@@ -104,6 +104,7 @@ def test_few_pairs_of_values_are_enough_for_attributes_with_one_basis(seed):
     assert cost_upper_bound(constant, noise, REPLACE) == pytest.approx(expected, rel=1e-11)
 
 
+@pytest.mark.thorough
 def test_a_search_that_knows_some_pairs_of_records_comes_to_the_costliest():
     how = {"budget": rp.pcost(1), "loss": "max", "neighbors": "replace"}
     with limited("more.by_set.replacement_cost", PAIRS=150):
@@ -142,7 +143,7 @@ TARGETS = rp.losses.Targets([(query, 3.0 + number) for number, query in enumerat
         slow(THREE, "max"),
     ],
 )
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_plans_spend_the_cost_of_explicit_matrices_and_are_as_near_the_best_as_they_say(case, loss):
     one, plan = (
         rp.select(case, budget=rp.zcdp("0.37"), loss=loss, neighbors="replace", **how)
@@ -171,6 +172,7 @@ def test_plans_spend_the_cost_of_explicit_matrices_and_are_as_near_the_best_as_t
     assert true < 0.015
 
 
+@pytest.mark.thorough
 def test_no_noise_for_the_same_bases_does_better():
     plan, chance = rp.select(TINY, budget=rp.pcost(1), loss="max", neighbors="replace"), np.random.default_rng(3)
     for scale in (1e-3, 1e-2, 0.1, 1.0):
@@ -191,6 +193,7 @@ def test_every_budget_is_spent_and_never_exceeded(limit, people):
     assert plan.loss_value <= limit.get("at_most", math.inf)
 
 
+@pytest.mark.thorough
 def test_where_there_are_too_many_pairs_of_records_attributes_have_one_basis_by_default():
     how = {"budget": rp.pcost(1), "loss": "max", "neighbors": "replace"}
     by_set = rp.select(TINY, **how)

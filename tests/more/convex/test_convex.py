@@ -120,7 +120,7 @@ def others(noise, rows, pcost, seed, spreads=(1e-4, 1e-2, 0.3)):
 )
 @settings(max_examples=5)
 @given(problem=problems(), seed=seeds)
-@pytest.mark.cases(15)
+@pytest.mark.cases(3)
 def test_two_solvers_agree_and_nothing_is_below_their_bounds_nor_reached_at_less(name, pcost, problem, seed):
     p, matrix = problem
     loss, coefficients = (PROPORTIONAL | BENT)[name], sparse.csr_array(matrix)
@@ -171,7 +171,7 @@ def least(p, matrix, value, slope, pcost):
 @pytest.mark.parametrize("name", SMOOTH)
 @settings(max_examples=6)
 @given(problem=problems())
-@pytest.mark.cases(6)
+@pytest.mark.cases(2)
 def test_both_forms_find_the_optimum_and_neither_bound_is_above_it(name, pcost, problem):
     p, matrix = problem
     loss, value, slope = SMOOTH[name]
@@ -211,6 +211,7 @@ def test_it_agrees_with_the_closed_form_and_the_minimax_search(solver, problem, 
         assert choice.gap < 1e-5
 
 
+@pytest.mark.cases(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["weighted sum", "max", "norm 4", "sum and max"])

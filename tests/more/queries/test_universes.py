@@ -129,6 +129,7 @@ def test_cost_and_variances_are_those_of_explicit_matrices(problem):
         assert plan.combination_variance(query, shaped) == pytest.approx(weights @ found @ weights, rel=1e-6)
 
 
+@pytest.mark.thorough
 @settings(max_examples=12)
 @given(problem=universe_workloads())
 def test_no_plan_states_a_distance_below_the_true_one(problem):

@@ -171,6 +171,7 @@ def test_convex_losses_agree_with_the_search_and_have_the_twin_too(solver, funct
         assert plan.gap < 1e-3
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("kind", [Identity(), Prefix()])
 def test_more_than_twenty_attributes_of_few_sorts_are_planned_for_their_exact_cost(loss, kind):
@@ -197,6 +198,7 @@ def columns_of(basis) -> tuple[np.ndarray, list[np.ndarray]]:
     return np.full(3, K.diagonal().max()), list({tuple(pair): pair for pair in pairs}.values())
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("loss", [*sorted(LOSSES), cvxpy.max])
 def test_more_than_twenty_attributes_of_as_many_sorts_have_a_bound_of_the_cost_and_a_gap_that_says_so(loss):
     sizes = tuple(range(2, 24))

@@ -31,6 +31,7 @@ def workloads(draw, most=7):
     return Workload(domain, queries, weights=weights)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "most", "allowed"),  # integers; the search for the maximum ends there

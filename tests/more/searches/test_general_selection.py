@@ -96,6 +96,7 @@ def test_no_noise_of_the_same_cost_has_a_smaller_weighted_sum(case):
 PAIRED = {"sum": ("sum", cvxpy.sum), "max": ("max", cvxpy.max), "norm": (lambda v: cvxpy.norm(v, 4),) * 2}
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("loss", sorted(PAIRED))
 @settings(max_examples=15)
 @given(case=plans(most_cells=24, smallest=2, kind=kind_of).filter(lambda case: len(case.closure) > 1).filter(mattering))

@@ -32,6 +32,7 @@ def least_of_singles(queries):
     return cvxpy.Problem(cvxpy.Minimize(largest), [*limits, cost <= 1]).solve(solver="CLARABEL")
 
 
+@pytest.mark.cases(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kinds", "sizes", "weights"),
@@ -106,6 +107,7 @@ def test_amounts_a_billion_times_as_large_as_counts_are_planned_as_those_that_ar
     assert relative(1e10) == pytest.approx(relative(1e6), rel=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_few_rounds_for_large_attributes_are_near_many():
     workload = marginals(Domain({"a": 64, "b": 3}), up_to=2, kinds={"a": Prefix()})

@@ -24,6 +24,7 @@ from residualplanner.publish import files
 FORMATS, ABOUT = ("parquet", "csv", "xlsx"), rp.publish.Publication()
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("name", ["parquet-default", "csv-default", "xlsx-default", "csv-acs", "parquet-gls"])
 def test_every_format_and_profile_gives_back_the_frames_and_bits_that_were_saved(rich, home, name):
     tables, profile = rp.load_tables(home / name), name.partition("-")[2]

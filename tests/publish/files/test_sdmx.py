@@ -226,6 +226,7 @@ def test_names_that_differ_in_case_alone_or_are_columns_of_sdmx_have_identifiers
     ]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(("file_format", "profile"), [("parquet", "acs"), ("xlsx", "gls"), ("workbook", "default")])
 def test_a_folder_gives_what_it_was_saved_with(release, tmp_path, file_format, profile):
     about = rp.publish.Publication(title="Pay", author="Office", date="2026-11-22")

@@ -121,6 +121,7 @@ def one_page(browser):
     page.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("start", [pytest.param(start, marks=pytest.mark.slow if start else ()) for start in range(5)])
 @pytest.mark.cases(1)
 def test_the_numbers_of_a_budget_are_those_of_a_plan_that_is_made_for_it(one_page, start, tmp_path):
@@ -253,6 +254,7 @@ def test_in_print_and_on_a_phone_the_budget_that_is_chosen_is_said_and_without_s
         assert not page.locator("#another-budget, a[href='#another-budget']").first.is_visible()
 
 
+@pytest.mark.thorough
 def test_a_loss_that_is_not_in_proportion_is_said(browser, release, tmp_path):
     for loss, is_said in (("sum", False), (lambda variance: cvxpy.sum(variance**2) + cvxpy.sum(variance), True)):
         with opened(browser, rp.select(WORKLOADS[0], budget=rp.zcdp(1), loss=loss), tmp_path) as page:

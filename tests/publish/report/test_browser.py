@@ -138,6 +138,7 @@ def test_pages_turn_and_end(page):
     assert names(page)[0] == "(total)"
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_colors_follow_the_reader_and_texts_stand_out(browser, address, scheme):
     script = """["backgroundColor", "color"].map(name => getComputedStyle(document.body)[name]).concat(

@@ -109,7 +109,7 @@ def wrong(page, folder, report, level):
         ("amounts", "non-negative", 0.9),
     ],
 )
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_every_number_of_a_page_is_that_of_the_files(page, request, world, product, level, tmp_path):
     tables = PRODUCTS[product](request.getfixturevalue(world))
     tables.save(tmp_path / "out", "csv", level=level)

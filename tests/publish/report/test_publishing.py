@@ -55,6 +55,7 @@ def test_no_title_can_end_the_style_of_the_page(plan, tmp_path):
     assert "alert" not in page.one("style").text.replace("script\\3e alert\\28 1", "")
 
 
+@pytest.mark.cases(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("file_format", ["csv", "workbook", "parts"])
 def test_the_name_of_every_table_leads_to_its_file(release, tmp_path, file_format):

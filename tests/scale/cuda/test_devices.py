@@ -31,6 +31,7 @@ CASES = gpu_cases.cases()
 LITTLE = replace(SENDING, batch_factor=2**-8)
 
 
+@pytest.mark.cases(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES.values(), ids=DEVICES)
 @pytest.mark.parametrize("case", CASES)

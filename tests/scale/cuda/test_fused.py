@@ -38,6 +38,7 @@ CASES = {
 }
 
 
+@pytest.mark.cases(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_tables_are_those_of_numpy(cupy, name):

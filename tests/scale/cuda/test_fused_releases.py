@@ -18,6 +18,7 @@ from residualplanner import reconstruct
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.cases(15)
 @pytest.mark.parametrize("memory", [None, 256], ids=["keeping", "sending"])
 @pytest.mark.parametrize("case", gpu_cases.cases())
 def test_releases_on_a_cuda_device_are_those_of_numpy(cupy_of_module, case, memory):

@@ -21,6 +21,7 @@ def slowly(part):
     return part
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("is_distributed", [False, True])
 def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(is_distributed, tmp_path, capfd):
     frame = pd.DataFrame({"a": [0, 1, 2, 2]})

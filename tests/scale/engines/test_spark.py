@@ -27,6 +27,7 @@ def session(request, sessions):
     return sessions[request.param]
 
 
+@pytest.mark.cases(1)
 def test_spark_counts_like_a_list_of_records_and_reads_them_once(session, tmp_path):
     records = some_records(400)
     for place, odd in enumerate((float("nan"), float("inf"))):
@@ -82,6 +83,7 @@ def test_names_and_types_are_matched_exactly(session):
             opening.open_source(frame, Domain({name: attribute}))
 
 
+@pytest.mark.cases(1)
 def test_dates_and_times_without_a_zone_are_counted_and_moments_are_refused(session):
     texts = ["1969-12-31 23:59:59.999999", "1970-01-01 00:00:00", "2020-02-29 12:00:00", "2020-03-01 00:00:00", None]
     frame = session.createDataFrame([(text,) for text in texts], "text string").selectExpr(
@@ -113,6 +115,7 @@ def failing_function(session):
     return session.range(3).mapInArrow(fail, "name string"), "the engine could not count the records"
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("case", [unknown_value, failing_cast, failing_function])
 def test_an_error_tells_nothing_of_the_records(case, session, caplog, capfd):
     frame, message = case(session)
@@ -200,6 +203,7 @@ def test_a_session_that_starts_slow_tasks_again_is_refused_before_the_charge(ses
     assert not [*tmp_path.rglob("answers*")]
 
 
+@pytest.mark.cases(1)
 def test_workers_that_lack_a_module_are_told_of_before_the_charge(session, tmp_path):
     refused(session, OwnStore(tmp_path / "store"), r"workers cannot run Python with this library .*PYSPARK_PYTHON")
 
@@ -225,6 +229,7 @@ def test_an_interrupt_is_an_interrupt_and_says_what_was_charged(session, tmp_pat
     assert (len(ledger.entries) == 1) == any("The charge stays" in note for note in notes)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("page", ["data.md", "engines.md"])
 def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     """The page's other examples are run with the manual's, where there is no Spark."""
@@ -239,6 +244,7 @@ def test_the_manuals_example_runs(session, page, tmp_path, monkeypatch):
     assert isinstance(names["measurement"], rp.Measurement)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_weights_and_the_first_records_of_each_person_are_those_of_a_frame_in_memory(session):
     random = np.random.default_rng(5)

@@ -46,6 +46,7 @@ def refused(frame, store, words):
     return str(found.value)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("number", [0, 1])
 def test_one_worker_that_does_not_have_the_folder_is_named(client, frame, tmp_path, monkeypatch, number):
     monkeypatch.chdir(tmp_path)

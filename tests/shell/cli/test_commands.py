@@ -201,6 +201,7 @@ def test_a_spec_says_how_tables_and_reports_are_published(run, spec, records, fo
 # Processes.
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_files_are_written_even_if_nobody_reads_what_is_printed(spec, folder, form):

@@ -147,6 +147,7 @@ def releasing(folder):
     return process
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_release_leaves_what_was_measured_and_says_so(releasing, folder, number):

@@ -99,6 +99,7 @@ main()
 """
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 def test_where_there_is_no_space_for_what_is_measured_nothing_is_spent(run, spec, records, folder, ledger, paying):
     before = sorted(os.listdir(folder))

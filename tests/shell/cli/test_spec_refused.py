@@ -285,6 +285,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.cases(106)
 @pytest.mark.parametrize(("text", "message"), CASES, ids=itertools.count())
 def test_a_wrong_spec_is_refused_with_its_place_and_nothing_is_read_or_written(files, run, monkeypatch, text, message):
     (files / "spec.toml").write_bytes(text if isinstance(text, bytes) else text.encode())

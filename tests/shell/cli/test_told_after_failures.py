@@ -92,7 +92,7 @@ def commands(spec, records):
     [(OSError(errno.EIO, "Input/output error"), False, 1), slow((KeyboardInterrupt(), True, 2))],
 )
 @pytest.mark.parametrize("command", CALLS)
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 def test_whichever_call_fails_what_is_told_is_what_is_there(run, spec, records, folder, ledger, fault, command):
     (failure, is_done, stride), charges, met = fault, 0, set()
     for call in CALLS[command]:

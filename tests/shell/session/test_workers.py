@@ -12,6 +12,7 @@ from worker_releases import DOMAIN, released
 RELEASES = 4
 
 
+@pytest.mark.cases(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_workers_charge_one_ledger_and_share_no_noise_with_one_another_or_who_started_them(tmp_path, method):
