@@ -229,6 +229,11 @@ def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]
         if outcome == REFUSED:
             hint = hint or _remedy(tally.domain, position, word)
         yield Finding(column.name, _RULES.get(word, word), offenders.records, outcome, _shown(offenders), hint)
+    for position, records in tally.limits.items():
+        if records:
+            column = tally.domain.attributes[position]
+            problem = f"amount at a limit or beyond it ({column.numeric.clipping})"  # type: ignore[union-attr]
+            yield Finding(column.name, problem, records, "counted as the limit")
     if isinstance(data, LimitedRecords):
         if tally.nobody.records:
             hint = _remedy(tally.domain, len(tally.domain.columns), "no person")

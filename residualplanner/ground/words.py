@@ -194,10 +194,12 @@ def percent_text(part: float) -> str:
     return f"{part:.{digits}%}"
 
 
-def short_text(text: str, longest: int = 44) -> str:
-    """A string short enough to stand beside a plot, without characters that cannot be drawn."""
+def short_text(text: str, longest: int = 44, *, keeps_end: bool = False) -> str:
+    """A string short enough to stand beside a plot, cut at its end or middle, with nothing that cannot be drawn."""
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
-    return printable if len(printable) <= longest else f"{printable[: longest - 1]}…"
+    at_end = (longest - 1) // 2 if keeps_end else 0
+    cut = f"{printable[: longest - 1 - at_end]}…{printable[len(printable) - at_end :]}"
+    return printable if len(printable) <= longest else cut
 
 
 def bytes_text(size: float) -> str:

@@ -100,6 +100,9 @@ class Estimate:
     def __format__(self, form: str) -> str:
         return format(self.estimate, form)
 
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.estimate, digits)
+
     def __neg__(self) -> "Estimate":
         return self * -1.0
 
@@ -129,6 +132,9 @@ class Estimate:
 
     def __truediv__(self, other: "Operand") -> "Operand":
         return RatioEstimate(self, other.linear) if hasattr(other, "linear") else self * (1 / other)
+
+    def __rtruediv__(self, other: float) -> "RatioEstimate":
+        return RatioEstimate(Estimate(float(other), 0.0), self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +190,18 @@ class RatioEstimate:
         ends = sorted(float(end) * self.factor + self.shift for end in (low, high))
         return ends[0], ends[1]
 
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return f"RatioEstimate({self.estimate:.6g}, from {low:.6g} to {high:.6g} at 95%)"
+
     def __float__(self) -> float:
         return self.estimate
 
     def __format__(self, form: str) -> str:
         return format(self.estimate, form)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(self.estimate, digits)
 
     def __neg__(self) -> "RatioEstimate":
         return self * -1.0
@@ -213,6 +226,9 @@ class RatioEstimate:
 
     def __truediv__(self, other: "Operand") -> "RatioEstimate":
         return RatioEstimate(self.linear, other.linear) if hasattr(other, "linear") else self * (1 / other)
+
+    def __rtruediv__(self, other: float) -> "RatioEstimate":
+        return other / self.linear
 
 
 #: What is calculated with.

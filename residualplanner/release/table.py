@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from residualplanner.ground.checks import FloatArray, frozen, require_numbers
-from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.errors import DomainError, WorkloadError
 from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.words import ProfileName
 from residualplanner.release.estimate import Estimate, WeightedCells
@@ -127,15 +127,15 @@ class Table(Heading):
         variance = self.plan.combination_variance(self.query, array)
         return Estimate(float((array * self.estimate).sum()), variance, (WeightedCells(self, array),))
 
-    def at(self, **labels: object) -> Estimate:
-        """The cell with these labels, one for each attribute of the table.
+    def at(self, /, *in_order: object, **labels: object) -> Estimate:
+        """The cell with these labels, one for each attribute of the table: by its name, or in the order of `names`.
 
         Labels are those of `labels`; one that is not a string may be written as one.  A meaning or a name stands for
         its label where no other has the same: "Autauga County", or with what it lies in, "Autauga County, Alabama".
 
         Raises:
-            DomainError: an attribute is missing or unknown, has no such label, and the nearest one is named; or several
-                labels have that name.
+            DomainError: an attribute is missing or unknown, has no such label, and the nearest one is named; several
+                labels have that name; or there are more labels than attributes, or two for one.
             WorkloadError: the numbers are not unbiased.
 
         Example:
@@ -144,9 +144,15 @@ class Table(Heading):
             >>> table = reconstruct(measure(plan, np.zeros((9, 2), dtype=int)))["sex", "age"]
             >>> round(table.at(sex="F", age=0).std_err, 3)
             1.0
+            >>> table.at("F", 0) == table.at(sex="F", age=0)
+            True
         """
         self.product.require_unbiased("the error of a cell")
         full_names = [kind.full_names(attribute) for attribute, kind in self._axes]
+        ordered = dict(zip(self.names, in_order, strict=False))
+        if len(in_order) > len(self.names) or ordered.keys() & labels.keys():
+            raise DomainError(f"{self.title} has one label for each of {list(self.names)}, in this order or by name")
+        labels = ordered | labels
         cell = index_of_cell(self.names, self.labels, labels, full_names)
         weights = np.zeros(self.estimate.shape)
         weights[cell] = 1

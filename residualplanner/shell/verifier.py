@@ -108,8 +108,8 @@ class StatedPlan:  # what its file states, and what follows from its queries, ba
         self.is_replaced = {"add-remove": False, "replace": True}[content["neighbors"]]
         self.matrices = {-1: None}
         for b in range(len(content["bases"])):
-            flat, (*_, n) = arrays[f"bases/matrix_{b}"], declared[f"bases/matrix_{b}"]["shape"]
-            require(n < len(flat), "this program does not read bases that are kept layer by layer", NotChecked)
+            flat, (*rows, n) = arrays[f"bases/matrix_{b}"], declared[f"bases/matrix_{b}"]["shape"]
+            require(rows, "this program does not read bases that are kept layer by layer", NotChecked)
             self.matrices[b] = [flat[at : at + n] for at in range(0, len(flat), n)]
         self.squares = {b: m and [sum(x * x for x in column) for column in zip(*m)] for b, m in self.matrices.items()}
         self.orders = [k for k in range(len(self.sizes) + 1) if f"queries/weights_{k}" in arrays]

@@ -27,6 +27,27 @@ def test_a_cell_is_found_by_its_labels():
     assert RELEASE[()].at().estimate == RELEASE[()].estimate
 
 
+def test_labels_may_stand_in_the_order_of_the_attributes():
+    first, second = TABLE.names
+    labels = dict(zip(TABLE.names, (each[1] for each in TABLE.labels), strict=True))
+    assert TABLE.at(*labels.values()) == TABLE.at(labels[first], **{second: labels[second]}) == TABLE.at(**labels)
+    for in_order, named in (((*labels.values(), "F"), {}), (tuple(labels.values()), {first: labels[first]})):
+        with pytest.raises(rp.errors.DomainError, match="has one label for each of"):
+            TABLE.at(*in_order, **named)
+
+
+def test_an_estimate_is_shown_rounded_and_divided_as_a_number():
+    one, other = TABLE.at("F", "[0, 18)"), TABLE.at("M", "[0, 18)") + 1000
+    ratio, inverse = one / other, 1000 / other
+    low, high = ratio.interval()
+    assert repr(ratio) == f"RatioEstimate({float(ratio):.6g}, from {low:.6g} to {high:.6g} at 95%)"
+    assert round(other, 1) == round(other.estimate, 1)
+    assert round(ratio, 3) == round(ratio.estimate, 3)
+    assert float(inverse) == pytest.approx(1000 / float(other))
+    assert inverse.std_err == pytest.approx(1000 * other.std_err / float(other) ** 2)
+    assert float(2 / ratio) == pytest.approx(2 / float(ratio))
+
+
 @pytest.mark.parametrize(
     ("labels", "words"),
     [

@@ -188,6 +188,15 @@ def test_equal_attributes_that_are_counted_together_have_the_distance_that_all_s
         assert stated.distance() == together
 
 
+def test_a_column_of_two_values_is_none_whose_basis_is_kept_layer_by_layer(tmp_path):
+    pairs = rp.Hierarchy([{f"g{pair}": [2 * pair, 2 * pair + 1] for pair in range(450)}])
+    for name, values, kind, said in (("two", 2, rp.Proportions(), "verified"), ("many", 900, pairs, "layer by layer")):
+        made = rp.select(rp.Workload(rp.Domain({"area": values}), [{"area": kind}]), budget=rp.zcdp(1))
+        made.save(tmp_path / f"{name}.plan")
+        line = claims(tmp_path / f"{name}.plan")[1]["plan"]
+        assert said in line
+
+
 def test_what_is_not_checked_is_said(tmp_path):
     released(tmp_path / "parquet", file_format="parquet")
     status, said = claims(tmp_path / "parquet")

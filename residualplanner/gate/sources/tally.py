@@ -51,6 +51,7 @@ class Tally:
         self.records = self.dropped = self.counted = 0
         #: by a column's position and the code of what is wrong with its entries
         self.offenders: dict[tuple[int, int], Offenders] = {}
+        self.limits: Counter[int] = Counter()  # by a column's position how many amounts are, or count as, a limit
         self.nobody, self.last = Offenders(), Offenders()  # records without a person, and with nothing to order by
         #: lines with misplaced quotes and the like; with more or fewer fields than the first; the numbers of the first
         self.unsound, self.unequal, self.numbers = 0, 0, list[int]()
@@ -82,6 +83,9 @@ class Tally:
     def _note_column(self, position: int, entries: Any, codes: IntArray, drops: NDArray[np.bool_]) -> None:
         """Note the entries that are no values, and in ``drops`` the records that they leave out of every table."""
         is_wrong = codes < 0
+        numeric = self.domain.attributes[position].numeric if position < len(self.domain) else None
+        if numeric is not None and numeric.clipping:
+            self.limits[position] += numeric.count_at_limits(codes)
         if not is_wrong.any():
             return
         if position < len(self.domain):

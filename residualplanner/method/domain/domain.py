@@ -271,6 +271,14 @@ def omission_of(domain: Domain) -> str:
     )
 
 
+def clipping_of(domain: Domain) -> str:
+    """The sentence that says which amounts count as a limit, so that sums, means and quantiles are of these; or ""."""
+    numerics = {each.name: each.numeric for each in domain.attributes if each.numeric is not None}
+    clipped = [f"{name!r} ({numeric.clipping})" for name, numeric in numerics.items() if numeric.clipping]
+    words = f"Amounts beyond the limits of {listed(clipped, _NAMED)} count as these limits in all numbers."
+    return words if clipped else ""
+
+
 def remarks_of(domain: Domain) -> str:
     """What readers of tables must know of the records in them: which are left out, and how much each counts; or ""."""
-    return "  ".join(filter(None, (omission_of(domain), domain.weight.sentence)))
+    return "  ".join(filter(None, (omission_of(domain), domain.weight.sentence, clipping_of(domain))))

@@ -265,6 +265,17 @@ class Numeric(NumberReader):
         shown |= {"squares": "True"} if self.squares else {}
         return f"Numeric({', '.join([texts[0], texts[-1], *(f'{word}={text}' for word, text in shown.items())])})"
 
+    @property
+    def clipping(self) -> str:
+        """The limits that amounts beyond them count as, in words; empty where these are refused."""
+        low, high = (amount_text(self.edges[end] * self.unit) for end in (0, -1))
+        return f"{low} to {high}" if self.outside == "clip" else ""
+
+    def count_at_limits(self, codes: IntArray) -> int:
+        """How many of the codes (m,) are of amounts at a limit, or beyond one where that is clipped."""
+        last = (len(self.edges) - 1) * (self.steps + 1) - 1
+        return int(((codes == 0) | (codes == last)).sum())
+
     def codes_of_numbers(self, numbers: NDArray[Any]) -> IntArray:
         """The codes (m,) of numbers (m,), see `cells_of_codes`; UNKNOWN or MISSING for what is no amount."""
         units, is_known = self._units(numbers)

@@ -12,7 +12,7 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.ground.checks import IntArray
 from residualplanner.ground.words import query_text
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import omission_of
+from residualplanner.method.domain.domain import clipping_of, omission_of
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.queries.kind import Kind, labels_in_words
@@ -232,6 +232,7 @@ class Description:
         about = {
             "rows": ROWS,
             **({"left_out": omission} if (omission := omission_of(self.plan.domain)) else {}),
+            **({"limits": clipping} if (clipping := clipping_of(self.plan.domain)) else {}),
             **({"weights": weights} if (weights := self.plan.domain.weight.sentence) else {}),
             "columns": [column.to_json() for column in self.columns(self.plan.domain.unit)],
             **({"units": UNITS} if self.plan.workload.has_sums else {}),

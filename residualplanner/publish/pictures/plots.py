@@ -197,6 +197,8 @@ def draw_intervals(table: ShownTable, *, labels: tuple[str, str]) -> "Figure":
     # A thin line across hides no interval, as small as it may be.
     axes.plot(estimates, rows, "|", color=INK, markersize=8, markeredgewidth=0.9, label="estimate")
     names = [cell_name(cell) for cell in table.labels]
+    if len({*names}) < len({*table.labels}):  # labels that begin alike
+        names = [cell_name(cell, keeps_ends=True) for cell in table.labels]
     _name_rows(axes, names)
     axes.axvline(0, color=QUIET, linewidth=0.8)
     _name_what_is_unseen(axes)
@@ -222,17 +224,19 @@ def _name_what_is_unseen(axes: "Axes") -> None:
             bars.set_label(f"{bars.get_label()}: too narrow to see")
 
 
-def cell_name(labels: Sequence[str], longest: int = 44) -> str:
+def cell_name(labels: Sequence[str], longest: int = 44, *, keeps_ends: bool = False) -> str:
     """The labels of a cell in one line; where there is no room for all, the longest ones are cut, not the last.
 
     Example:
         >>> cell_name(["North", "2"]), cell_name(["Lake district and islands", "2", "[0, 9)"], 24)
         ('North · 2', 'Lake distr… · 2 · [0, 9)')
+        >>> cell_name(["Answers with yes", "2"], 15, keeps_ends=True)
+        'Answe…h yes · 2'
     """
     room = longest - 3 * (len(labels) - 1)
     sizes = (size for size in range(4, longest + 1) if sum(min(size, len(each)) for each in labels) <= room)
     most = max(sizes, default=4)
-    return " · ".join(short_text(label, most) for label in labels)
+    return " · ".join(short_text(label, most, keeps_end=keeps_ends) for label in labels)
 
 
 def _bars(rows: int) -> "tuple[Figure, Axes]":

@@ -10,7 +10,7 @@ from residualplanner.ground.margins import margin_factor
 from residualplanner.ground.version import __version__
 from residualplanner.ground.words import count_text, number_text, rounded_up
 from residualplanner.method.domain.attribute import Attribute
-from residualplanner.method.domain.domain import remarks_of
+from residualplanner.method.domain.domain import clipping_of, remarks_of
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.queries.identity import Identity
@@ -67,6 +67,7 @@ def page_of(
         statistics=statistics_of(subject),
         comparisons=comparisons_of(subject),
         has_statistics=bool(kinds_of_statistics(plan.workload)),
+        clipping=clipping_of(plan.domain),
         omission=subject.tables.noise.omission if subject.tables else remarks_of(plan.domain),
         promise=promise,
         facts=_facts(subject, promise) + ([total] if total else []),
@@ -131,7 +132,7 @@ def _workload(subject: Subject) -> dict[str, Any]:
 
 
 def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
-    attribute = attribute.by_bin
+    numeric, attribute = attribute.numeric, attribute.by_bin
     if attribute.matching == "code" and not attribute.own_labels:
         values = f"codes 0 to {attribute.size - 1:,}"
     else:
@@ -142,6 +143,8 @@ def _attribute_texts(attribute: Attribute) -> tuple[str, str, str, str]:
         for word, rule in (("unknown", attribute.unknown), ("missing", attribute.missing))
         if rule != "error"
     ]
+    if numeric is not None and numeric.clipping:
+        rules.append(f"beyond {numeric.clipping}: counted as the limit")
     about = attribute.about
     title = f"{attribute.name}: {about.title}" if about.title not in ("", attribute.name) else attribute.name
     unit = f", in {about.unit}" if about.unit else ""

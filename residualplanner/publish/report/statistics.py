@@ -141,7 +141,8 @@ def _chart(name: str, title: str, drawn: _Drawn, level: float) -> Chart:
     axes = {str(axis): labels for axis, labels in enumerate(drawn.labels)}  # two attributes may have one title
     shown = shown_table(axes, estimate, None, ends=(low, high), level=level, unit=drawn.unit)
     shown = replace(shown, names=drawn.heads)
-    rows = "" if shown.is_whole else f"The {len(shown.labels)} largest of {shown.cells:,} rows.  "
+    rows = f"Of {shown.cells:,} rows the {len(shown.labels)} largest; chosen for their size, they tend to be too high."
+    rows = "" if shown.is_whole else f"{rows}  "
     without = "" if has_ends.all() else "A row that is empty has an interval without an end."
     labels = f"{level_text(level)} interval", ""
     return Chart(name, title, f"{rows}{without}".strip(), svg_of(partial(draw_intervals, shown, labels=labels)))
@@ -310,7 +311,8 @@ def _texts(subject: Subject, form: StatisticForm, values: Mapping[str, Any]) -> 
         if column.of == "truth":
             yield ["yes" if value else "no" for value in shown]
             continue
-        decimals = 0 if subject.product.is_rounded and column.is_adjusted else _decimals(column, fields)
+        is_integer = subject.product.is_rounded and column.is_adjusted and column.of != "nothing"  # no proportion
+        decimals = 0 if is_integer else _decimals(column, fields)
         yield [_NOTHING if np.isnan(value) else f"{value:,.{decimals}f}" for value in shown]
 
 

@@ -23,7 +23,7 @@ from residualplanner.ground.words import (
     rounded_up,
     table_text,
 )
-from residualplanner.method.domain.domain import omission_of
+from residualplanner.method.domain.domain import clipping_of, omission_of
 from residualplanner.method.plan.plan import Plan
 from residualplanner.method.plan.select import Bases
 from residualplanner.method.privacy import PrivacyClaim, claim_of_budget
@@ -107,9 +107,11 @@ def say_measured(noise: NoiseRecord, output: Output) -> None:
 
 def say_omission(plan: Plan, output: Output) -> None:
     """Say which records are in no table, and what to write in the spec to count them; and how they are weighted."""
-    omission, weights = omission_of(plan.domain), plan.domain.weight.sentence
+    omission, weights, clipping = omission_of(plan.domain), plan.domain.weight.sentence, clipping_of(plan.domain)
     if weights:
         output.fact("Weights", weights)
+    if clipping:
+        output.fact("Limits", clipping)
     if omission:
         remedy = 'write a label in place of "drop", such as missing = "Not stated" or unknown = "Other"'
         output.fact("Left out", omission, f"to count them, {remedy}")

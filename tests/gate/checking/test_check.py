@@ -159,6 +159,17 @@ def test_columns_by_type_name_and_person():
     assert missing.findings[0].hint == "did you mean 'id'?  Columns are matched by exact name"
 
 
+@pytest.mark.parametrize("outside", ["clip", "refuse"])
+def test_amounts_that_count_as_a_limit_are_counted(outside):
+    pay = rp.Numeric(10, 50, bins=[20, 45], outside=outside)
+    found = rp.check(rp.Domain({"pay": pay}), pd.DataFrame({"pay": [10, 11, 20, 45, 49, 50, -3, 2000]}))
+    clipped = [("amount at a limit or beyond it (10 to 50)", 4, "counted as the limit")]
+    refused = [("value outside the schema", 2, "refused")]
+    told = [(each.problem, each.records, each.outcome) for each in found.findings]
+    assert told == (clipped if outside == "clip" else refused)
+    assert bool(found) is (outside == "clip")
+
+
 @pytest.mark.parametrize("rule", ["error", "drop"])
 def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
     file = tmp_path / "a.csv"

@@ -114,6 +114,15 @@ def test_heads_are_words_and_counts_have_the_digits_of_counts(make, without_pict
     assert decimals(6, 8) == ({0} if made.product.is_rounded else {1})
 
 
+def test_proportions_of_integers_have_the_digits_of_their_errors(without_pictures):
+    domain = rp.Domain({"region": ["N", "S"], "vote": ["yes", "no"]})
+    plan = rp.select(rp.Workload(domain, [{"region": rp.Identity(), "vote": rp.Proportions()}]), budget=rp.zcdp(1))
+    records = {("region", "vote"): np.array([[21, 229], [100, 50]])}
+    made = rp.rounded(rp.nonnegative(rp.reconstruct(rp.measure(plan, records, noise="gaussian", seed=1))))
+    (shares,) = report.statistics.statistics_of(subject_of(made))
+    assert [float(row[2]) for row in shares["rows"]] == pytest.approx([0.084, 0.916, 0.667, 0.333], abs=0.02)
+
+
 def test_a_mean_has_its_unit_in_its_head(release, without_pictures):
     _, means = report.statistics.statistics_of(subject_of(release))
     assert means["head"][:2] == ("Region", "Mean, dollars")
@@ -136,3 +145,28 @@ def test_a_legend_says_when_no_interval_can_be_seen(width, is_seen):
     (legend,) = draw_intervals(shown, labels=("90% interval", "")).legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["estimate", "90% interval" if is_seen else "90% interval: too narrow to see"]
+
+
+def test_long_labels_that_begin_alike_are_cut_so_that_they_differ():
+    labels = tuple(f"In the household there is at least one person who {does} work" for does in ("does", "does not"))
+    shown = shown_table({"work": labels}, np.array([1.0, 2.0]), np.array([0.1, 0.1]), level=0.9, unit="records")
+    (axes,) = draw_intervals(shown, labels=("90%", "")).axes
+    texts = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(set(texts)) == 2
+    assert all(text.startswith("In the household") for text in texts)
+
+
+def test_amounts_that_count_as_a_limit_are_said_where_their_means_are(tmp_path):
+    pay = rp.Numeric(0, 300_000, unit=1000, outside="clip")
+    made = released({"region": rp.Identity(), "pay": rp.Mean()}, pay=pay)
+    said = "Amounts beyond the limits of 'pay' (0 to 300000) count as these limits in all numbers."
+    assert said in made.noise.sentence
+    rp.publish.write_report(made, tmp_path / "page.html")
+    page = read_page(tmp_path / "page.html")
+    assert said in page.one("section", id="statistics").text
+    assert "of amounts as they count" in page.one("section", id="statistics").text
+    assert "beyond 0 to 300000: counted as the limit" in page.text
+    made.save(tmp_path / "out", "csv")
+    assert said in (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
+    unlimited = released({"region": rp.Identity(), "pay": rp.Mean()}, pay=rp.Numeric(0, 300_000, unit=1000))
+    assert "limit" not in unlimited.noise.sentence

@@ -30,7 +30,7 @@ def test_what_is_left_out_is_told_by_every_command_and_file(folder, run):
     for source, page in (("survey.plan", "plan.html"), ("tables", "tables.html")):
         run("report", source, "-o", page, status=0)
         text = read_page(folder / page).text
-        assert f"Not all records are counted: {sentence}" in text
+        assert f"What is counted: {sentence}" in text
         assert text.count(sentence) >= 2  # at the top, and with the guarantee
     assert "Records that are not left out (estimate)" in text
     assert "1 (White alone)" in text
