@@ -134,7 +134,7 @@ class Estimate:
         return RatioEstimate(self, other.linear) if hasattr(other, "linear") else self * (1 / other)
 
     def __rtruediv__(self, other: float) -> "RatioEstimate":
-        return RatioEstimate(Estimate(float(other), 0.0), self)
+        return RatioEstimate(Estimate(0.0 + other, 0.0), self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def test_an_estimate_is_calculated_with_as_a_number(release):
     assert (1 - part).interval() == pytest.approx(tuple(1 - end for end in reversed(part.interval())))
     assert ((total - one) / total).interval() == pytest.approx((1 - part).interval())
     assert (100 * part).std_err == pytest.approx(100 * part.std_err)
-    for wrong in (lambda: one * total, lambda: part * one, lambda: 2 / one, lambda: one + "3"):
+    for wrong in (lambda: one * total, lambda: part * one, lambda: "2" / one, lambda: one + "3"):
         with pytest.raises((TypeError, ValueError)):
             wrong()
     apart = Estimate(5.0, 9.0) + one  # from elsewhere: independent
