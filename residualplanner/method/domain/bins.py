@@ -253,8 +253,10 @@ def _checked_edges(edges: Iterable[Edge | str]) -> tuple[Scale, tuple[Edge, ...]
     for scale in (_NUMBERS, _DAYS):
         kept = tuple(found for edge in given if (found := scale.edge(edge)) is not None)
         if len(kept) == len(given):
-            if not all(low < high for low, high in pairwise(map(scale.position, kept))):
-                raise DomainError("bin edges must be strictly increasing, and none of them NaN")
+            for number, (low, high) in enumerate(pairwise(map(scale.position, kept)), 1):
+                if not low < high:  # by their numbers: edges may be records given by mistake
+                    pair = f"edge {number + 1} is not above edge {number}"
+                    raise DomainError(f"bin edges must be strictly increasing, and none of them NaN; {pair}")
             return scale, kept
     raise DomainError("bin edges must be numbers, or else all of them dates, such as 2020-12-31")
 

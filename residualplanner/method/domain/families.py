@@ -176,8 +176,10 @@ def values_of_labels(name: str, labels: object) -> Listed:
         if len({type(label) for label in plain}) > 1:
             raise attribute_error(name, "mixes kinds of labels; make them all strings, say")
         values = Listed(plain, _FAMILIES[type(plain[0])])
-    if len(set(values.labels)) < len(values):
-        raise attribute_error(name, "has a label twice")
+    first: dict[Any, int] = {}
+    for number, label in enumerate(values.labels, 1):
+        if first.setdefault(label, number) < number:  # by their numbers: labels may be records given by mistake
+            raise attribute_error(name, f"has a label twice: labels {first[label]} and {number} are the same")
     return values
 
 

@@ -118,7 +118,7 @@ def start(
     """Be led from a codebook or a header to a spec, a first plan and its page; every question is explained.
 
     SOURCE is as for init. What is given as an option is not asked for; with --quiet or --json nothing is, and defaults
-    are taken. No record is read.
+    are taken, but columns without declared values need --values then. No record is read.
     """
     require_files("start", paths.SOURCE, source)
     path = paths.path_of_spec(source, spec)

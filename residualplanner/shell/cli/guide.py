@@ -1,8 +1,11 @@
 """A first use, step by step: from what describes the columns to a spec, a plan and its page; each choice in a line."""
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,7 +14,7 @@ import typer
 from residualplanner.ground.atomic import write_atomically
 from residualplanner.ground.errors import ArgumentError, BudgetError, DomainError, FileFormatError, ResidualPlannerError
 from residualplanner.ground.file_kinds import CSV, kind_of_name
-from residualplanner.ground.words import count_text, listed, rounded_up, suggestion
+from residualplanner.ground.words import count_text, listed, names_text, rounded_up, suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.privacy import Budget
@@ -28,10 +31,16 @@ T = TypeVar("T")
 
 #: The label of missing entries where a column was named without one.
 _NOT_STATED = "Not stated"
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_NUMBER = re.compile(r"-?([0-9]+(\.[0-9]+)?|inf)")
 _HOW_TO_DECLARE = """\
-Which values can each column take?  Labels: F, M, or with what they mean: F=Women, M=Men.  Codes 0, 1, ..: how many, as
-85.  Numbers: the edges of bins, as 0 < 18 < 65 < 120.  Press Enter to leave the column out."""
+Which values can each column take?  Labels: F, M, or with what they mean: F=Women, M=Men; "b, c" where one has a
+comma.  Codes 0, 1, ..: how many, as 85.  Numbers: the edges of bins, as 0 < 18 < 65 < inf.
+Press Enter to leave the column out."""
+_QUOTES = 'a label with a comma is put in double quotes, as in a, "b, c"'
+_FORMS = (
+    "write labels with commas between them, as F, M; numbers as the edges of bins, 0 < 18 < 65; codes 0, 1, .. as how "
+    "many, 85; amounts to be summed in the spec alone, as { numeric = { low = 0, high = 100000 } }"
+)
 #: At which delta a budget is explained.
 _DELTA = "1e-6"
 #: The names of the numbers of a budget that has two.
@@ -46,28 +55,53 @@ def values_of_text(name: str, text: str) -> Attribute | None:
     Example:
         >>> values_of_text("age", "85"), values_of_text("sex", "F, M"), values_of_text("x", " ")
         (Attribute('age', size=85), Attribute('sex', labels=['F', 'M']), None)
-        >>> values_of_text("sex", "F=Women, M=Men").value_meanings
-        ('Women', 'Men')
+        >>> values_of_text("sex", "F=Women, M=Men").value_meanings, values_of_text("x", 'a, "b, c"').labels
+        (('Women', 'Men'), ('a', 'b, c'))
         >>> values_of_text("age", "0 < 18 < 65 < 120").bins.labels
         ('[0, 18)', '[18, 65)', '[65, 120]')
     """
-    words = [word.strip() for word in re.split("<" if "<" in text else ",", text)]
-    pairs = [tuple(part.strip() for part in word.split("=", 1)) for word in words]
-    if words == [""]:
-        return None
-    if "<" in text:
-        if not all(_NUMBER.fullmatch(word) for word in words):
-            raise DomainError(f"edges of bins are numbers, as in 0 < 18 < 65; got {text!r}")
-        return Attribute(name, bins=Bins([float(word) if "." in word else int(word) for word in words]))
-    if len(words) == 1 and words[0].isdecimal():
+    if "<" in text and '"' not in text:  # labels with this sign are in quotes
+        edges = [edge.strip() for edge in text.split("<")]
+        for edge in edges:
+            if not _NUMBER.fullmatch(edge):
+                raise DomainError(
+                    f"edges of bins are numbers, as in 0 < 18 < 65 < inf; {edge!r} is none (labels with < are put in "
+                    "double quotes)"
+                )
+        return Attribute(name, bins=Bins(list(map(float, edges))))
+    words = _entries(text)
+    if len(words) == 1 and words[0].isdecimal() and int(words[0]) != 1:
         return Attribute(name, int(words[0]))
-    has_meanings = all(len(pair) == 2 for pair in pairs)
-    labels = [pair[0] for pair in pairs] if has_meanings else words
-    are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", label) for label in labels)
-    values: list[Any] = [int(label) for label in labels] if are_integers else labels
-    if not has_meanings:
-        return Attribute(name, labels=values)
-    return Attribute(name, labels=declared.labels_of_pairs(name, zip(values, (p[1] for p in pairs), strict=True)))
+    if len(words) == 1:
+        raise DomainError(f"{words[0]!r} is a single value, and a column of one tells nothing; {_FORMS}")
+    return _labels(name, words) if words else None
+
+
+def _entries(text: str) -> list[str]:
+    """What stands between commas, those in double quotes aside."""
+    try:
+        read = csv.reader([" ".join(text.strip().splitlines())], skipinitialspace=True, strict=True)
+        return [entry.strip() for row in read for entry in row]
+    except csv.Error:
+        raise DomainError(f"the quotes in {text!r} do not match; {_QUOTES}") from None
+
+
+def _labels(name: str, words: Sequence[str]) -> Attribute:
+    """The attribute with labels, or with pairs of labels and their meanings."""
+    pairs = [tuple(part.strip() for part in word.split("=", 1)) for word in words]
+    with_one = [word for word in words if "=" in word]
+    if 0 < len(with_one) < len(words):
+        other = next(word for word in words if "=" not in word)
+        raise DomainError(
+            f"{with_one[0]!r} has a meaning after =, and {other!r} has none; write F=Women, M=Men, or = nowhere; a "
+            'meaning with a comma is put in double quotes with its label, as in "F=Women, girls", M=Men'
+        )
+    are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", pair[0]) for pair in pairs)
+    labels: list[Any] = [int(pair[0]) if are_integers else pair[0] for pair in pairs]
+    label, times = Counter(labels).most_common(1)[0]
+    if times > 1:
+        raise DomainError(f"{name!r} has the label {label!r} twice; {_QUOTES}")
+    return Attribute(name, labels=dict(zip(labels, (p[1] for p in pairs), strict=True)) if with_one else labels)
 
 
 def _understood(name: str, attribute: Attribute | None) -> str:
@@ -82,6 +116,7 @@ def _understood(name: str, attribute: Attribute | None) -> str:
         return f"{name}: {count_text(len(shown), 'bin')}: {listed(shown, 8)}."
     are_numbers = isinstance((attribute.labels or ("",))[0], int)
     numbers = "  (For bins of numbers, write their edges with <.)" if are_numbers else ""
+    shown = [f'"{each}"' if "," in each else each for each in shown]
     return f"{name}: {count_text(len(shown), 'label')}: {listed(shown, 8)}.{numbers}"
 
 
@@ -130,7 +165,8 @@ def run_start(
     text = _with_choices(text, _choices(given, questions), given.format)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
-    comments = "a spec with a comment for each choice; change it, and plan again, as often as you like."
+    again = command_text("plan", path, "--force")
+    comments = f"a spec with a comment for each choice; change it, and plan again, as often as you like, with  {again}"
     output.wrote(path, f"{where_text(path, source)}: {comments}")
     plan, page = path.with_suffix(".plan"), path.with_suffix(".html")
     run_plan(read_spec(path), plan, plan.parent / f"{plan.name}.errors.csv", output)
@@ -173,22 +209,22 @@ def _all_values(
     questions: _Questions, typed: Mapping[str, Attribute | None], names: Sequence[str]
 ) -> dict[str, Attribute | None]:
     """The values of columns, as typed or answered; what was understood is said, and how to answer once."""
+    unknown = [name for name in names if name not in typed]
+    if unknown and questions.is_silent:  # a column is left out by somebody, not by default
+        columns = names_text("column", unknown, "has", "have")
+        each = f"--values {unknown[0]}=VALUES, or --values {unknown[0]}= to leave it out"
+        raise ArgumentError(f"{columns} no declared values, and there is nobody to ask; add for each {each}")
     found: dict[str, Attribute | None] = {}
     explanation = _HOW_TO_DECLARE
     for name in names:
         if name in typed:
             found[name] = typed[name]
         else:
-            found[name] = _values(questions, name, explanation)
+            read = partial(values_of_text, name)
+            found[name] = questions.answer(None, explanation, f"Values of {name}", "", read)
             explanation = ""
         questions.output.say(_understood(name, found[name]))
     return found
-
-
-def _values(questions: _Questions, name: str, explanation: str) -> Attribute | None:
-    if questions.is_silent:  # a column is left out by somebody, not by default
-        raise ArgumentError(f"{name!r} has no declared values, and there is nobody to ask; add --values {name}=VALUES")
-    return questions.answer(None, explanation, f"Values of {name}", "", lambda text: values_of_text(name, text))
 
 
 def _with_values(text: str, values: Mapping[str, Attribute | None]) -> str:
@@ -222,7 +258,7 @@ def _missing(given: Sequence[str] | None, questions: _Questions, known: Mapping[
         f"which\nlabel it is counted, as edu=Not stated, income=drop (left out of all tables).{said}  Press Enter for "
         "none."
     )
-    found = questions.answer(None, explanation, "Columns with missing entries", "", lambda text: read(*text.split(",")))
+    found = questions.answer(None, explanation, "Columns with missing entries", "", lambda text: read(*_entries(text)))
     for name, label in found.items():
         words = "left out of all tables" if label == "drop" else f"counted under {label!r}"
         questions.output.say(f"{name}: records without an entry are {words}.")

@@ -91,7 +91,7 @@ _HEADER = "SOURCE is a CSV file of records whose first line holds names, not a r
 HasHeader = Annotated[bool, _flag("--header", _HEADER)]
 
 # start
-_VALUES = "Values of a column, as age=85, 'sex=F, M' or 'age=0 < 18 < 65'; 'age=' leaves the column age out."
+_VALUES = "A column's values: age=85, 'sex=F, M', 'city=a, \"b, c\"', 'age=0 < 18 < 65'; 'age=' leaves age out."
 _MISSING = "Under which label records without an entry are counted, as 'edu=Not stated'; 'edu=drop' leaves them out."
 _LEDGER_BUDGET = "What all releases from these records may cost together; by default that of one release."
 _INTEGERS = "Integers without a negative one that add up, or unbiased estimates."

@@ -127,7 +127,7 @@ def test_years_hold_each_of_their_days_leap_days_too():
             for edge in (dt.datetime(2020, 2, 1, 12), dt.datetime(2020, 2, 1, tzinfo=dt.UTC))
         ),
         (lambda: Bins(["2020-02-01", np.datetime64("12020-01-01")]), "in the years 1 to 9999"),
-        (lambda: Bins(["2020-02-01", "2020-01-01"]), "strictly increasing"),
+        (lambda: Bins(["2020-02-01", "2020-01-01"]), "increasing, .*; edge 2 is not above edge 1"),
         (lambda: Bins.months("2020-02", "2020-01"), "first and a last of them, in this order"),
         *((lambda first=first: Bins.months(first, "2021"), "a month is written as") for first in ("2020", "2020-00")),
         (lambda: Bins.months("9999-11", "9999-12"), "the calendar ends"),

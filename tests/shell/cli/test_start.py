@@ -1,5 +1,6 @@
 """Being led to a spec, a plan and its page: by answers, by options, and with nobody to ask."""
 
+import math
 import tomllib
 
 import pyreadstat
@@ -105,7 +106,7 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
         (["--quiet"], "add --header; if there is no such line"),
         (
             ["--header", "--quiet", "--values", "age=85"],
-            "'sex' has no declared values, and there is nobody to ask; add --values sex=VALUES",
+            "columns 'sex' and 'name' have no declared values, and there is nobody to ask; add for each --values sex",
         ),
         (["--header", "--quiet", "--values", "sax=2"], "no column 'sax' is without declared values (age, sex, name)"),
         (["--header", "--quiet", "--values", "nam=2"], "; did you mean 'name'?"),
@@ -113,7 +114,24 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
         (["--header", "--quiet", "--missing", "sax=drop", *ALL], "did you mean 'sex'?"),
         (["--header", "--quiet", "--values", "age"], "--values is NAME=VALUES"),
         (["--header", "--quiet", "--budget", "zcdp=-1", *ALL], "rho must be positive"),
-        (["--header", "--quiet", "--values", "age=1,1"], "twice"),
+        (
+            ["--header", "--quiet", "--values", "age=1,2,1"],
+            "'age' has the label 1 twice; a label with a comma is put in",
+        ),
+        (
+            ["--header", "--quiet", "--values", 'sex=F, "M'],
+            "do not match; a label with a comma is put in double quotes",
+        ),
+        (["--header", "--quiet", "--values", "sex=US=USA, Canada"], "'US=USA' has a meaning after =, and 'Canada' has"),
+        *(
+            (
+                ["--header", "--quiet", "--values", f"sex={text}"],
+                f"{text!r} is a single value, and a column of one tells",
+            )
+            for text in ("F; M", "0 to 100000", "1")
+        ),
+        (["--header", "--quiet", "--values", "age=0 < 5k < inf"], "as in 0 < 18 < 65 < inf; '5k' is none"),
+        (["--header", "--quiet", "--values", "age=0 < 9 < 8"], "none of them NaN; edge 3 is not above edge 2"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(records, words, message):
@@ -121,6 +139,38 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(records, words, messag
     assert result.exit_code == 2
     assert message in result.output
     assert not records.with_name("spec.toml").exists()
+
+
+def test_labels_with_commas_are_put_in_quotes_and_the_ends_of_bins_may_be_infinite(records):
+    words = ["--values", 'sex="F=Women, girls", M=Men', "--budget", "zcdp=1", "--ledger-budget", "zcdp=1"]
+    lines = ["-inf < 18 < inf", 'a, "b, c", "<d"', "sex=Not stated", "2", "1", "n"]
+    result = answered(lines, "start", records, "--header", *words, "-o", records.with_name("spec.toml"))
+    assert result.exit_code == 0, result.output
+    assert 'name: 3 labels: a, "b, c", <d.' in result.output
+    domain = tomllib.loads(records.with_name("spec.toml").read_text())["domain"]
+    assert domain["age"]["bins"] == [-math.inf, 18, math.inf]
+    assert domain["sex"]["labels"] == [["F", "Women, girls"], ["M", "Men"]]
+    assert domain["name"] == ["a", "b, c", "<d"]
+
+
+def test_a_spec_with_columns_to_be_declared_leads_to_one_with_their_values(records):
+    draft, spec = records.with_name("draft.toml"), records.with_name("spec.toml")
+    outcome("init", records, "--header", "-o", draft)
+    draft.write_text(draft.read_text().replace('sex = "?"', 'sex = ["F", "M"]'))
+    again = outcome("init", draft, "-o", records.with_name("again.toml"))
+    assert "Not declared in" in again.output
+    result = outcome("start", draft, "--quiet", "--values", "age=85", "--values", "name=a,b", "-o", spec)
+    assert result.exit_code == 0, result.output
+    read = tomllib.loads(spec.read_text())["domain"]
+    assert list(read.items()) == [("age", 85), ("sex", ["F", "M"]), ("name", ["a", "b"])]
+
+
+def test_the_plan_can_be_made_again_with_the_command_that_is_named(records):
+    spec = records.with_name("spec.toml")
+    lines = ["85", "F, M", "", "", "2", "1", "zcdp=1", "zcdp=1", "n"]
+    shown = " ".join(answered(lines, "start", records, "--header", "-o", spec).output.split())
+    assert f"as often as you like, with residualplanner plan {spec} --force" in shown
+    assert outcome("plan", spec, "--force").exit_code == 0
 
 
 def test_a_release_of_its_own_budget_is_what_the_ledger_allows_where_nobody_is_asked(records):

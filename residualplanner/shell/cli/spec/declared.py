@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from residualplanner.ground.checks import value_text
 from residualplanner.ground.errors import DomainError, FileFormatError
 from residualplanner.method.domain.attribute import About, Attribute
 from residualplanner.method.domain.bins import Bins
@@ -72,8 +74,9 @@ def _of_values(name: str, meaning_of: Mapping[str, str]) -> Declared:
 def labels_of_pairs(name: str, pairs: Iterable[tuple[Any, str]]) -> dict[Any, str]:
     """The meaning of each label; DomainError where a label is there twice, also as ``True`` and ``1``."""
     listed = list(pairs)
-    if len({(type(label), label) for label, _ in listed}) < len(listed):
-        raise DomainError(f"attribute {name!r} has a label twice", attributes=[name])
+    for label, times in Counter(label for label, _ in listed).most_common(1):
+        if times > 1:
+            raise DomainError(f"attribute {name!r} has a label twice: {value_text(str(label))}", attributes=[name])
     return dict(listed)
 
 

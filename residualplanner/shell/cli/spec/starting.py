@@ -1,6 +1,6 @@
 """A commented spec to start from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,9 +57,10 @@ def starting_spec(path: Path, *, is_dictionary: bool = False, has_header: bool =
     if is_dictionary and path.suffix.lower() != ".csv":
         raise FileFormatError(f"{path}: a data dictionary is a .csv file; leave --dictionary out for others")
     if kind in (JSON, SPEC):
-        domain = _domain_in_json(path) if kind == JSON else domain_of_spec(read_spec(path))
+        domain, names = (_domain_in_json(path), []) if kind == JSON else _domain_in_spec(path)
         every = {name: domain[name] for name in domain}
-        return StartingSpec(spec_text(domain), (), is_of_records=False, declared=every)
+        undeclared = tuple(name for name in names if name not in domain)
+        return StartingSpec(spec_text(domain, names), undeclared, is_of_records=False, declared=every)
     if kind == CSV and not (is_dictionary or has_header):
         raise FileFormatError(
             f"{path}: the names in its first line would be written into the spec, which is public. If they are the "
@@ -95,9 +96,16 @@ def where_text(path: Path, source: Path) -> str:
     return f", in the folder {path.resolve().parent}" if is_here else ""
 
 
-def spec_text(domain: Domain, *, up_to: int = 2, max_cells: int | None = None) -> str:
-    """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else."""
-    lines = [f"{declared.key_text(name)} = {declared.attribute_text(domain[name])}" for name in domain]
+def spec_text(
+    domain: Domain, names: Iterable[str] | None = None, *, up_to: int = 2, max_cells: int | None = None
+) -> str:
+    """A spec with this domain: tables of at most so many attributes and cells, and defaults for everything else.
+
+    Of the names, by default those of the domain, the ones that are not in it are still to be declared.
+    """
+    known = {attribute.name: attribute for attribute in domain.attributes}
+    columns = [declared.Declared(name, known.get(name)) for name in names or known]
+    lines = [line for column in columns for line in column.lines()]
     entry = f"up_to = {up_to}\n" if max_cells is None else f"up_to = {up_to}\nmax_cells = {max_cells}\n"
     text = _template().replace("\nup_to = 2\n", f"\n{entry}")
     if isinstance(domain.weight, Weight):
@@ -141,6 +149,13 @@ def _is_name(text: str) -> bool:
     except ValueError:
         return bool(text.strip())
     return False
+
+
+def _domain_in_spec(path: Path) -> tuple[Domain, list[str]]:
+    """The domain of a spec, as far as it is declared, and the names of all its columns."""
+    spec = read_spec(path)
+    known = {name: table for name, table in spec.domain.items() if table is not None}
+    return domain_of_spec(spec.model_copy(update={"domain": known})), list(spec.domain)
 
 
 def _domain_in_json(path: Path) -> Domain:
