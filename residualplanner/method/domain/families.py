@@ -5,6 +5,7 @@ Intervals are in `bins`.
 """
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -177,7 +178,8 @@ def values_of_labels(name: str, labels: object) -> Listed:
             raise attribute_error(name, "mixes kinds of labels; make them all strings, say")
         values = Listed(plain, _FAMILIES[type(plain[0])])
     if len(set(values.labels)) < len(values):
-        raise attribute_error(name, "has a label twice")
+        twice = next(label for label, times in Counter(values.labels).items() if times > 1)
+        raise attribute_error(name, f"has the label {value_text(twice)} twice")
     return values
 
 

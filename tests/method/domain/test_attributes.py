@@ -65,7 +65,7 @@ NO_LABEL, WRITE = "labels are strings, integers or truth values", "write 'error'
     [
         *((given, EXACTLY_ONE) for given in ({}, {"size": 2, "labels": ["x", "y"]})),
         ({"labels": []}, "at least 1 label"),
-        ({"labels": ["x", "x"]}, "has a label twice"),
+        ({"labels": ["x", "x"]}, "has the label 'x' twice"),
         *(({"labels": labels}, "mixes kinds of labels") for labels in (["x", 1], [1, True])),
         *(({"labels": [label]}, NO_LABEL) for label in (1.0, None, b"x")),
         ({"labels": [2**63]}, "needs more than 64 bits"),
