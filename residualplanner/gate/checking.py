@@ -23,6 +23,7 @@ from residualplanner.ground.errors import DataError
 from residualplanner.ground.words import count_text, listed
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.domain import Domain
+from residualplanner.method.domain.entries import number_of
 from residualplanner.method.domain.families import UNKNOWN
 from residualplanner.method.domain.labels import Into, Label, label_text
 from residualplanner.more.amounts.weight import Weight
@@ -37,6 +38,8 @@ _SHOWN = 5
 REFUSED, DROPPED, LAST = "refused", "left out of every table", "come last"
 _RULES = {"unknown": "value outside the schema", "missing": "missing value"}
 _YEARS = "the column holds years as numbers, and the schema wants dates; declare integers, as labels=range(1984, 1989)"
+#: What to do about integers that pandas wrote with a decimal point, before how the first of them is written.
+_DECIMALS = '; write the column as integers (in pandas of type "Int64", which has gaps), or declare labels such as'
 #: What stands for no entry in many files.
 _EMPTY = ("", "na", "n/a", "nan", "null", "none", ".", "-", "?", "#n/a", "<na>", "missing")
 #: So many records of a person count where neither the rule nor a plan says how many.
@@ -187,7 +190,7 @@ def check(domain: Domain, data: object, *, records_per_person: int | None = None
     error = next((each for each in (whole, outcome) if isinstance(each, DataError)), None)
     if limited is not None and isinstance(of_people, DataError):
         refused.setdefault(of_people.column or limited.person, of_people)
-    findings = [*_of_columns(domain, data, refused), *_of_entries(domain, data, tally)]
+    findings = [*_of_columns(domain, data, refused), *_of_entries(domain, data, tally), *_of_limits(tally)]
     if error is not None and all(each.outcome != REFUSED for each in findings):
         findings.insert(0, Finding(error.column or "", str(error), None, REFUSED))
     left_out = 0 if error is not None else tally.records - tally.dropped - tally.counted
@@ -211,11 +214,12 @@ def _of_columns(domain: Domain, data: object, refused: Mapping[str, DataError]) 
 
 def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]:
     """Lines that are no records, entries that are no values, and records that are nobody's."""
-    lines = tally.unsound + tally.unequal
+    lines, are_refused = tally.unsound + tally.unequal, False
     if lines:
         is_strict, file = any(each.unknown == "error" for each in domain.attributes), unlimited(data)
         joins = isinstance(file, CsvFile) and file.newlines_in_values and tally.unsound > 0
-        outcome = REFUSED if is_strict or joins else "their values are unknown"
+        are_refused = is_strict or joins
+        outcome = REFUSED if are_refused else "their values are unknown"
         first = f"the first: {', '.join(map(str, tally.numbers))}"
         first += " (numbers of records where values contain newlines)" * joins
         first += "; see that quotes close, and that there are as many fields as in line 1"
@@ -226,20 +230,27 @@ def _of_entries(domain: Domain, data: object, tally: Tally) -> Iterator[Finding]
             word, rule = ("unknown", column.unknown) if code == UNKNOWN else ("missing", column.missing)
             counted = f"counted under {rule.label!r}" if isinstance(rule, Into) else DROPPED
             outcome, hint = REFUSED if rule == "error" else counted, _hint(column, offenders)
+        records = offenders.records
         if outcome == REFUSED:
+            records -= offenders.lines * are_refused  # which are told once, and not for every column
             hint = hint or _remedy(tally.domain, position, word)
-        yield Finding(column.name, _RULES.get(word, word), offenders.records, outcome, _shown(offenders), hint)
-    for position, records in tally.limits.items():
         if records:
-            column = tally.domain.attributes[position]
-            problem = f"amount at a limit or beyond it ({column.numeric.clipping})"  # type: ignore[union-attr]
-            yield Finding(column.name, problem, records, "counted as the limit")
+            yield Finding(column.name, _RULES.get(word, word), records, outcome, _shown(offenders), hint)
     if isinstance(data, LimitedRecords):
-        if tally.nobody.records:
+        if nobodys := tally.nobody.records - tally.nobody.lines * are_refused:
             hint = _remedy(tally.domain, len(tally.domain.columns), "no person")
-            yield Finding(data.person, "no person", tally.nobody.records, REFUSED, _shown(tally.nobody), hint)
+            yield Finding(data.person, "no person", nobodys, REFUSED, _shown(tally.nobody), hint)
         if tally.last.records:
             yield Finding(data.order or "", "no entry to order by", tally.last.records, LAST, _shown(tally.last))
+
+
+def _of_limits(tally: Tally) -> Iterator[Finding]:
+    """Amounts that are a limit of their column, or count as one."""
+    for position, records in tally.limits.items():
+        attribute = tally.domain.attributes[position]
+        if records and attribute.numeric is not None:
+            problem = f"amount at a limit or beyond it ({attribute.numeric.clipping})"
+            yield Finding(attribute.name, problem, records, "counted as the limit")
 
 
 def _remedy(domain: Domain, position: int, word: str) -> str:
@@ -251,7 +262,7 @@ def _shown(offenders: Offenders) -> tuple[tuple[str, int], ...]:
 
 
 def _hint(attribute: Attribute, offenders: Offenders) -> str:
-    """What is likely meant by entries that are no values: years, or labels in other letters, or without zeros."""
+    """What entries that are no values are likely to mean: years, integers, labels in other letters or without zeros."""
     texts = [str(offenders.examples[key]) for key, _ in offenders.values.most_common() if key in offenders.examples]
     if attribute.values.holds("dates"):
         return _YEARS if texts and all(re.fullmatch(r"[12][0-9]{3}(\.0)?", text) for text in texts) else ""
@@ -259,9 +270,13 @@ def _hint(attribute: Attribute, offenders: Offenders) -> str:
     near = next((text for text in texts if _folded(text) in folded), None)
     if near is not None:
         return f"{near!r} may be meant for the label {folded[_folded(near)]!r}; values are matched letter by letter"
+    for text in texts:
+        whole = re.fullmatch(r"(-?[0-9]+)\.0+", text)
+        if whole and attribute.values.code_of(whole[1]) != UNKNOWN:
+            return f"{text!r} may be meant for {whole[1]}{_DECIMALS} {text!r}"
     has_bytes = any(isinstance(example, bytes) for example in offenders.examples.values())
     unreadable = "some entries are not UTF-8; save the file with that encoding" if has_bytes else ""
-    return "; ".join(filter(None, [unreadable, _no_entry(texts), _near(texts, folded)]))
+    return "; ".join(filter(None, [unreadable, _no_entry(texts), _near(texts, folded)])) or _no_number(attribute, texts)
 
 
 def _no_entry(texts: Sequence[str]) -> str:
@@ -269,7 +284,17 @@ def _no_entry(texts: Sequence[str]) -> str:
     found = next((text for text in texts if text.strip().casefold() in _EMPTY), None)
     if found is None:
         return ""
-    return f"is {found!r} a missing value?  Only empty fields and nulls are: empty it, or declare it as a value"
+    remedy = 'empty it, declare it as a value, or declare unknown="Other" or "drop"'
+    return f"is {found!r} a missing value?  Only empty fields and nulls are: {remedy}"
+
+
+def _no_number(attribute: Attribute, texts: Sequence[str]) -> str:
+    """What to do about an entry that is no number, where bins or amounts want numbers."""
+    found = next((text for text in texts if number_of(text) is None), None)
+    if found is None or (attribute.bins is None and attribute.numeric is None):
+        return ""
+    remedy = f"list labels in place of {attribute.values.words}"
+    return f'{found!r} is no number: correct such entries, {remedy}, or declare unknown="Other" or "drop"'
 
 
 def _near(texts: Sequence[str], folded: Mapping[str, Label]) -> str:

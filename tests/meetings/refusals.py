@@ -91,7 +91,7 @@ RULES = [
     Rule(
         "amounts | rounded tables | they are of integers; declare `rp.Bins`",
         {"amounts": WITH_AMOUNTS, "product": ROUNDED},
-        "Bins",
+        "leave them out",
         of_tables=True,
     ),
     Rule(

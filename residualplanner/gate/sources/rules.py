@@ -158,6 +158,9 @@ def problem_of(domain: Domain, position: int, word: str) -> str:
     if word != "unknown":
         return _PROBLEM[word]
     attribute = domain.attributes[position]
+    if attribute.bins is not None:
+        remedy = f"widen its bins, or list labels in their place if it holds no {attribute.bins.scale.entries}"
+        return f'has values outside its schema; {remedy}, or declare unknown="Other" or "drop"'
     if (numeric := attribute.numeric) is None:
         is_ascii = all(str(label).isascii() for label in attribute.labels or ())
         return _PROBLEM[word] + ("" if is_ascii else _UNREADABLE)

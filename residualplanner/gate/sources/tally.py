@@ -25,13 +25,15 @@ class Offenders:
     """Entries of a column under one rule."""
 
     records: int = 0  # how many
+    lines: int = 0  # how many of these are lines that are no records, and have no entries
     #: how often each value comes, by the value as it is written and its type's name; at most a thousand
     values: Counter[tuple[str, str]] = field(default_factory=Counter)
     examples: dict[tuple[str, str], Any] = field(default_factory=dict)  # one entry for each
 
-    def add(self, records: int, entries: Sequence[Any]) -> None:
-        """So many more, some of which have these entries."""
-        self.records += records
+    def add(self, concerned: NDArray[np.bool_], of_column: Any, entries: Sequence[Any]) -> None:
+        """The records that are concerned, with their entries in a column as far as they are to be shown."""
+        self.records += int(concerned.sum())
+        self.lines += int(concerned[len(of_column) :].sum())
         for entry in entries:
             key = (str(entry) if isinstance(entry, np.generic) else repr(entry), type(entry).__name__)
             if key in self.values or len(self.values) < _DISTINCT:
@@ -71,7 +73,8 @@ class Tally:
             self._note_column(position, part.columns[position], of_column, drops)
         both = (persons[0] < 0, persons[1] == 0)
         for offenders, at, concerned in zip((self.nobody, self.last), people, both, strict=False):
-            offenders.add(int((concerned & ~drops).sum()), _some(part.columns[at], concerned & ~drops))
+            column, stays = part.columns[at], concerned & ~drops
+            offenders.add(stays, column, _some(column, stays))
         self.dropped += int(drops.sum())
 
     def kept(self, blocks: Iterator[CodedBlock]) -> Iterator[CodedBlock]:
@@ -98,7 +101,7 @@ class Tally:
         for code in np.unique(codes[is_wrong]).tolist():
             concerned = is_wrong & (codes == code)
             shown = [] if code == MISSING else _some(entries, concerned)
-            self.offenders.setdefault((position, code), Offenders()).add(int(concerned.sum()), shown)
+            self.offenders.setdefault((position, code), Offenders()).add(concerned, entries, shown)
 
 
 def _some(entries: Any, concerned: NDArray[np.bool_]) -> list[Any]:

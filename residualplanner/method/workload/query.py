@@ -26,6 +26,10 @@ QueryLike = str | tuple[str, ...] | Sequence[str] | Mapping[str, Kind]
 QueryKey = tuple[str, ...] | Mapping[str, Kind]
 #: Kinds that have been tied to an attribute, so that each is checked once and not for every query.
 TiedKinds = dict[tuple[int, Kind], Kind]
+#: The words that specs have for kinds of query, and what to write in Python.
+_WORDS = ["identity", "prefix", "range", "sum", "mean", "quantiles", "standard deviation", "moments", "proportions"]
+_NOUNS = {word: f"{word.title().replace(' ', '')}()" for word in _WORDS}
+_NOUNS |= {"hierarchy": "Hierarchy([...])", "custom": "Custom([...])", "matching": "Matching(1)"}
 
 
 class WrittenQuery(NamedTuple):
@@ -108,7 +112,8 @@ def selection_text(name: str, kind: Kind) -> str:
 def require_kind(name: str, kind: object) -> None:
     """Raise WorkloadError, naming the attribute, unless ``kind`` is a kind of query."""
     if not callable(getattr(kind, "gram", None)) or isinstance(kind, type):
-        raise WorkloadError(f"the kind of query on {name!r} must be one such as Prefix(), got {value_text(kind)}")
+        noun = f"; write {_NOUNS[kind]}" if isinstance(kind, str) and kind in _NOUNS else ""
+        raise WorkloadError(f"the kind of query on {name!r} must be one such as Prefix(), got {value_text(kind)}{noun}")
 
 
 def require_distinct(kinds: tuple[Kind, ...]) -> None:

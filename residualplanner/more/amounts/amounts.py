@@ -147,9 +147,8 @@ class ByBin(BinRows):
             raise WorkloadError(f"the kind of query on {attribute.name!r} is for amounts in {self.bins:,} bins")
         require_size(attribute)
         if attribute.by_bin.size == 1:
-            raise WorkloadError(
-                f"{attribute.name!r} has one bin, whose count is that of all records; ask for its Sum()"
-            )
+            problem = f"{attribute.name!r} has one bin, whose count is that of all records"
+            raise WorkloadError(f"{problem}; ask for its Sum(), or declare more bins")
         self.of_bins.require_fit(attribute.by_bin)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray, entry_named, require_type, value_text
 from residualplanner.ground.errors import DomainError, WorkloadError
-from residualplanner.ground.words import COUNTS, RECORDS, number_text
+from residualplanner.ground.words import COUNTS, RECORDS, number_text, suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import label_text
 from residualplanner.method.queries.kind import Kind
@@ -121,18 +121,29 @@ def require_shapes(workload: Workload, maps: Mapping[str, Boundaries]) -> None:
     domain = workload.domain
     unknown = [name for name in maps if name not in domain]
     if unknown:
-        raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}", attributes=unknown)
+        close = suggestion(unknown[0], [*domain])
+        raise DomainError(f"maps: the domain has no attribute {unknown[0]!r}{close}", attributes=unknown)
     for name, boundaries in maps.items():
         uses = workload.uses[domain.positions((name,))[0]]
         kinds = [kind for kind, is_used in zip(workload.kinds, uses, strict=True) if is_used and kind.is_axis]
+        if not kinds:
+            raise no_table(name)
         if not any(boundaries.rings.get(code) for kind in kinds for code in _codes_of(kind, domain[name])):
-            raise no_shapes(name)
+            raise _no_shapes(domain[name], boundaries)
 
 
-def no_shapes(name: str) -> WorkloadError:
-    """The refusal of a map of an attribute no table of which has areas with a shape."""
-    message = f"maps: no table of {name!r} has areas with a shape; check which property of the GeoJSON is the code"
-    return WorkloadError(message)
+def no_table(name: str) -> WorkloadError:
+    """The refusal of a map of an attribute that makes no table of all records."""
+    return WorkloadError(f"maps: no table of all records is by {name!r}; ask for one, or leave out its map")
+
+
+def _no_shapes(attribute: Attribute, boundaries: Boundaries) -> WorkloadError:
+    """The refusal of a map of an attribute no table of which has areas with a shape; all of its words are public."""
+    label = label_text(attribute.value_labels[0])
+    shape = next((code for code, rings in boundaries.rings.items() if rings), "")
+    codes = f"its codes are such as {label!r}, and those of the shapes such as {shape!r}"
+    remedy = "check which property of the GeoJSON is the code"
+    return WorkloadError(f"maps: no table of {attribute.name!r} has areas with a shape: {codes}; {remedy}")
 
 
 def _codes_of(kind: Kind, attribute: Attribute) -> tuple[str, ...]:
@@ -179,7 +190,7 @@ def choropleth(
         raise WorkloadError(f"show must be 'estimate' or 'cv', got {value_text(show)}")
     found = areas_with_shapes(table, boundaries, level)
     if not found:
-        raise no_shapes(table.names[0])
+        raise _no_shapes(table.plan.domain[table.names[0]], boundaries)
     return found[-1].picture(boundaries, show, quality or Quality())
 
 

@@ -16,7 +16,7 @@ from residualplanner.publish.maps.choropleths import (
     Shown,
     areas_of,
     areas_with_shapes,
-    no_shapes,
+    no_table,
     with_shapes,
 )
 from residualplanner.publish.pictures.drawing import svg_of
@@ -46,7 +46,7 @@ def maps_of(subject: Subject, maps: Mapping[str, Boundaries]) -> Iterator[Figure
             *_maps_of_statistics(subject, name, boundaries, of_statistics),
         ]
         if not found:
-            raise no_shapes(name)
+            raise no_table(name)
         yield from found
 
 

@@ -48,8 +48,19 @@ TYPED_WORDS = {
     "rp.check(domain, data), or residualplanner check, lists": "residualplanner check lists",
     'fill them, or declare missing="Not stated" or "drop"': 'fill them, or write in the spec missing = "Not stated" or '
     '"drop", as in edu = { labels = ["a", "b"], missing = "Not stated" }',
-    'add them to the attribute, or declare unknown="Other" or "drop"': "add them to the column's values in the spec, "
-    'or write there unknown = "Other" or "drop"',
+    "add them to the attribute": "add them to the column's values",
+    'declare unknown="Other" or "drop"': 'write in the spec unknown = "Other" or "drop"',
+    'outside="clip"': 'outside = "clip" inside numeric = { ... }',
+    "columns are matched by exact name": "columns are matched by exact name; to see those of the file, run "
+    '"residualplanner check SPEC FILE"',
+    "ask for its Sum()": 'write "sum" for it, as in kinds = { pay = "sum" }',
+    "declare more bins": "write more bins, as in numeric = { low = 0, high = 100000, bins = 10 }",
+    "declare Numeric(low, high, squares=True)": "write numeric = { low = 0, high = 100000, squares = true }",
+    "declare Numeric(..., squares=True)": "write squares = true inside numeric = { ... }",
+    "declare Numeric(low, high) in": "write { numeric = { low = 0, high = 100000 } } in",
+    "make it Numeric or Bins": "write numeric = { low = 0, high = 100000, bins = 10 } or bins = [...]",
+    "declare Bins in place of Numeric": "write bins = [...] in place of numeric = { ... }",
+    "ask for Prefix() instead": 'write "prefix" instead',
     ", or in Python give a frame in which all columns are strings": "",
 }
 

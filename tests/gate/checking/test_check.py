@@ -123,7 +123,27 @@ YEARS = {"bins": rp.Bins.years(1984, 1988)}
 HINTS = [
     (YEARS, ["1984", "1985"], "holds years as numbers, .* declare integers"),
     (YEARS, [1984.0, 1985.0], "holds years as numbers"),
-    (YEARS, ["5/31/1984"], "^add them to the attribute, or declare unknown="),
+    (YEARS, ["5/31/1984"], "^widen its bins, or list labels in their place if it holds no dates, or declare unknown="),
+    (
+        {"bins": rp.Bins([0, 1, 2])},
+        ["7", None],
+        "^widen its bins, or list labels in their place if it holds no numbers",
+    ),
+    (
+        {"bins": rp.Bins([0, 1, 2])},
+        ["7", "F"],
+        "^'F' is no number: correct such entries, list labels in place of inter",
+    ),
+    ({"numeric": rp.Numeric(0, 9)}, ["1,2"], "^'1,2' is no number: .* list labels in place of amounts"),
+    ({"numeric": rp.Numeric(0, 9)}, ["10"], "^declare wider limits"),
+    (
+        {"labels": [0, 1]},
+        ["9", "0.0"],
+        "^'0.0' may be meant for 0; write the column as int.*, or declare labels such as",
+    ),
+    ({"labels": ["0", "1"]}, ["1.0"], "^'1.0' may be meant for 1; "),
+    ({"size": 2}, ["1.00"], "^'1.00' may be meant for 1; "),
+    ({"size": 2}, ["2.0", "0.5"], "^add them to the attribute"),
     ({"labels": ["F", "M"]}, ["x", "f"], "'f' may be meant for the label 'F'"),
     ({"labels": ["F", "M"]}, ["M "], "'M ' may be meant for the label 'M'"),
     ({"labels": ["01", "02"]}, [1], "'1' may be meant for the label '01'"),
@@ -179,6 +199,20 @@ def test_lines_that_are_not_records_are_numbered(rule, tmp_path):
     assert (found.records, found.dropped) == (4, 2 * (rule == "drop"))
     assert found.findings[0].records == 2
     assert found.findings[0].hint.startswith("the first: 3, 4; see that quotes close")
+    assert [each.column for each in found.findings[1:]] == ["sex"] * (rule == "drop")
+
+
+def test_lines_that_are_not_records_are_told_once_and_not_for_every_column(tmp_path):
+    """They are among neither what is no value, nor what is nobody's."""
+    file = tmp_path / "a.csv"
+    file.write_text('sex,w,id\nF,1,a\nM,5" tall,b\nX,1,b\nM,1\n')
+    domain = rp.Domain({"sex": ["F", "M"]}, weight=rp.Weight("w", maximum=2))
+    found = rp.check(domain, rp.LimitedRecords(file, person="id", keep=1))
+    assert not found
+    assert [(each.column, each.records, each.values) for each in found.findings] == [
+        ("", 2, ()),
+        ("sex", 1, (("'X'", 1),)),
+    ]
 
 
 def test_a_matrix_counts_and_frames_of_engines():

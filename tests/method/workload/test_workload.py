@@ -229,8 +229,11 @@ def test_kinds_given_by_name_hold_wherever_the_attribute_occurs():
         ({"order": 1, "kinds": {"z": Identity()}}, "unknown attribute 'z'"),
         (
             {"order": 1, "kinds": {"a": "prefix"}},
-            r"on 'a' must be one such as Prefix\(\), got 'prefix'",
+            r"on 'a' must be one such as Prefix\(\), got 'prefix'; write Prefix\(\)$",
         ),
+        ({"order": 1, "kinds": {"a": "standard deviation"}}, r"; write StandardDeviation\(\)$"),
+        ({"order": 1, "kinds": {"a": "hierarchy"}}, r"; write Hierarchy\(\[...\]\)$"),
+        ({"order": 1, "kinds": {"a": "anything"}}, "got 'anything'$"),
         ({"order": 1, "kinds": {"a": Prefix}}, "the kind of query on 'a' must be one such as"),
         ({"order": 1, "kinds": [("a", Prefix())]}, "kinds must be a mapping from name to kind of query"),
     ],

@@ -78,7 +78,7 @@ def test_units_and_scales_are_those_of_the_amounts_that_are_summed_up():
     ("query", "message"),
     [
         ({"sex": Sum()}, "'sex' has no amounts to sum up; declare Numeric"),
-        (("hours",), "'hours' has one bin, .* ask for its Sum\\(\\)"),
+        (("hours",), "'hours' has one bin, .* ask for its Sum\\(\\), or declare more bins$"),
         ({"sex": Matching(1), "pay": Matching(1)}, "a threshold cannot match 'pay'"),
         ({"pay": Custom([[1, 1], [0, 1]])}, "a column for each of its 3 values"),
         ({"pay": tied_kind(Sum(), Attribute("x", numeric=Numeric(0, 7)))}, None),

@@ -78,7 +78,7 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
     release = released(some, {"town": PLACES, "sex": rp.Identity()})
     found = drawn(release, shapes(CODES))["map-1-estimate"]["estimate"].to_numpy()
     assert found == pytest.approx(release[TOWNS].estimate[3:])
-    with pytest.raises(rp.errors.WorkloadError, match="maps: no table of 'town' has areas with a shape"):
+    with pytest.raises(rp.errors.WorkloadError, match="maps: no table of all records is by 'town'; ask for one"):
         drawn(released(some), shapes(CODES))
     assert rp.publish.choropleth(release[some], shapes(CODES)).title == "estimate by town"
 
@@ -86,9 +86,14 @@ def test_tables_of_some_records_only_are_not_taken_for_all():
 @pytest.mark.parametrize(
     ("maps", "error", "message"),
     [
-        ({"city": shapes(CODES)}, rp.errors.DomainError, "maps: the domain has no attribute 'city'"),
-        ({"town": shapes(["99"])}, rp.errors.WorkloadError, "maps: no table of 'town' has areas with a shape"),
-        ({"age": shapes(CODES)}, rp.errors.WorkloadError, "maps: no table of 'age' has areas with a shape"),
+        ({"city": shapes(CODES)}, rp.errors.DomainError, "maps: the domain has no attribute 'city'$"),
+        ({"tow": shapes(CODES)}, rp.errors.DomainError, "maps: the domain has no attribute 'tow'; did you mean 'town'"),
+        (
+            {"town": shapes(["99"])},
+            rp.errors.WorkloadError,
+            "of 'town' has areas with a shape: its codes are such as '00', and those of the shapes such as '99'; check",
+        ),
+        ({"age": shapes(CODES)}, rp.errors.WorkloadError, "maps: no table of all records is by 'age'; ask for one"),
     ],
 )
 def test_maps_that_cannot_be_drawn_are_refused_before_anything_is_written(tmp_path, maps, error, message):

@@ -42,7 +42,7 @@ def test_a_ledger_that_a_failed_run_has_begun_is_told(run, counted, records, fol
     assert f"Nothing was written but the ledger {ledger}, which this run has begun." in failed.stderr
     again = run("release", counted, records, "-o", "one", status=2)
     assert again.stderr.endswith("Nothing was written.\n")
-    assert 'write there unknown = "Other" or "drop"' in failed.stderr
+    assert 'write in the spec unknown = "Other" or "drop"' in failed.stderr
     assert "rp.check" not in failed.stderr
 
 

@@ -85,6 +85,7 @@ def test_a_missing_column_is_found_before_the_charge(run, spec, folder, ledger, 
     for dry in ((), ("--dry-run",)):
         told = run(*paying, name, "-o", "out", "--ledger", ledger, *dry, status=2)
         assert f"{name}: columns 'region' and 'grade' are missing from the data" in told.stderr
+        assert 'to see those of the file, run "residualplanner check SPEC FILE"' in told.stderr
         assert "canary" not in told.output
         assert "charge" not in told.stderr
     assert Ledger.open(ledger).spent == 0

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from geographies import csv_text, leaf_rows
+from residualplanner.shell.cli.spec import values
 
 BUDGET = "budget = { zcdp = 1 }\n"
 DOMAIN = """\
@@ -75,6 +76,7 @@ HEADS = [
     (f"at_most = 1\n{BUDGET}", r"give exactly one of budget = \{ zcdp = \"0.5\" \} and at_most"),
     (f"reserve = 0.5\n{BUDGET}", r"reserve = ... belongs to \[\[targets\]\]; there are none"),
     (f"budgt = 1\n{BUDGET}", "unknown field 'budgt'; did you mean 'budget'"),
+    (f"level = 0.9\n{BUDGET}", r"unknown field 'level'; it belongs below \[output\]"),
     (f"tables = 1\n{BUDGET}", r"unknown field 'tables'; write \[\[workload\]\]"),
     (f"qqq = 1\n{BUDGET}", r"unknown field 'qqq'; docs/files\.md in the manual lists those of every table"),
     ("budget = 1", r'budget: expected one of \{ zcdp = "0.5" \}, .*, got 1'),
@@ -137,7 +139,15 @@ COLUMNS = [
     ("{ bins = [0, '1'] }", f"{SCHEMA}, bins, entry 2: expected a number"),
     ("{ bins = [1, 0] }", f"{SCHEMA}: bin edges must be .*; edge 2 is not above edge 1"),
     ("{ months = [1, 2] }", f"{SCHEMA}, months, entry 1: expected a month in quotes"),
-    ("{ numeric = [0, 5] }", rf"{SCHEMA}, numeric: expected a table, got \[0, 5\]"),
+    ("{ numeric = [0, 5] }", rf"{SCHEMA}, numeric: expected a table such as numeric = \{{ low = 0, .*, got \[0, 5\]"),
+    (
+        "{ numeric = { low = 0, high = 5 }, outside = 'clip' }",
+        rf"{SCHEMA}: unknown field 'outside'; it belongs inside numeric = \{{ ... \}}\n",
+    ),
+    (
+        "{ low = 0, high = 5 }",
+        rf"{SCHEMA}: .*'low'; it belongs inside numeric = .*\n.*'high'; it belongs inside numeric",
+    ),
     ("{ numeric = { low = 0, high = 9, bins = [[3]] } }", r"numeric, bins: expected a number of bins, or .*got \[\[3"),
     ("{ numeric = { low = 0, high = 5, outside = 'clp' } }", f"{SCHEMA}, numeric, outside: expected 'refuse' or"),
     ("{ numeric = { low = 0, high = 5, bins = 2 } }", f"{SCHEMA}: .*cannot be cut into 2 bins"),
@@ -182,6 +192,8 @@ KINDS = [
     ('"prefx"', f"{KIND}, kind: expected 'identity', 'prefix', .*, got 'prefx'"),
     ('"proportion"', f"{KIND}, kind: .*, got 'proportion'; did you mean 'proportions'"),
     ('"shares"', f"{KIND}, kind: .*, got 'shares'; did you mean 'proportions'"),
+    ('"median"', rf"{KIND}, .*; did you mean \{{ kind = \"quantiles\", probabilities = \[0.5\] \}}\?"),
+    ('"mean"', "no amounts to average; write { numeric = { low = 0, high = 100000 } } in place of inter"),
     ("{}", f"{KIND}: 'kind' is missing"),
     ('"custom"', rf"{KIND}: give the rows of the custom query: matrix = \[\["),
     ('"hierarchy"', rf"{KIND}: give the levels of the hierarchy, .*levels = \[...\]; or in \[domain\] the file"),
@@ -196,6 +208,7 @@ AMOUNTS = [
     ('{ kind = "mean", by = "bin" }', "'by' does not belong to the kind 'mean'"),
     ('{ kind = "mean", between = [2, 1] }', "between= must be two increasing numbers"),
     ('{ kind = "quantiles", probabilities = [2] }', "need different numbers between 0 and 1"),
+    ('"moments"', r"'pay' have no squares, for moments; write squares = true inside numeric = \{ ... \}"),
 ]
 COUNTIES = [
     ('county = { hierarchy = "no.csv", levels = ["county"] }', '"prefix"',
@@ -227,7 +240,12 @@ OUTPUTS = [
     ('format = "parts"\nquality = { reliable = 0.1 }', "quality"),
     ("publication = { title = 7 }", r"\[output\] publication, title: expected a string"),
     ("maps = { sex = { geojson = 'no.json', code = 'c' } }", r"\[output.maps\] sex: there is no file"),
-    ("maps = { sex = { geojson = 'g.json', code = 'c' } }", "no table of 'sex' has areas"),
+    (
+        "maps = { sex = { geojson = 'g.json', code = 'c' } }",
+        "of 'sex' has areas with a shape: its .* '1', .* such as 'x'",
+    ),
+    ("maps = { sexx = { geojson = 'g.json', code = 'c' } }", "no attribute 'sexx'; did you mean 'sex'?"),
+    ("maps = { sex = 'g.json' }", r"\[output\] maps, sex: expected a table such as maps = \{ county = \{ geojson = "),
 ]
 FACTS = [
     ('known = [{ query = ["county"], counts = [1] }]', r"\[\[output.known\]\] number 1: .*county"),
@@ -264,7 +282,8 @@ CASES = [
     *((county(domain, kind), message) for domain, kind, message in COUNTIES),
     *((output(text), message) for text, message in OUTPUTS),
     *((facts(text), message) for text, message in FACTS),
-    (output("round_to = 1", "pay = { numeric = { low = 0, high = 9, bins = 3 } }"), "amounts"),
+    (output("round_to = 1", "pay = { numeric = { low = 0, high = 9, bins = 3 } }"), "write bins = .* in place of num"),
+    (output("", "pay = { numeric = { low = 0, high = 9 } }"), '; write "sum" for it, .*or write more bins, as'),
     (output('format = "csv"', "estimate = 2"), "attribute 'estimate' has the name of a column of estimates"),
 ]  # fmt: skip
 
@@ -297,6 +316,13 @@ def test_a_wrong_spec_is_refused_with_its_place_and_nothing_is_read_or_written(f
         assert refused.stderr.startswith("Error: spec.toml")
         assert re.search(message, refused.stderr)
     assert {path.name for path in files.iterdir()} == {*FILES, "spec.toml"}
+
+
+def test_an_unknown_field_can_be_told_for_every_table():
+    """Where each field of a spec belongs is said, and none is suggested in place of itself."""
+    for table in values.SpecTable.__subclasses__():
+        for name in set(table.model_fields) - {*values._ELSEWHERE}:
+            assert values._remedy(("x", name)).startswith("it belongs ")
 
 
 def test_everything_that_is_wrong_is_told_a_line_each(folder, run):

@@ -100,7 +100,8 @@ def domain_of_spec(spec: SpecFile) -> Domain:
     if undeclared:
         message = (
             f"[domain] the values of these attributes are still to be declared: {listed(undeclared, 20)}; write, in "
-            'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known'
+            'place of "?", a number of codes, a list of labels, or { bins = [...] }, from what is publicly known; '
+            "amounts are { numeric = { low = 0, high = 100000 } }"
         )
         raise DomainError(message, attributes=undeclared)
     attributes = {name: _attribute(name, table, spec) for name, table in spec.domain.items() if table is not None}

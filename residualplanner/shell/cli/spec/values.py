@@ -32,9 +32,36 @@ _EXPECTED = {
 }
 #: Names that others have for tables of a spec.
 _ELSEWHERE = {"schema": "[domain]", "columns": "[domain]", "tables": "[[workload]]", "queries": "[[workload]]"}
+#: What tables look like that are often taken for something else.
+_TABLES = {
+    "numeric": "{ low = 0, high = 100000 }",
+    "maps": '{ county = { geojson = "counties.json", code = "GEOID" } }',
+}
+#: Where the fields of a table stand, by the name of its class.
+_PLACES = {
+    "SpecFile": "at the head of the file, before [domain] and all other tables",
+    "QueriesTable": "below [[workload]]",
+    "TargetTable": "below [[targets]]",
+    "OutputTable": "below [output]",
+    "AttributeTable": "to a column of [domain]",
+    "KindTable": "to a kind of query",
+    "KnownTable": "inside known = [{ ... }] of [output]",
+    "ComparisonTable": "inside comparisons = [{ ... }] of [output]",
+    "ComparedWith": "inside to = { ... } of a comparison",
+    "MapTable": "inside maps = { county = { ... } } of [output]",
+}
+for _name in ("numeric", "weight", "people", "ledger", "crosswalk", "quality", "publication"):
+    _PLACES[f"{_name.capitalize()}Table"] = f"inside {_name} = {{ ... }}"
 _SHARES = "proportions"
 #: What others call the kind of query that gives shares.
 _FOR_SHARES = ("proportion", "share", "shares", "percent", "percentage", "percentages")
+#: What is meant by words that are no kinds of query.
+_MEANT = {
+    **dict.fromkeys(_FOR_SHARES, repr(_SHARES)),
+    **dict.fromkeys(("median", "medians"), '{ kind = "quantiles", probabilities = [0.5] }'),
+    **dict.fromkeys(("percentile", "percentiles", "quartiles"), "'quantiles'"),
+    "average": "'mean'",
+}
 #: What gives statistics other than counts, where a field of their own was tried.
 _STATISTICS = ("statistics", "statistic", "mean", "means", "quantiles", "median", "medians", *_FOR_SHARES, _SHARES)
 _BY_KIND = (
@@ -170,13 +197,7 @@ def _message(detail: dict[str, Any]) -> str:
     if kind == "missing":
         return _MISSING.get(where, f"{_at(where[:-1])}{where[-1]!r} is missing")
     if kind == "extra_forbidden":
-        known = sorted({name for table in SpecTable.__subclasses__() for name in table.model_fields})
-        remedy = suggestion(where[-1], known) or "; docs/files.md in the manual lists those of every table"
-        if len(where) == 1 and where[0] in _ELSEWHERE:
-            remedy = f"; write {_ELSEWHERE[where[0]]}"
-        elif where[-1] in _STATISTICS and where[:-1] in ((), ("output",)):
-            remedy = f"; {_BY_KIND}"
-        return f"{_at(where[:-1])}unknown field {where[-1]!r}{remedy}"
+        return f"{_at(where[:-1])}unknown field {where[-1]!r}; {_remedy(where)}"
     if kind == "list_type" and len(where) == 1 and isinstance(found, dict):
         return f"[{where[0]}] is written in double brackets, [[{where[0]}]], once for each entry"
     if kind == "expected":
@@ -184,17 +205,30 @@ def _message(detail: dict[str, Any]) -> str:
     if kind == "value_error":  # of a noun of the library, in its own words
         return f"{_at(where)}{detail['ctx']['error']}"
     words = _EXPECTED[kind].format(**detail.get("ctx", {})) if kind in _EXPECTED else detail["msg"]
+    if words == "expected a table":
+        name = "maps" if where[:2] == ("output", "maps") else where[-1]
+        words += f" such as {name} = {_TABLES[name]}" if name in _TABLES else ""
     close = _close_to(found, detail["ctx"]["expected"]) if kind == "literal_error" else ""
     return f"{_at(where)}{words}, got {reprlib.repr(found)}{close}"
+
+
+def _remedy(where: tuple[str | int, ...]) -> str:
+    """What to do about an unknown field: where it belongs, or the field that is likely meant."""
+    name, tables = where[-1], SpecTable.__subclasses__()
+    if len(where) == 1 and name in _ELSEWHERE:
+        return f"write {_ELSEWHERE[str(name)]}"
+    if name in _STATISTICS and where[:-1] in ((), ("output",)):
+        return _BY_KIND
+    if places := [_PLACES[each.__name__] for each in tables if name in each.model_fields]:
+        return f"it belongs {' or '.join(places)}"
+    close = suggestion(name, sorted({field for each in tables for field in each.model_fields}))
+    return close.removeprefix("; ") or "docs/files.md in the manual lists those of every table"
 
 
 def _close_to(found: object, expected: str) -> str:
     """The end of a message that suggests which of the words that were expected is meant; else nothing."""
     words = re.findall("'([^']*)'", expected)
-    others = dict.fromkeys(_FOR_SHARES, _SHARES) if _SHARES in words else {}
-    return suggestion(
-        found, {word: repr(meant) for word, meant in (dict(zip(words, words, strict=True)) | others).items()}
-    )
+    return suggestion(found, {word: repr(word) for word in words} | (_MEANT if _SHARES in words else {}))
 
 
 def _at(where: tuple[str | int, ...]) -> str:
