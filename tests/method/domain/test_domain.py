@@ -150,7 +150,7 @@ ALL_DIFFERENT = "expected strings, integers or truth values, all different"
             for fields in ({}, {"size": 2, "labels": ["x"]}, {"labels": ["x"], "dates": ["2020-01-01"]})
         ),
         ({"labels": "xy"}, r"\.labels: expected a list"),
-        ({"labels": ["x", "x"]}, "has the label 'x' twice"),
+        ({"labels": ["x", "x"]}, "has a label twice: labels 1 and 2 are the same"),
         ({"size": 2, "unknown": "DROP"}, r"\.unknown: expected"),
         ({"size": 2, "unknown": {"into": 2}}, "has unknown=2; write 'error', 'drop' or one of its values 0 .. 1"),
         ({"size": 2, "unknown": {"into": []}}, "has unknown="),

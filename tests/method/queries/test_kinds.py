@@ -105,7 +105,7 @@ KIND, ROWS = "a kind of query must be", r"must have rows \[columns, entries\]|ha
                 ({"levels": [[["all", ["x"]]]]}, ".*level 1: the value 'y' is in no group"),
                 ({"levels": [1] * 2**19}, ".*too large: 524288 levels of 2 values"),
                 ({"total": ""}, "total of a hierarchy"),
-                ({"values": ["x", "x"]}, "attribute 'values' has the label 'x' twice"),
+                ({"values": ["x", "x"]}, "attribute 'values' has a label twice: labels 1 and 2 are the same"),
                 ({"values": ["x", 1.5]}, "attribute 'values' has the label 1.5"),
                 ({"values": []}, "attribute 'values' needs at least 1 label"),
             )
