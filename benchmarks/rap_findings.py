@@ -86,9 +86,7 @@ EARLIER = (
     "F5",
     "F6",
     "F7",
-    "F13",
-    "F14",
-    *(f"F{n}" for n in range(19, 25)),
+    *(f"F{n}" for n in range(13, 25) if n != 18),
 )
 Columns = NDArray[np.float64]
 

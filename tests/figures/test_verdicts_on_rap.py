@@ -97,7 +97,7 @@ def test_the_default_is_compared_with_the_optimizer_beside_which_it_is_worst():
     assert found.mean == pytest.approx(2)
 
 
-def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_but_one_within_its_error():
+def test_in_no_setting_is_the_default_shown_to_be_worse_than_the_better_of_the_others():
     compared = {
         setting: worst_of(by)
         for setting, by in by_setting(charged_lines(RESULTS)).items()
@@ -106,7 +106,10 @@ def test_the_default_is_as_good_as_the_better_of_the_others_in_every_setting_but
     assert len(compared) >= 42  # both accountings
     assert all(found.interval[0] <= 1 for _, found in compared.values())
     worse = {setting: (name, round(found.mean, 2)) for setting, (name, found) in compared.items() if found.mean > 1.1}
-    assert worse == {("joint", 16, 0.1, 16, 64): ("published", 1.45)}  # as docs/adaptive-projection.md says
+    assert worse == {  # as docs/adaptive-projection.md says
+        ("joint", 16, 0.1, 16, 64): ("published", 1.26),
+        ("joint", 16, 1.0, 4, 64): ("before", 1.14),
+    }
 
 
 def test_the_published_p_values_are_those_of_two_degrees_of_freedom_and_not_of_six():
