@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -44,6 +45,7 @@ def normal_margin(level):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Share(Statistic):
+    statistics: ClassVar[str] = "shares"
     name = "share"
 
     above: float
@@ -72,7 +74,7 @@ class Share(Statistic):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class ShareTable(StatisticTable):
-    word, phrase = "shares", "share above of {name} ({unit})"
+    phrase = "share above of {name} ({unit})"
     columns = (
         Column("share", "estimate", "nothing", "records above the amount, divided by all", "of unbiased"),
         Column("low", "low", "nothing", "low end of level {level}", "of unbiased"),
@@ -156,6 +158,6 @@ def test_an_invented_statistic_is_in_files_of_every_format_and_is_read_back(rele
 def test_a_report_shows_an_invented_statistic_with_what_its_columns_mean(release, tmp_path):
     rp.publish.write_report(release, tmp_path / "page.html")
     section = read_page(tmp_path / "page.html").one("section", id="statistics").text
-    assert "Share above of pay (pay) by job" in section
+    assert "Share above of pay by job" in section
     assert "records above the amount, divided by all" in section
     assert all(f"{number:.1f}" in section for number in release[QUERY].estimate[:, 1])

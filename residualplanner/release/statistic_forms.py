@@ -54,7 +54,7 @@ class StatisticForm:
     @property
     def title(self) -> str:
         """What it holds, in words."""
-        return TABLES[type(self.kind)].phrase.format(name=self.attribute.name, unit=unit_of(self.attribute))
+        return TABLES[type(self.kind)].title(self.attribute.name, unit_of(self.attribute))
 
     @cached_property
     def axes(self) -> tuple[dict[str, tuple[object, ...]], ...]:

@@ -134,8 +134,13 @@ class StatisticTable(ABC):
             raise WorkloadError(f"{_lacking(kind, attribute, query)} ({error})") from None
         return cls.of_table(table, table.estimate, table.variance, level)
 
+    @classmethod
+    def title(cls, name: str, unit: str) -> str:
+        """What it holds, of an attribute of this name; amounts without a unit have their name for one."""
+        return cls.phrase.format(name=name, unit=unit).removesuffix(f" ({name})")
+
     def __repr__(self) -> str:
-        return f"{self.phrase.format(name=self.attribute, unit=self.unit)}\n{self.to_frame()}"
+        return f"{self.title(self.attribute, self.unit)}\n{self.to_frame()}"
 
     def _repr_html_(self) -> str:
         return frame_html(self.to_frame())

@@ -95,5 +95,5 @@ def _title(heading: Heading, estimate: FloatArray) -> str:
 
 def _note(heading: Heading, estimate: FloatArray) -> str:
     statistics = next((kind.statistics for kind in heading.kinds if kind.statistics), "")
-    of_these = f"rp.statistics.{statistics.replace(' ', '_')} has the {statistics} of these sums" if statistics else ""
+    of_these = f"sums that {statistics} are made of, which rp.statistics computes" if statistics else ""
     return "; ".join(filter(None, [rest_note(estimate.size - ROWS, ".to_frame() has all"), of_these]))

@@ -237,7 +237,7 @@ def _statistic(subject: Subject, shown: ShownStatistic) -> tuple[dict[str, Any],
 
 
 def _phrase(form: StatisticForm) -> str:
-    phrase = TABLES[type(form.kind)].phrase.format(name=title_of(form.attribute), unit=_amounts(form.attribute))
+    phrase = TABLES[type(form.kind)].title(title_of(form.attribute), _amounts(form.attribute))
     return f"{phrase[:1].upper()}{phrase[1:]}"
 
 
