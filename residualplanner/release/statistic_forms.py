@@ -47,11 +47,6 @@ class StatisticForm:
     columns: tuple[Column, ...]  # those of numbers
 
     @property
-    def word(self) -> str:
-        """What such statistics are called, as "means"."""
-        return self.kind.statistics
-
-    @property
     def title(self) -> str:
         """What it holds, in words."""
         return TABLES[type(self.kind)].title(self.attribute.name, unit_of(self.attribute))

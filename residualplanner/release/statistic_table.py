@@ -83,7 +83,7 @@ class StatisticTable(ABC):
         high: the upper ends.
     """
 
-    phrase: ClassVar[str]  # the same of an attribute, whose {name} and {unit} stand in it
+    phrase: ClassVar[str]  # what it holds, of an attribute whose {name} and {unit} stand in it
     columns: ClassVar[tuple[Column, ...]]  # of its numbers, in their order
 
     attribute: str

@@ -103,7 +103,7 @@ class InParts(Saved):
         import pyarrow.parquet as pq
 
         assert form.statistic is not None
-        name, names = statistics_in_parts(form.statistic.word), [column.name for column in form.columns]
+        name, names = statistics_in_parts(form.statistic.kind.statistics), [column.name for column in form.columns]
         content = self._statistics_of(name)
         try:
             rows = pq.read_table(pa.BufferReader(content), filters=[(TABLE_ID, "=", number)], columns=[GROUP, *names])

@@ -270,7 +270,7 @@ def _head(form: StatisticForm, column: Column, count_unit: str, level: float) ->
     """What stands above a column for the public; files have names for programs."""
     field = column.field.removesuffix("_std_err") or column.field
     heads = _HEADS | {
-        "estimate": form.word.removesuffix("s").capitalize(),
+        "estimate": form.kind.statistics.removesuffix("s").capitalize(),
         "low": f"{level_text(level)} from",
         "high": "To",
         "count": count_unit.capitalize(),
