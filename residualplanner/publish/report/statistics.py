@@ -258,7 +258,7 @@ def _unit(form: StatisticForm, column: Column, count_unit: str) -> str:
     """The unit of a column in words, as on the axis of a chart."""
     if column.of == "amounts":
         return _amounts(form.attribute)
-    return count_unit if column.of == "counts" else f"share of {count_unit}"
+    return count_unit if column.of == "counts" else f"proportion of {count_unit}"
 
 
 def _amounts(attribute: Attribute) -> str:

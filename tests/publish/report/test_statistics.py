@@ -58,7 +58,7 @@ def drawn(page, section):
 
 def test_a_chart_of_a_statistic_says_what_its_numbers_are(page):
     shares, means = drawn(page, "statistics")
-    assert "share of records" in shares
+    assert "proportion of records" in shares
     assert "dollars" in means
     assert not {"records", "counts", "vote"} & {*shares, *means}
 
