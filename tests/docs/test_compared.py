@@ -66,8 +66,7 @@ def test_cells_of_synthetic_records_are_those_of_the_results():
     files = (RESULTS / f"records_{whose}.jsonl" for whose in ("ours", "peers"))
     rows = [line.strip("| ").split(" | ") for line in summary(cells_of(row for file in files for row in rows_in(file)))]
     once = {row[2]: row for row in rows if row[:2] == ["opened once", "all others"]}
-    cells = {row[3] for row in once.values()}
-    assert cells == {"52"}
+    assert len({row[3] for row in once.values()}) == 1
     assert f"of {once['coefficients'][3]} cells on data that were opened once, ours are the nearest in" in FLAT
     assert f"ours are the nearest in {once['coefficients'][4]}." in FLAT
     assert (
