@@ -87,7 +87,6 @@ def histories(
                         "rounds": rounds,
                         "choices": choices,
                         "drift": drift,
-                        "distance": now.distance(now.drifted(drift, seed=seed)),
                         "seed": seed,
                         "present": present.largest,
                         "future": future.mean_largest,

@@ -31,7 +31,7 @@ from residualplanner.fits.optimizers import Adam
 from residualplanner.fits.rap.projection import ListedCells, listed_cells
 from residualplanner.fits.rap.relaxed_records import RELAXATIONS, RelaxedRecords
 from residualplanner.fits.rap.tiles import thresholds_of, tiles_of
-from residualplanner.more.queries.thresholds import threshold_map
+from residualplanner.more.queries.thresholds import threshold_map, threshold_probability
 
 RECORDS = 1000
 #: Of which half is for counts: those of 64 tables are 46,202,888 bytes, and those of 256 are 112,794,408.
@@ -72,11 +72,11 @@ def gathered(*, is_fitted: bool) -> Found:
     records = relaxed(domain.sizes)
     table = max(thresholds_of(rp.marginals(domain, order=3)), key=lambda each: each.cells)
     [block] = listed_cells([(table, np.arange(20_000), np.zeros(20_000), 1.0, 1.0)], records.blocks)
-    columns = block.columns(records.values)
-    answers = block.answers(columns)
     if is_fitted:
-        block.add_weighted(columns, answers, np.zeros_like(records.values))
-    return {"queries": len(answers)}
+        block.add_slopes(records.values, np.zeros_like(records.values))
+    else:
+        threshold_probability([records.values[rows] for rows in block.rows.T], block.at_least).mean(axis=1)
+    return {"queries": len(block.rows)}
 
 
 def adaptive(

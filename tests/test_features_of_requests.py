@@ -80,7 +80,7 @@ def projected(request, neighbors):
         assert not ledger.entries
         raise
     assert ("Of each person" in result.noise.sentence) == (keep > 0)
-    return [np.asarray(table) for table in result.tables()]
+    return [np.asarray(table) for table in map(result.table, plan.workload)]
 
 
 def fitted(request):

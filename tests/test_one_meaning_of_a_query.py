@@ -153,13 +153,6 @@ def test_relaxed_records_answer_a_query_as_their_cells_do(relaxed, name):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
-def test_tables_of_relaxed_records_are_those_of_each_query_as_written(relaxed):
-    mixed = rp.Workload(DOMAIN, [("c", "a"), {"age": rp.Prefix()}, rp.Threshold(("c", "a"), 1)])
-    for query, table in zip(mixed, relaxed.tables(mixed), strict=True):
-        np.testing.assert_array_equal(table, relaxed.table(query))
-    assert [table.shape for table in relaxed.tables(mixed)] == [(3,), (2, 3), (2, 3)]
-
-
 def fits(release):
     noisy = rp.fits.microdata.groups_of_release(release)
     yield rp.fits.microdata.least_squares(noisy)

@@ -27,10 +27,8 @@ Truth = Callable[[QueryLike], ArrayLike]
 
 def future_error(result: RapResult, truth: Truth, queries: Iterable[QueryLike]) -> float:
     """The mean over later queries of the largest error in each, as a fraction of the records."""
-    return (
-        float(np.mean([np.abs(result.table(query) - np.asarray(truth(query))).max() for query in queries]))
-        / result.total
-    )
+    largest = [np.abs(result.table(query) - np.asarray(truth(query))).max() for query in queries]
+    return float(np.mean(largest)) / result.total
 
 
 def present_error(result: RapResult, truth: Truth) -> float:
@@ -87,8 +85,7 @@ def best_rounds_and_choices(
     found: dict[tuple[int, int], float] = {}
 
     def tried(setting: tuple[int, int]) -> float:
-        found.setdefault(setting, math.nan)
-        if math.isnan(found[setting]):
+        if setting not in found:
             found[setting] = error(*setting)
         return found[setting]
 

@@ -6,7 +6,7 @@ Source: docs/adaptive-projection.md eqs. (a) to (e).
 
 import math
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.fits.rap import tiles as tiling
-from residualplanner.fits.rap.own_queries import OwnAnswers, QueryClass
+from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
 from residualplanner.fits.rap.relaxed_records import RelaxedRecords
@@ -34,7 +34,6 @@ from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import ChargeTime, count_text, decimal_text_up
 from residualplanner.method.workload.query import QueryLike, written_query
-from residualplanner.method.workload.workload import Workload
 from residualplanner.scale.engines.engines import require_ready_engine
 
 #: Bytes for counts and what is computed of them, unless memory= says otherwise.
@@ -115,23 +114,9 @@ class RapResult:
         found *= self.total
         return found
 
-    def tables(self, workload: Workload | None = None) -> Iterator[FloatArray]:
-        """The same for every query of a workload in its order, one at a time; by default of the plan's own.
-
-        Raises:
-            ArgumentError: ``workload`` is something else.
-            WorkloadError: it is of another domain, or as by `table`.
-        """
-        if workload is not None:
-            require_type("tables", "workload", workload, Workload, "make one with marginals(domain, order=2)")
-            if workload.domain != self.plan.workload.domain:
-                raise WorkloadError("the workload is of another domain than the plan")
-        yield from map(self.table, self.plan.workload if workload is None else workload)
-
     def answers(self, query: QueryClass) -> FloatArray:
         """The estimated answers (m,) to a query class of one's own, prespecified or not."""
-        own = OwnAnswers.of(query, self.plan.workload.domain)
-        return own.means(self.records.values, self.records.blocks) * self.total
+        return self.records.fractions(tiling.own_table(query, self.plan.workload.domain)) * self.total
 
     def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
         """Records (n, d), as codes in the order of the domain, spread evenly over the model.

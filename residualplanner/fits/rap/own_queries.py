@@ -6,29 +6,21 @@ Source: docs/adaptive-projection.md eq. (h); Aydore and others 2021, sections 3 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from residualplanner.fits.mixtures.mixture import OneHot
 from residualplanner.ground.checks import FloatArray, IntArray, require_integer
 from residualplanner.ground.errors import WorkloadError
 from residualplanner.method.domain.domain import Domain
 from residualplanner.method.privacy import Neighbors
 
-#: As in `relaxed_records`, which imports tables, and these this.
-Relaxed = NDArray[np.float32]
 Columns = Sequence[NDArray[Any]]
 #: Of how many different combinations of values all pairs are compared.
 _PAIRS = 2_000
-
-
-def is_uncut(targets: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Which noisy fractions are between 0 and 1 where those beyond have been put at the ends."""
-    return np.asarray((targets > 0) & (targets < 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,21 +62,21 @@ class OwnAnswers:
     """A query class on a domain, with its answers to every combination of values."""
 
     query: QueryClass
-    positions: tuple[int, ...]  # of the attributes in the domain, as the class names them
+    order: tuple[int, ...]  # of each attribute that the class names, where it stands among them in the domain's order
     matrix: csr_array  # (m, cells): 1 where a query holds for a combination of values, attributes in the domain's order
 
     @classmethod
     def of(cls, query: QueryClass, domain: Domain) -> Self:
         """Ask every combination of values; WorkloadError where an answer is neither 0 nor 1."""
         require_integer("sensitivity", query.sensitivity)
-        order = domain.positions(query.names)
-        positions = tuple(domain.names.index(name) for name in query.names)
-        codes = np.indices([domain.sizes[position] for position in order]).reshape(len(order), -1)
-        certain = [np.eye(domain.sizes[position])[:, codes[order.index(position)]] for position in positions]
-        found = np.asarray(query.answers(certain), dtype=np.float64)
+        positions = domain.positions(query.names)
+        order = tuple(positions.index(domain.names.index(name)) for name in query.names)
+        sizes = [domain.sizes[position] for position in positions]
+        codes = np.indices(sizes).reshape(len(sizes), -1)
+        found = np.asarray(query.answers([np.eye(sizes[own])[:, codes[own]] for own in order]), dtype=np.float64)
         if found.ndim != 2 or found.shape[1] != codes.shape[1] or not np.isin(found, (0, 1)).all():
             raise WorkloadError("answers must give (m, c) numbers, 0 or 1 for every combination of values")
-        return cls(query, positions, csr_array(found.astype(np.int64)))
+        return cls(query, order, csr_array(found.astype(np.int64)))
 
     def require_sensitivity(self, neighbors: Neighbors) -> None:
         """WorkloadError where it is stated as less than of the worst pair; of too many to compare, as it may be."""
@@ -108,49 +100,12 @@ class OwnAnswers:
         """The answers (m,) from the counts of all combinations of values."""
         return np.asarray(self.matrix @ marginal.ravel())
 
-    def means(self, values: Relaxed, blocks: OneHot) -> FloatArray:
-        """The answers (m,) of relaxed records (d', n'), as fractions of them."""
-        columns = [values[blocks.rows(position)] for position in self.positions]
-        found: FloatArray = np.asarray(self.query.answers(columns), dtype=np.float64).mean(axis=1)
-        return found
+    def means(self, columns: Columns) -> FloatArray:
+        """The fractions (m,) of relaxed records, from each attribute's values (t_i, c) in the domain's order."""
+        found = np.asarray(self.query.answers([columns[own] for own in self.order]), dtype=np.float64)
+        return np.asarray(found.mean(axis=1))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OwnTargets:
-    """Noisy answers (q,) to some queries of a class, as fractions of all records."""
-
-    own: OwnAnswers
-    rows: tuple[IntArray, ...]  # of each of its attributes the rows of the relaxed records
-    numbers: IntArray  # (q,): of the queries in the class
-    targets: FloatArray
-    precision: float
-
-    @classmethod
-    def of(cls, own: OwnAnswers, blocks: OneHot, numbers: IntArray, targets: FloatArray, precision: float) -> Self:
-        """The answers put between 0 and 1, as published."""
-        rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in own.positions)
-        return cls(own, rows, numbers, np.clip(targets, 0, 1), precision)
-
-    @property
-    def enough(self) -> float:
-        """The loss of the truth, as of `ListedCells`."""
-        return float(is_uncut(self.targets).sum())
-
-    def mentioned(self) -> IntArray:
-        """The rows of its attributes."""
-        return np.concatenate(self.rows)
-
-    def moved(self, where: IntArray) -> Self:
-        """The same of moved rows, ``where`` (d',)."""
-        return replace(self, rows=tuple(where[rows] for rows in self.rows))
-
-    def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
-        """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        columns, query = [values[rows] for rows in self.rows], self.own.query
-        found = np.asarray(query.answers(columns)).mean(axis=1)
-        errors = found[self.numbers] - self.targets
-        weights = np.zeros(len(found))
-        weights[self.numbers] = 2 * self.precision * errors / values.shape[1]
-        for rows, slope in zip(self.rows, query.slopes(columns, weights), strict=True):
-            slopes[rows] += slope
-        return self.precision * float(errors @ errors)
+    def slopes(self, columns: Columns, weights: NDArray[Any]) -> Columns:
+        """Of each column the gradient (t_i, c) of a weighted sum (m,) of these fractions."""
+        found = self.query.slopes([columns[own] for own in self.order], weights / columns[0].shape[1])
+        return [found[self.order.index(place)] for place in range(len(columns))]

@@ -11,10 +11,10 @@ from typing import Any, Self
 from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.projection import ProjectionSettings
 from residualplanner.fits.rap.tiles import ThresholdTable, own_table, thresholds_of
-from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type, value_text
+from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type
 from residualplanner.ground.errors import BudgetError, WorkloadError
 from residualplanner.ground.json import json_text
-from residualplanner.ground.words import count_text, fraction_text
+from residualplanner.ground.words import count_text
 from residualplanner.method.privacy import Budget, Neighbors, Notion, claim_of_budget, require_discrete
 from residualplanner.method.strategy.costs import require_public_total
 from residualplanner.method.workload.workload import Workload
@@ -119,12 +119,15 @@ class RapPlan:
         require_public_total(self.workload.domain, self.protected)
         self.workload.domain.require_equal_weights("relaxed adaptive projection")
         for name in ("answer_fraction", "total_fraction"):
-            if not require_fraction(name, getattr(self, name)) < 1:
-                raise BudgetError(f"{name} must lie strictly between 0 and 1, got {value_text(getattr(self, name))}")
+            object.__setattr__(self, name, given := require_fraction(name, getattr(self, name)))
+            if not given < 1:
+                raise BudgetError(f"{name} must lie strictly between 0 and 1, got {given}")
         for name in ("rounds", "total", "choices"):
             value = getattr(self, name)
             if value is not None or name == "rounds":
                 object.__setattr__(self, name, require_integer(name, value))
+        for own in (each.own for each in self.thresholds if each.own is not None):
+            own.require_sensitivity(self.protected)
         is_marginal = all(each.at_least == len(each.positions) for each in self.thresholds)
         if self.projection.kind.is_interval and not is_marginal:
             raise WorkloadError('relaxation="interval" answers marginals alone; take "sparsemax" for thresholds')
@@ -176,8 +179,7 @@ class RapPlan:
     def thresholds(self) -> tuple[ThresholdTable, ...]:
         """The tables, in the order of the workload, and one of each query class of one's own."""
         domain = self.workload.domain
-        own = [own_table(query, domain, self.protected) for query in self.own_queries]
-        return (*thresholds_of(self.workload), *own)
+        return (*thresholds_of(self.workload), *(own_table(query, domain) for query in self.own_queries))
 
     @cached_property
     def importance(self) -> tuple[float, ...]:
@@ -210,7 +212,7 @@ class RapPlan:
     def total_cost(self) -> Fraction:
         """The part of it for measuring the number of records; 0 where that is public."""
         is_public = self.protected.has_public_total or self.total is not None
-        return Fraction(0) if is_public else rounded_down(self.cost * require_fraction("", self.total_fraction))
+        return Fraction(0) if is_public else rounded_down(self.cost * Fraction(self.total_fraction))
 
     @property
     def round_cost(self) -> Fraction:
@@ -220,7 +222,7 @@ class RapPlan:
     @property
     def answer_cost(self) -> Fraction:
         """What the answers of one round may cost; all of the round where nothing is chosen."""
-        return self.round_cost * (require_fraction("", self.answer_fraction) if self.choices is not None else 1)
+        return self.round_cost * (1 if self.choices is None else Fraction(self.answer_fraction))
 
     @property
     def choice_cost(self) -> Fraction:
@@ -233,20 +235,16 @@ class RapPlan:
         return hashlib.sha256(json_text(self._facts())).hexdigest()
 
     def _facts(self) -> dict[str, Any]:
-        weights = {} if min(self.importance) == 1 else {"weights": list(self.importance)}
-        classes = [each.own for each in self.thresholds if each.own is not None]
-        own = [[list(each.positions), each.query.sensitivity, each.matrix.toarray().tolist()] for each in classes]
+        classes = [(each.positions, each.own) for each in self.thresholds if each.own is not None]
         return {
-            **weights,
             "format": "residualplanner/rap",
             "domain": self.workload.domain.to_json(),
-            "tables": [[list(each.positions), each.at_least] for each in self.thresholds if each.own is None],
-            **({"own": own} if own else {}),
+            "tables": [[list(each.positions), each.at_least] for each in self.thresholds],
+            "own": [[list(at), each.query.sensitivity, each.matrix.toarray().tolist()] for at, each in classes],
+            "weights": list(self.importance),
             "budget": self.budget.to_json(),
             "neighbors": self.protected.words,
             "rounds": [self.rounds, self.choices, self.unit, self.sensitivity, self.total],
-            "fractions": [
-                fraction_text(require_fraction("", each)) for each in (self.answer_fraction, self.total_fraction)
-            ],
+            "fractions": [str(self.answer_fraction), str(self.total_fraction)],
             "projection": repr(self.projection),
         }

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.optimizers import Adam, cosine_rate
-from residualplanner.fits.rap.own_queries import OwnTargets, is_uncut
 from residualplanner.fits.rap.relaxed_records import (
     RELAXATIONS,
     Relaxation,
@@ -38,6 +37,13 @@ WHOLE_CELLS = 2_000
 SURPRISING = 3.5
 #: So many cells are added before the next fit, and so many fits are made in a round, at most.
 ADDED, FITS = 64, 4
+#: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
+CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
+
+
+def is_uncut(targets: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Which noisy fractions are between 0 and 1 where those beyond have been put at the ends."""
+    return np.asarray((targets > 0) & (targets < 1))
 
 
 def _slopes(columns: Sequence[Relaxed], at_least: int) -> Iterator[Relaxed | float]:
@@ -77,79 +83,70 @@ class ListedCells:
 
     def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        columns = self.columns(values)
-        errors = self.answers(columns) - self.targets
+        columns, shape = [values[rows] for rows in self.rows.T], (len(self.rows), values.shape[1])
+        answers = threshold_probability(columns, self.at_least).mean(axis=1).astype(np.float64)  # of eq. (58)
+        errors = answers - self.targets
         weighted = self.importance * self.precision * errors
-        self.add_weighted(columns, 2 * weighted, slopes)
+        scaled = (2 * weighted / values.shape[1]).astype(np.float32)
+        for rows, slope in zip(self.rows.T, _slopes(columns, self.at_least), strict=True):
+            scatter = csr_array((scaled, (rows, np.arange(len(rows)))), shape=(len(slopes), len(rows)))
+            slopes += scatter @ np.broadcast_to(slope, shape)
         return float(weighted @ errors)
-
-    def columns(self, values: Relaxed) -> list[Relaxed]:
-        """Of each attribute the values (q, records) that its cells are made of."""
-        return [values[rows] for rows in self.rows.T]
-
-    def answers(self, columns: Sequence[Relaxed]) -> FloatArray:
-        """The fraction of records in each cell (q,): the mean over relaxed records of eq. (58)."""
-        found: FloatArray = threshold_probability(columns, self.at_least).mean(axis=1)
-        return found.astype(np.float64)
-
-    def add_weighted(self, columns: Sequence[Relaxed], weights: FloatArray, slopes: Relaxed) -> None:
-        """Add to slopes (rows, records) the gradient by the values of a weighted sum of the answers (q,)."""
-        count, records = columns[0].shape
-        scaled = (weights / records).astype(np.float32)
-        for axis, slope in enumerate(_slopes(columns, self.at_least)):
-            scatter = csr_array((scaled, (self.rows[:, axis], np.arange(count))), shape=(len(slopes), count))
-            slopes += scatter @ np.broadcast_to(slope, (count, records))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WholeTable:
-    """Answers to all cells of one table."""
+class TableTargets:
+    """Answers to all cells of one table, or to some queries of a class of one's own."""
 
-    threshold: ThresholdTable  # the table
-    of_attribute: tuple[IntArray, ...]  # of each of its attributes the rows (t_i,)
-    targets: Relaxed  # (t_1, .., t_k): its noisy answers as fractions of all records
+    table: ThresholdTable  # the table
+    rows: tuple[IntArray, ...]  # of each of its attributes the rows (t_i,)
+    numbers: IntArray | slice  # (q,): of the cells
+    targets: Relaxed  # (q,): their noisy answers as fractions of all records
     precision: float  # the inverse variance of their noise
     importance: float  # by which the squared errors are multiplied besides
 
     @classmethod
-    def of(
-        cls, threshold: ThresholdTable, blocks: OneHot, targets: FloatArray, precision: float, importance: float = 1.0
-    ) -> Self:
-        """The targets (t_1, .., t_k) of relaxed records in these blocks."""
-        rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in threshold.positions)
-        return cls(threshold, rows, targets.astype(np.float32), precision, importance)
+    def of(cls, blocks: OneHot, answers: CellAnswers, *, is_cut: bool = False) -> Self:
+        """Answers, as fractions of relaxed records in these blocks; put between 0 and 1 if they are to be."""
+        table, numbers, targets, precision, importance = answers
+        rows = tuple(np.arange(blocks.count)[blocks.rows(position)] for position in table.positions)
+        kept = (np.clip(targets, 0, 1) if is_cut else targets).astype(np.float32)
+        measured = numbers if len(numbers) < table.cells else slice(None)
+        return cls(table, rows, measured, kept, precision, importance)
 
     @property
     def enough(self) -> float:
-        """Less than any loss: in a large table the noise of empty cells hides a few large ones that do not fit yet."""
-        return -math.inf
+        """As of listed cells for a class; else below any loss, as empty cells' noise hides large ones that are off."""
+        return -math.inf if self.table.own is None else self.importance * float(is_uncut(self.targets).sum())
 
     def mentioned(self) -> IntArray:
         """The rows of its attributes."""
-        return np.concatenate([*self.of_attribute, np.empty(0, dtype=np.int64)])
+        return np.concatenate([*self.rows, np.empty(0, dtype=np.int64)])
 
-    def moved(self, where: IntArray) -> "WholeTable":
+    def moved(self, where: IntArray) -> "TableTargets":
         """The same table of moved rows, ``where`` (d',)."""
-        return replace(self, of_attribute=tuple(where[rows] for rows in self.of_attribute))
+        return replace(self, rows=tuple(where[rows] for rows in self.rows))
 
     def add_slopes(self, values: Relaxed, slopes: Relaxed) -> float:
         """The loss; its gradient by the values (rows, records) is added to ``slopes`` (rows, records)."""
-        columns = [values[rows] for rows in self.of_attribute]
-        each = equal_weights(values)
-        errors = self.threshold.answers(product_sums(columns, each)) - self.targets
-        weight = self.importance * self.precision
-        loss = weight * float(np.einsum("i,i", flat := errors.ravel(), flat, dtype=np.float64))
+        columns, each, own = [values[rows] for rows in self.rows], equal_weights(values), self.table.own
+        found = self.table.answers(product_sums(columns, each)) if own is None else own.means(columns)
+        errors, weight = found.ravel()[self.numbers] - self.targets, self.importance * self.precision
         if columns:
-            errors = self.threshold.answers(errors * np.float32(2 * weight))
-            for rows, slope in zip(self.of_attribute, slopes_of_product_sums(errors, columns, each), strict=True):
+            weights = np.zeros_like(found)
+            weights.reshape(-1)[self.numbers] = errors * found.dtype.type(2 * weight)
+            gradients = (
+                slopes_of_product_sums(self.table.answers(weights), columns, each)
+                if own is None
+                else own.slopes(columns, weights)
+            )
+            for rows, slope in zip(self.rows, gradients, strict=True):
                 slopes[rows] += slope
-        return loss
+        return weight * float(np.einsum("i,i", errors, errors, dtype=np.float64))
 
 
 #: Noisy answers to be met: a weighted sum of squared errors.
-NoisyTargets = ListedCells | WholeTable | OwnTargets
-#: Answers to some cells of a table: their numbers (c,), noisy fractions (c,), their precision, and importance.
-CellAnswers = tuple[ThresholdTable, IntArray, FloatArray, float, float]
+NoisyTargets = ListedCells | TableTargets
 
 
 def listed_cells(answers: Iterable[CellAnswers], blocks: OneHot) -> list[ListedCells]:
@@ -217,10 +214,9 @@ class ProjectionSettings:
         steps: of the optimizer in each fit, at most.
         learning_rate: of its first step; None for that of the relaxation.
         stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
-        rates: "cosine", along which they fall to a hundredth; or "batch", as published: constant, times the root of how
-            many cells are fitted, up to 25,000.
-        tolerance: a fit also ends with a step that lowers the loss by less than this fraction; at 0 it does not.
-        fits_all_cells: whether large tables are fitted by all cells, as published, and not by those that surprise.
+        as_published: rates do not fall along a cosine, to a hundredth, but are constant, times the root of how many
+            cells are fitted, up to 25,000; a step ends the fit that lowers the loss by less than a billionth; and large
+            tables are fitted by all cells, not by those that surprise.
 
     Raises:
         WorkloadError: one of these is invalid.
@@ -231,27 +227,22 @@ class ProjectionSettings:
     steps: int = 300
     learning_rate: float | None = None
     stops_at_noise: bool = True
-    rates: str = "cosine"
-    tolerance: float = 0.0
-    fits_all_cells: bool = False
+    as_published: bool = False
 
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
             object.__setattr__(self, name, require_integer(name, getattr(self, name)))
         entry_named("relaxation", self.relaxation, RELAXATIONS)
-        entry_named("rates", self.rates, {"cosine": None, "batch": None})
         if self.learning_rate is not None and not 0 < float_of(self.learning_rate) < math.inf:
             raise WorkloadError(f"learning_rate must be positive and finite, got {value_text(self.learning_rate)}")
-        if not 0 <= float_of(self.tolerance) < 1:
-            raise WorkloadError(f"tolerance must be at least 0 and below 1, got {value_text(self.tolerance)}")
-        for name in ("stops_at_noise", "fits_all_cells"):
+        for name in ("stops_at_noise", "as_published"):
             if not isinstance(getattr(self, name), bool):
                 raise WorkloadError(f"{name} must be True or False, got {value_text(getattr(self, name))}")
 
     @classmethod
     def published(cls, relaxation: str = "sparsemax", *, relaxed_records: int = 1000) -> Self:
         """The published optimizer: up to 5,000 steps of Adam at a constant rate, which nothing but stalling ends."""
-        return cls(relaxed_records, relaxation, 5000, 1e-4, False, "batch", 1e-9, True)
+        return cls(relaxed_records, relaxation, 5000, 1e-4, stops_at_noise=False, as_published=True)
 
     @property
     def kind(self) -> Relaxation:
@@ -261,13 +252,13 @@ class ProjectionSettings:
     def rate_at(self, step: int, cells: int = 1) -> float:
         """The learning rate of a step, from 0 on, of a fit to so many cells."""
         first = self.kind.learning_rate if self.learning_rate is None else self.learning_rate
-        return first * math.sqrt(min(cells, 25_000)) if self.rates == "batch" else cosine_rate(first, step, self.steps)
+        return first * math.sqrt(min(cells, 25_000)) if self.as_published else cosine_rate(first, step, self.steps)
 
     def is_last(self, losses: Sequence[float], enough: float) -> bool:
         """Whether a fit ends with these losses, before each step so far and after the last."""
         is_enough = self.stops_at_noise and losses[-1] <= enough
-        may_stall = self.tolerance > 0 and len(losses) > 1
-        return is_enough or len(losses) > self.steps or (may_stall and losses[-1] > losses[-2] * (1 - self.tolerance))
+        has_stalled = self.as_published and len(losses) > 1 and losses[-1] > losses[-2] * (1 - 1e-9)
+        return is_enough or len(losses) > self.steps or has_stalled
 
 
 #: What a fit gives: the parameters (d', n') of relaxed records; the weighted sum of squared errors before each step,
@@ -317,7 +308,7 @@ class Answered:
     importance: Sequence[float]  # of each table of the plan, by which its squared errors are multiplied
     room: int = ROOM  # the most bytes for what is computed of one tile of them
     targets: list[NoisyTargets] = field(default_factory=list)  # listed cells and small tables, which are always fitted
-    large: list[WholeTable] = field(default_factory=list)  # large tables, all of whose answers are known
+    large: list[TableTargets] = field(default_factory=list)  # large tables, all of whose answers are known
     active: list[IntArray] = field(default_factory=list)  # of each large table, which cells (its own shape) are fitted
 
     def add(
@@ -328,20 +319,16 @@ class Answered:
         precision: float,
     ) -> None:
         """Add the answers of a round: of each measured table the numbers (c,) of cells, and noisy fractions (c,)."""
-        classes = {table: own for table in cells if (own := thresholds[table].own) is not None}
-        for table, own in classes.items():
-            self.targets.append(OwnTargets.of(own, self.blocks, cells[table], fractions[table], precision))
-        cells = {table: found for table, found in cells.items() if table not in classes}
-        listed = [table for table, found in cells.items() if len(found) < thresholds[table].cells]
-        self.targets += self._listed(
-            [(thresholds[table], cells[table], fractions[table], precision, self.importance[table]) for table in listed]
-        )
-        for table in cells.keys() - set(listed):
-            threshold, fits_all = thresholds[table], self.settings.fits_all_cells
-            shaped = fractions[table].reshape(threshold.shape)
-            shaped = np.clip(shaped, 0, 1) if fits_all else shaped
-            whole = WholeTable.of(threshold, self.blocks, shaped, precision, self.importance[table])
-            if threshold.cells <= WHOLE_CELLS or fits_all:
+        answers = {
+            number: (thresholds[number], numbers, fractions[number], precision, self.importance[number])
+            for number, numbers in cells.items()
+        }
+        listed = [each for each, (table, own, *_) in answers.items() if table.own is None and len(own) < table.cells]
+        self.targets += self._listed([answers[number] for number in listed])
+        for number in cells.keys() - set(listed):
+            table, is_cut = thresholds[number], self.settings.as_published or thresholds[number].own is not None
+            whole = TableTargets.of(self.blocks, answers[number], is_cut=is_cut)
+            if table.cells <= WHOLE_CELLS or is_cut:
                 self.targets.append(whole)
             else:
                 self.large.append(whole)
@@ -364,9 +351,7 @@ class Answered:
         if not self.large:
             return False
         records = RelaxedRecords(self.blocks, self.settings.kind.values(parameters, self.blocks))
-        tiles = tiles_of(
-            [each.threshold for each in self.large], relaxed_records=records.values.shape[1], room=self.room
-        )
+        tiles = tiles_of([each.table for each in self.large], relaxed_records=records.values.shape[1], room=self.room)
         surprises = [(tile.table, *self._surprises(records, tile)) for tile in tiles]
         least = np.sort(np.concatenate([wrong for *_, wrong in surprises]))[-ADDED:]
         if not least.size:
@@ -378,7 +363,7 @@ class Answered:
     def _surprises(self, records: RelaxedRecords, tile: Tile) -> tuple[IntArray, FloatArray]:
         """The most surprising cells (c,) of a tile, and by how many standard deviations they are off."""
         each, first = self.large[tile.table], tile.numbers.start
-        wrong = np.abs(records.of_tile(tile) - each.targets.ravel()[first : tile.numbers.stop])
+        wrong = np.abs(records.of_tile(tile) - each.targets[first : tile.numbers.stop])
         wrong *= np.sqrt(each.precision)
         active = self.active[tile.table]
         wrong[active[tile.holds(active)] - first] = 0
@@ -389,9 +374,9 @@ class Answered:
 
     def _active(self) -> list[ListedCells]:
         found = [(each, active) for each, active in zip(self.large, self.active, strict=True) if active.size]
-        fractions = [each.targets.ravel()[active].astype(np.float64) for each, active in found]
+        fractions = [each.targets[active].astype(np.float64) for each, active in found]
         parts = zip(found, fractions, strict=True)
-        return self._listed([(one.threshold, cells, own, one.precision, one.importance) for (one, cells), own in parts])
+        return self._listed([(one.table, cells, own, one.precision, one.importance) for (one, cells), own in parts])
 
     def _listed(self, answers: Sequence[CellAnswers]) -> list[ListedCells]:
         """Listed cells, their answers put between 0 and 1, as published."""

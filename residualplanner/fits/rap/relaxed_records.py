@@ -77,8 +77,7 @@ RELAXATIONS = {
 
 def equal_weights(values: Relaxed) -> Relaxed:
     """The weight of every relaxed record, (records,): one over their number."""
-    records = values.shape[1]
-    return np.full(records, 1 / records, dtype=np.float32)
+    return np.full(values.shape[1], 1 / values.shape[1], dtype=np.float32)
 
 
 def sparsemax(points: Relaxed, blocks: OneHot) -> Relaxed:
@@ -120,7 +119,8 @@ class RelaxedRecords:
             >>> records.fractions(ThresholdTable((0, 1), (2, 2), 1)).tolist()
             [[0.75, 0.75], [0.75, 0.75]]
         """
-        return self.of_tile(Tile(0, threshold, tuple(map(range, threshold.shape)))).reshape(threshold.shape)
+        found = self.of_tile(Tile(0, threshold, tuple(map(range, threshold.shape))))
+        return found if threshold.own else found.reshape(threshold.shape)
 
     def answers(self, query: WrittenQuery, domain: Domain) -> FloatArray:
         """The table of any query, as fractions of all records: of each kind its rows of the values of every record.
@@ -143,8 +143,6 @@ class RelaxedRecords:
 
         Source: eqs. (58) and (67), for some values and, of thresholds, the sum of the others, which comes last.
         """
-        if tile.threshold.own is not None:
-            return tile.threshold.own.means(self.values, self.blocks)
         columns, merges = [], tile.threshold.at_least < len(tile.values)
         for position, kept in zip(tile.threshold.positions, tile.values, strict=True):
             block = self.values[self.blocks.rows(position)]
@@ -153,6 +151,8 @@ class RelaxedRecords:
                 others = block[: kept.start].sum(axis=0) + block[kept.stop :].sum(axis=0)
                 column = np.concatenate([column, others[None]])
             columns.append(column)
+        if tile.threshold.own is not None:
+            return tile.threshold.own.means(columns)
         return tile.answers(product_sums(columns, equal_weights(self.values))).astype(np.float64).ravel()
 
     def integers(self, total: int) -> Callable[[Tile], IntArray]:

@@ -96,13 +96,11 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
     return tuple(found)
 
 
-def own_table(query: QueryClass, domain: Domain, neighbors: Neighbors) -> ThresholdTable:
-    """A query class of one's own as a table over its attributes; WorkloadError if its sensitivity is too small."""
+def own_table(query: QueryClass, domain: Domain) -> ThresholdTable:
+    """A query class of one's own as a table over its attributes."""
     positions = tuple(domain.positions(query.names))
     shape = tuple(domain.sizes[position] for position in positions)
-    own = OwnAnswers.of(query, domain)
-    own.require_sensitivity(neighbors)
-    return ThresholdTable(positions, shape, len(positions), own)
+    return ThresholdTable(positions, shape, len(positions), OwnAnswers.of(query, domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Tile:
     @property
     def numbers(self) -> range:
         """The numbers of these cells among those of the flattened table."""
-        if self.threshold.own is not None:  # whole
+        if self.is_whole:
             return range(self.threshold.cells)
         first = 0
         for size, values in zip(self.threshold.shape, self.values, strict=True):
@@ -136,12 +134,15 @@ class Tile:
         parts = zip(self.threshold.positions, self.threshold.shape, self.values, strict=True)
         return MergedValues(tuple((position, values) for position, size, values in parts if len(values) < size))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all cells, as of a query class of one's own, which is not divided."""
+        return self.shape == self.threshold.shape
+
     def answers(self, marginal: SameArray) -> SameArray:
         """The answers in these cells, from the marginal with merged values, which come last.  Source: eq. (58)."""
         found = self.threshold.answers(marginal)
-        if self.threshold.own is None:
-            found = found[tuple(map(slice, self.shape))]  # type: ignore[index]
-        return found
+        return found if self.is_whole else found[tuple(map(slice, self.shape))]  # type: ignore[index]
 
     def holds(self, cells: IntArray) -> NDArray[np.bool_]:
         """Which of some cells (c,) of the flattened table are among these."""
@@ -170,9 +171,6 @@ def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int)
     if _bytes(threshold, sizes, relaxed_records) <= room:
         yield tuple(map(range, sizes))
         return
-    if threshold.own is not None:
-        message = "memory= is less than a query class of one's own needs; allow more.  Nothing was charged or read"
-        raise ResourceError(message)
     for axis, size in enumerate(sizes):
 
         def needed(width: int, axis: int = axis) -> int:
@@ -183,8 +181,8 @@ def _values_of_tiles(threshold: ThresholdTable, relaxed_records: int, room: int)
             break
     else:
         raise ResourceError(
-            "memory= is less than one cell of a table needs; allow more, or fewer relaxed records.  Nothing was "
-            "charged or read"
+            "memory= is less than one cell of a table, or a query class of one's own, needs; allow more, or fewer "
+            "relaxed records.  Nothing was charged or read"
         )
     single = [[range(value, value + 1) for value in range(before)] for before in sizes[:axis]]
     some = [range(first, min(first + width, size)) for first in range(0, size, width)]

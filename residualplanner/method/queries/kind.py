@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from residualplanner.ground.checks import FloatArray, IntArray
 from residualplanner.ground.errors import WorkloadError
+from residualplanner.ground.words import count_text
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.labels import Label, label_text
 from residualplanner.method.kron.arrays import SameArray
@@ -246,7 +247,7 @@ def require_joint(kinds: Sequence[Kind], codes: NDArray[np.int16]) -> None:
     for at_least, is_joint in _groups(kinds, codes):
         counts = is_joint.sum(axis=1)
         if ((counts > 0) & (counts <= at_least)).any():
-            problem = f"Matching({at_least}) is for more than {at_least} attributes of a query"
+            problem = f"Matching({at_least}) is for more than {count_text(at_least, 'attribute')} of a query"
             raise WorkloadError(f"{problem}, of which at least {at_least} must match; where all must, write Identity()")
 
 

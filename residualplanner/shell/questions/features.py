@@ -126,18 +126,6 @@ class FeatureDistribution:
         moved[by_mass] = self.masses[by_mass][np.argsort(-keys, kind="stable")]
         return FeatureDistribution(self.domain, moved)
 
-    def distance(self, other: "FeatureDistribution") -> float:
-        """The total variation between two distributions over the same attributes: half the sum of all differences.
-
-        Raises:
-            WorkloadError: they are over different domains.
-        """
-        remedy = "write distance(interests.drifted(0.3))"
-        checks.require_type("FeatureDistribution.distance", "other", other, FeatureDistribution, remedy)
-        if self.domain != other.domain:
-            raise WorkloadError("only distributions over the same domain can be compared")
-        return float(np.abs(self.masses - other.masses).sum() / 2)
-
 
 def _require_seed(seed: object) -> None:
     if not (seed is None or checks.is_integer(seed)):

@@ -47,13 +47,12 @@ def test_answers_and_slopes_of_cells_are_those_of_the_definition(threshold):
     generator = np.random.default_rng(1)
     values = generator.random((BLOCKS.count, 6))
     cells = generator.choice(threshold.cells, min(4, threshold.cells), replace=False)
-    [block] = projection.listed_cells([(threshold, cells, np.zeros(len(cells)), 1.0, 1.0)], BLOCKS)
+    weights = generator.standard_normal(len(cells))  # of the answers in the gradient of the loss
+    targets = np.array([dense_answer(values, threshold, cell) for cell in cells]) - weights / 2
+    [block] = projection.listed_cells([(threshold, cells, targets, 1.0, 1.0)], BLOCKS)
     single = values.astype(np.float32)
-    columns = block.columns(single)
-    assert np.allclose(block.answers(columns), [dense_answer(values, threshold, cell) for cell in cells], atol=1e-6)
-    weights = generator.standard_normal(len(cells))
     slopes = np.zeros_like(single)
-    block.add_weighted(columns, weights, slopes)
+    assert block.add_slopes(single, slopes) == pytest.approx(weights @ weights / 4, rel=1e-4)
     expected = np.zeros_like(values)
     for place in product(range(BLOCKS.count), range(2)):
         shifted = values.copy()
@@ -64,12 +63,16 @@ def test_answers_and_slopes_of_cells_are_those_of_the_definition(threshold):
     assert np.allclose(slopes[:, :2], expected[:, :2], atol=1e-6)
 
 
+def all_cells(threshold, targets, precision):
+    return projection.TableTargets.of(BLOCKS, (threshold, np.arange(threshold.cells), targets, precision, 1.0))
+
+
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=str)
 def test_a_whole_table_is_all_of_its_cells(threshold):
     generator = np.random.default_rng(2)
     values = BLOCKS.softmax(generator.standard_normal((BLOCKS.count, 7))).astype(np.float32)
     targets = generator.random(threshold.shape)
-    whole = projection.WholeTable.of(threshold, BLOCKS, targets, 3.0)
+    whole = all_cells(threshold, targets.ravel(), 3.0)
     [listed] = projection.listed_cells([(threshold, np.arange(threshold.cells), targets.ravel(), 3.0, 1.0)], BLOCKS)
     logit_slopes = []
     for each in (whole, listed):
@@ -121,7 +124,7 @@ def test_a_fit_comes_near_targets_without_noise(relaxation):
     generator = np.random.default_rng(5)
     kind, tables = RELAXATIONS[relaxation], [t for t in THRESHOLDS if t.at_least == len(t.positions)]
     truth = RelaxedRecords(BLOCKS, BLOCKS.softmax(3 * generator.standard_normal((BLOCKS.count, 5))).astype(np.float32))
-    targets = [projection.WholeTable.of(table, BLOCKS, truth.fractions(table), 1.0) for table in tables]
+    targets = [all_cells(table, truth.fractions(table).ravel(), 1.0) for table in tables]
     start, rate = kind.start(BLOCKS, 40, generator), 0.1 if kind.is_softmax else 0.01
     exact = ProjectionSettings(relaxation=relaxation, steps=400, learning_rate=rate, stops_at_noise=False)
     parameters, losses, steps = projection.relaxed_projection(start, BLOCKS, targets, exact)
@@ -181,7 +184,7 @@ def test_a_fit_stops_where_noise_explains_the_loss():
     table, start = ThresholdTable((0,), (3,), 1), np.zeros((BLOCKS.count, 4), np.float32)
     close = np.array([0.4, 0.3, 0.3])
     listed = projection.listed_cells([(table, np.arange(3), close, 1e-3, 1.0)], BLOCKS)
-    whole = projection.WholeTable.of(table, BLOCKS, close, 1e-3)
+    whole = all_cells(table, close, 1e-3)
     few, all_of_them = ProjectionSettings(steps=3), ProjectionSettings(steps=3, stops_at_noise=False)
     for targets, settings, expected in ((listed, few, 0), (listed, all_of_them, 3), ([whole, *listed], few, 3)):
         *_, steps = projection.relaxed_projection(start, BLOCKS, targets, settings)

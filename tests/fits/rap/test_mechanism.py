@@ -86,9 +86,8 @@ def test_answers_come_near_the_truth_where_there_is_hardly_any_noise():
     settings = rp.fits.rap.ProjectionSettings(relaxed_records=200, steps=600)
     plan = plan_of(budget=rp.zcdp(10**6), rounds=1, choices=None, projection=settings)
     result = rp.fits.rap.rap(plan, RECORDS)
-    for names, table in zip(PAIRS, result.tables(), strict=True):
-        assert np.abs(table - truth(names)).max() / len(RECORDS) < 0.02
-        assert np.allclose(table, result.table(names))
+    for names in PAIRS:
+        assert np.abs(result.table(names) - truth(names)).max() / len(RECORDS) < 0.02
     assert result.table(("b", "a")).shape == (4, 3)
     table = result.table(("a", "b"))
     one_or_both = table.sum(axis=0)[None] + table.sum(axis=1)[:, None] - table
@@ -217,8 +216,7 @@ def test_what_can_be_refused_is_refused_before_the_charge(given, error):
 def test_a_result_refuses_what_it_cannot_tell_and_settings_what_means_nothing():
     result = rp.fits.rap.rap(plan_of(), RECORDS, seed=1)
     for asked, words in (
-        (lambda: result.table({"a": rp.Matching(1)}), "for more than 1 attributes of a query"),
-        (lambda: list(result.tables(rp.marginals(rp.Domain({"a": 2}), order=1))), "of another domain"),
+        (lambda: result.table({"a": rp.Matching(1)}), "for more than 1 attribute of a query"),
         (lambda: result.codes(-1), "records must be an integer from 0"),
         (lambda: result.codes(3, seed=-1), "seed must be an integer from 0"),
         (lambda: result.codes(10**13), "too little memory"),

@@ -8,8 +8,9 @@ import pytest
 
 import residualplanner as rp
 from inner_parts import mixture
-from residualplanner.fits.rap.own_queries import OwnAnswers, OwnTargets
-from residualplanner.fits.rap.tiles import tiles_of
+from residualplanner.fits.rap.own_queries import OwnAnswers
+from residualplanner.fits.rap.projection import TableTargets
+from residualplanner.fits.rap.tiles import own_table, tiles_of
 
 QueryClass, RapPlan = rp.fits.rap.QueryClass, rp.fits.rap.RapPlan
 DOMAIN = rp.Domain({"a": 3, "b": 4, "c": 2})
@@ -53,12 +54,12 @@ def test_exact_answers_are_those_of_all_records_whatever_the_order_of_names():
 def test_the_gradient_of_the_loss_is_that_of_finite_differences():
     generator, blocks = np.random.default_rng(1), mixture.OneHot(DOMAIN.sizes)
     values, targets = generator.random((blocks.count, 4)), generator.random(3)
-    own = OwnTargets.of(OwnAnswers.of(BOTH, DOMAIN), blocks, np.array([0, 2, 4]), targets, 7.0)
+    own = TableTargets.of(blocks, (own_table(BOTH, DOMAIN), np.array([0, 2, 4]), targets, 7.0, 1.0))
     assert own.enough == 3
     slopes = np.zeros_like(values)
     loss = own.add_slopes(values, slopes)
     assert loss == pytest.approx(
-        7 * ((sums_of_both((values[3:7], values[:3])).mean(axis=1)[[0, 2, 4]] - targets) ** 2).sum()
+        7 * ((sums_of_both((values[3:7], values[:3])).mean(axis=1)[[0, 2, 4]] - targets) ** 2).sum(), rel=1e-5
     )
     for place in product(range(blocks.count), range(4)):
         shifted = [values.copy(), values.copy()]

@@ -41,7 +41,7 @@ def test_drift_moves_as_much_mass_as_the_table_says(count):
     }[count]
     now = FeatureDistribution(attributes(count), 0.75 ** np.arange(count))
     for amount, distance in published.items():
-        found = np.mean([now.distance(now.drifted(amount, seed=seed)) for seed in range(400)])
+        found = np.mean([np.abs(now.masses - now.drifted(amount, seed=seed).masses).sum() / 2 for seed in range(400)])
         assert abs(found - distance) < 0.02, amount
 
 
@@ -70,7 +70,6 @@ def test_large_tables_are_left_out():
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 2, 1, max_cells="4"),
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 2, 1, seed=1.5),
         lambda: FeatureDistribution(FIVE, MASSES).drifted(math.nan),
-        lambda: FeatureDistribution(FIVE, MASSES).distance(FeatureDistribution.uniform(attributes(2))),
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 6, 1),
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 0, 1),
         lambda: sample_sets(FeatureDistribution(FIVE, MASSES), 2, 11),
