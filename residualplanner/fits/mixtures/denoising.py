@@ -10,7 +10,7 @@ import numpy as np
 from residualplanner.ground.checks import FloatArray
 
 #: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
-_PRIOR = 0.2
+_PRIOR = 0.4
 #: Halvings of the interval in which the multiplier is.
 _HALVINGS = 100
 #: From so many values on, how their counts are distributed is estimated from them.
@@ -78,7 +78,7 @@ def _most_probable(table: FloatArray, noise_scale: float) -> FloatArray:
     """Probabilities of an attribute's values, (n,), from noisy counts and their standard error.
 
     They are the most probable ones if the noise is Gaussian and the probabilities have a Dirichlet distribution of
-    parameter 1.2: what noise makes of empty values is divided among them.  Source: docs/mathematics.md section 13.
+    parameter 1.4: what noise makes of empty values is divided among them.  Source: docs/mathematics.md section 13.
     """
     total, mass = max(float(table.sum()), 1.0), _PRIOR * noise_scale**2
     low = float(table.min()) - total - table.size * noise_scale

@@ -30,6 +30,8 @@ from residualplanner.method.workload.attribute_sets import subsets_of
 _KNOWN = 0.1
 #: How strongly pairs of attributes are pulled to independence, where nothing shows that they depend on one another.
 _PULL = 0.3
+#: The least squared length of a table, so that it can be divided by.
+_TINY = np.finfo(np.float64).tiny
 #: The least that the squared distance of a pair from independence can be, in units of its mean square.
 _LEAST_PULL = 0.05
 
@@ -78,8 +80,17 @@ class MeasuredTables(NamedTuple):
 
     @property
     def loss(self) -> MixtureLoss:
-        """How far a mixture is from all of it."""
-        return loss_of(self.blocks, self.views, self.tables, self.records, near=self.near, strengths=self.strengths)
+        """How far a mixture is from all of it: of single attributes, from what is left where noise explains them."""
+        tables = [self._shrunk(table) if len(table.views) == 1 else table for table in self.tables]
+        return loss_of(self.blocks, self.views, tables, self.records, near=self.near, strengths=self.strengths)
+
+    def _shrunk(self, table: Measured) -> Measured:
+        """A single attribute's table, the nearer to the denoised one the more of it is noise.  Source: eq. (150)."""
+        view = self.views[table.views[0]]
+        square = table.precision * float(np.vdot(table.values, table.values))
+        noise = min(table.freedom / max(square, _TINY), 1.0)
+        away = view.applied(self.near[view.attribute] * self.records, 0) - table.values
+        return table._replace(values=table.values + noise * away, freedom=round((1 - noise) * table.freedom))
 
     def components_of(self, mixture: Mixture) -> list[FloatArray]:
         """What all tables of a mixture of as many records would be, in counts."""
@@ -171,7 +182,8 @@ def measured_tables(stages: Sequence[Stage], facts: Facts, domain: Domain) -> Me
             tables.add(axes, values, 1 / variance)
             if len(axes) == 1 and axes[0][0].is_fine:
                 # with too few records counts would seem too different; with too many they are only more equal
-                near[members[0]] = _near(bases[0], values, total + error, variance, float(plan.noise_variances[0]))
+                most, of_total = total + error**2 / total, float(plan.noise_variances[0])
+                near[members[0]] = _near(bases[0], values, most, variance, of_total)
     total = _add_known(known, tables, near, domain.sizes, 1 / least, total)
     views, measured = tables.numbered(domain.sizes)
     possible = tuple(

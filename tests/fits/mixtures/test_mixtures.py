@@ -193,7 +193,7 @@ def test_denoised_counts_are_the_most_probable_under_a_weak_prior(table, scale):
 
     def surprise(logits):
         counts = total * np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
-        return ((counts - noisy) ** 2).sum() / (2 * scale**2) - 0.2 * np.log(counts).sum()
+        return ((counts - noisy) ** 2).sum() / (2 * scale**2) - 0.4 * np.log(counts).sum()
 
     best = minimize(surprise, np.log(np.maximum(noisy, 1.0)), method="BFGS", options={"gtol": 1e-9})
     assert surprise(np.log(denoised(noisy, scale))) <= best.fun + 1e-6

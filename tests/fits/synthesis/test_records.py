@@ -17,6 +17,8 @@ import residualplanner as rp
 from inner_parts import even_records, independent_records
 from inner_parts import mixture as mixture_part
 from residualplanner.fits.mixtures.controlling import controlled_records
+from residualplanner.fits.nonnegative.facts import Facts
+from residualplanner.fits.synthesis.measured_tables import measured_tables, stage_of
 
 SMALL = rp.fits.Ensemble(2, 10, rp.fits.Descent(steps=40))
 METHODS = ["controlled", "sobol", "independent"]
@@ -261,6 +263,28 @@ def test_the_quality_of_the_truth_is_what_noise_explains():
     assert frame["freedom"].tolist() == [3, 2, 1, 6, 3, 2]
     assert made.quality.worse == made.quality_of_records.worse == []
     assert frame["distance"].sum() < 2 * 17
+
+
+@pytest.mark.parametrize(("rho", "least", "most"), [(1e-7, 0.2, 1), (0.001, 0.02, 1), (500, 0, 0.01)])
+def test_single_attributes_are_fitted_to_what_noise_leaves_of_them(rho, least, most):
+    plan = rp.select(rp.marginals(DOMAIN, order=1), budget=rp.zcdp(rho))
+    measurement = rp.measure(plan, people(), noise="gaussian", seed=3)
+    measured = measured_tables([stage_of(measurement)], Facts(), DOMAIN)
+    expected, freedom, probabilities = 0.0, 0, some_probabilities(DOMAIN.sizes)
+    for table, own, p in zip(measured.tables, measured.near, probabilities, strict=True):
+        answers, moved = table.values, measured.records * (own - own.mean())
+        noise = min(1, table.freedom / (table.precision * (answers**2).sum()))
+        assert least <= noise <= most
+        away = measured.records * (p - p.mean()) - (noise * moved + (1 - noise) * answers)
+        expected += table.precision * (away**2).sum()
+        freedom += round(table.freedom * (1 - noise))
+    found = measured.loss.evaluate(np.concatenate(probabilities)[:, None], np.ones(1))
+    assert found.distance == pytest.approx(expected, rel=1e-4)
+    assert measured.loss.freedom == freedom
+
+
+def some_probabilities(sizes):
+    return [np.arange(1, size + 1) / (size * (size + 1) / 2) for size in sizes]
 
 
 def test_tables_that_are_far_away_are_said_to_be(release):
