@@ -15,7 +15,7 @@ import argparse
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -77,17 +77,6 @@ SIZES, OURS = (1, 4, 16, 64, 256), (1, 4, 16, 64)
 JOINT = "joint accounting"
 #: The settings of T and K of `rap_accounting`, in words.
 SETTINGS = "T of 1, 4, 16 and K of 1, 4, 16, 64 with T K up to 64, of 16 tables at 0.1 and 1 up to 1,024"
-#: Rows on runs of RAP whose fits were those of the library at the time; the others have the present default.
-EARLIER = (
-    "F1",
-    "F2",
-    "F3",
-    "F4",
-    "F5",
-    "F6",
-    "F7",
-    *(f"F{n}" for n in range(13, 25) if n != 18),
-)
 Columns = NDArray[np.float64]
 
 
@@ -603,14 +592,7 @@ HEAD = "| | the paper says | its numbers | ours | the same protocol? | verdict |
 
 
 def findings(results: Results) -> Iterator[Finding]:
-    yield from (judged(judge, results) for judge in FINDINGS)
-
-
-def judged(judge: Callable[[Results], Finding], results: Results) -> Finding:
-    """A row, which says so where its runs were made with the optimizer of an earlier version."""
-    row = judge(results)
-    earlier = "; with the optimizer of an earlier version" * (row.number in EARLIER)
-    return row._replace(protocol=row.protocol + earlier)
+    yield from (judge(results) for judge in FINDINGS)
 
 
 def page_row(row: Finding) -> str:

@@ -12,11 +12,13 @@ from residualplanner.ground.checks import FloatArray
 #: The weight of the logarithm of each probability; one would be a uniform prior of as many logits.
 _PRIOR = 0.4
 #: Halvings of the interval in which the multiplier is.
-_HALVINGS = 100
+_HALVINGS = 60
 #: From so many values on, how their counts are distributed is estimated from them.
 _MANY = 8
 #: How many counts such a distribution has besides 0, and the steps in which it is estimated.
 _ATOMS, _STEPS = 40, 100
+#: The least logarithm of a multiple of the masses of counts above 0.
+_LEAST_POSITIVE = -30.0
 #: So many standard errors above 0 a number is known to be positive anyway.
 _FAR = 8.0
 #: The least probability of a value, as a fraction of that of all values if they were equally probable.
@@ -47,8 +49,8 @@ def denoised(table: FloatArray, noise_scale: float) -> FloatArray:
 def _by_empirical_bayes(table: FloatArray, noise_scale: float) -> FloatArray:
     """The mean probabilities if counts are from a mixture of normal distributions, which is estimated from all.
 
-    What the counts have too much or too little in all is divided in proportion to how uncertain each is.
-    Source: eq. (134).
+    Noise hides whether small counts are 0: as many are as it takes for the sum.  What it still has too much or too
+    little is divided in proportion to how uncertain each count is.  Source: eq. (134).
     """
     size, total = len(table), max(float(table.sum()), 1.0)
     largest = max(min(max(float(table.max()), 2 * noise_scale), total), total / size, 1.0)  # none is above the total
@@ -62,9 +64,21 @@ def _by_empirical_bayes(table: FloatArray, noise_scale: float) -> FloatArray:
         chances = densities * masses
         chances /= chances.sum(axis=1, keepdims=True)
         masses = (chances.sum(axis=0) + 1 / len(centers)) / (size + 1)
-    chances = densities * masses
-    chances /= chances.sum(axis=1, keepdims=True)
     means = centers + (table[:, None] - centers) * (widths**2 / variances)
+
+    def posterior(positive: float) -> FloatArray:
+        """The chances of all centers where those above 0 have this many times their masses."""
+        chances = densities * masses * np.where(centers > 0, positive, 1.0)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def has_too_many(logarithm: float) -> bool:
+        return float(np.maximum((posterior(math.exp(logarithm)) * means).sum(axis=1), 0).sum()) > total
+
+    low, high = _LEAST_POSITIVE, 0.0
+    for _ in range(_HALVINGS if has_too_many(high) else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if has_too_many(middle) else (middle, high)
+    chances = posterior(math.exp(high))
     found = (chances * means).sum(axis=1)
     within = widths**2 * noise_scale**2 / variances
     uncertain = np.maximum((chances * (within + means**2)).sum(axis=1) - found**2, np.finfo(np.float64).tiny)

@@ -28,8 +28,9 @@ from residualplanner.gate.measurement.noise_record import NoiseRecord
 from residualplanner.gate.sources.limited_records import require_public_number
 from residualplanner.gate.sources.opening import open_source, require_several_readings
 from residualplanner.gate.sources.source import Source
-from residualplanner.ground.checks import FloatArray, IntArray, float_of, is_integer, require_type, value_text
-from residualplanner.ground.errors import BudgetError, DataError, ResourceError, WorkloadError
+from residualplanner.ground import checks
+from residualplanner.ground.checks import FloatArray, IntArray
+from residualplanner.ground.errors import BudgetError, DataError, ResourceError
 from residualplanner.ground.notebooks import ROWS, caption_of, html_table, rest_note
 from residualplanner.ground.process import require_guarded_main
 from residualplanner.ground.words import ChargeTime, count_text, decimal_text_up
@@ -126,18 +127,15 @@ class RapResult:
             seed: it is no secret, as nothing private depends on it.
 
         Raises:
-            WorkloadError: ``records`` or ``seed`` is no integer from 0.
+            WorkloadError: ``records`` or ``seed`` is no integer, at least 0.
             ResourceError: so many records take more memory than there is.
 
         Source: eq. (76).
         """
-        count = self.total if records is None else records
-        for name, value in (("records", count), ("seed", seed)):
-            if not is_integer(value):
-                raise WorkloadError(f"{name} must be an integer from 0, got {value_text(value)}")
+        count = checks.require_integer("records", self.total if records is None else records, least=0)
         even, mixture = rounding_named("sobol"), self.records.mixture
         even.require_room(count, len(self.plan.workload.domain))
-        return even.codes(mixture, int(count), np.random.default_rng(int(seed)))
+        return even.codes(mixture, count, np.random.default_rng(checks.require_integer("seed", seed, least=0)))
 
 
 @dataclass(slots=True, eq=False)
@@ -160,11 +158,11 @@ class Run:
 
     def result(self, records: int) -> RapResult:
         """Make all draws; the exact number of records is confidential unless the plan's neighbors make it public."""
-        plan, kind = self.plan, self.plan.projection.kind
+        plan, settings, kind = self.plan, self.plan.projection, self.plan.projection.kind
         blocks = OneHot(plan.workload.domain.sizes)
-        parameters = kind.start(blocks, plan.projection.relaxed_records, self.generator)
+        parameters = kind.start(blocks, settings.relaxed_records, self.generator, settings.spread or 0.0)
         total, rounds = self._total(records), list[RapRound]()
-        answered = Answered(blocks, plan.projection, plan.importance, self.room)
+        answered = Answered(blocks, settings, plan.importance, self.room)
         for number in range(plan.rounds):
             fitted = RelaxedRecords(blocks, kind.values(parameters, blocks))
             drawn = self.drawn(fitted.integers(total), number)
@@ -291,11 +289,11 @@ def rap(
         >>> np.abs(result.table(("a", "b")) - [[200, 200, 0], [0, 200, 0]]).max() < 20
         np.True_
     """
-    require_type("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
+    checks.require_type("rap", "plan", plan, RapPlan, "write rap(RapPlan(workload, ...), records)")
     require_guarded_main("rap")
     spending.require_charge_time(charge)
-    if seed is not None and not is_integer(seed):
-        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {value_text(seed)}")
+    if seed is not None and not checks.is_integer(seed):
+        raise BudgetError(f"seed must be an integer, at least 0, or None for a release; got {checks.value_text(seed)}")
     bits = discrete.OperatingSystemBits() if seed is None else discrete.InsecureTestBits(int(seed))
     generator = np.random.default_rng(secrets.randbits(128) if seed is None else int(seed))
     require_public_number(data, plan.protected)
@@ -304,7 +302,7 @@ def rap(
     what = f"RAP of {count_text(len(plan.thresholds), 'table')}"
     bill = spending.Bill(plan.cost, plan.sha256, what, plan.budget, plan.protected, again)
     if ledger is not None:
-        require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
+        checks.require_type("rap", "ledger", ledger, Ledger, "write ledger=Ledger.open(path)")
         bill.require_room(ledger)
     elif seed is None:
         spending.warn_without_ledger()
@@ -335,13 +333,12 @@ def rap(
 
 def _require_room(plan: RapPlan, data: object, memory: object) -> tuple[bool, int]:
     """Whether all counts may be kept, and half of the memory; ResourceError where the run cannot be made in it."""
-    most = float_of(memory) / 2
+    most = checks.float_of(memory) / 2
     if not 0 <= most < math.inf:
-        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {value_text(memory)}")
+        raise ResourceError(f"memory must be a number of bytes, such as 2**30, got {checks.value_text(memory)}")
     cells, half = sorted(each.cells for each in plan.thresholds), int(most)
     counts, chosen = _COUNT_BYTES * sum(cells), plan.rounds * (plan.choices or len(cells))
-    # at most, in all rounds together
-    measured = sum(cells[-chosen:]) if plan.is_by_table or plan.choices is None else chosen
+    measured = sum(cells[-chosen:]) if plan.is_by_table or plan.choices is None else chosen  # at most, in all rounds
     require_room(
         min(2 * half, _WORK * counts) + _ANSWER_BYTES * measured,
         "RAP holds {needed} of counts and noisy answers at once",

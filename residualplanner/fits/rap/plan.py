@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.projection import ProjectionSettings
+from residualplanner.fits.rap.relaxed_records import OF_CELLS, OF_TABLES
 from residualplanner.fits.rap.tiles import ThresholdTable, own_table, thresholds_of
 from residualplanner.ground.checks import entry_named, require_fraction, require_integer, require_type
 from residualplanner.ground.errors import BudgetError, WorkloadError
@@ -32,14 +33,9 @@ class Account:
     limit: Fraction  # the pcost that may be spent
     entries: list[tuple[str, Fraction]] = field(default_factory=list)  # what was drawn, and its pcost
 
-    @property
-    def spent(self) -> Fraction:
-        """The sum of all costs, computed anew."""
-        return sum((cost for _, cost in self.entries), Fraction(0))
-
     def charge(self, what: str, cost: Fraction) -> None:
         """Record a cost before the draw is made; BudgetError where costs would exceed the limit together."""
-        if not cost > 0 or not self.spent + cost <= self.limit:
+        if not cost > 0 or not sum((each for _, each in self.entries), cost) <= self.limit:
             raise BudgetError("the draws of this run would cost more than its budget; nothing was drawn")
         self.entries.append((what, cost))
 
@@ -108,10 +104,9 @@ class RapPlan:
     own_queries: Sequence[QueryClass] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        call = "RapPlan"
-        require_type(call, "workload", self.workload, Workload, "make one with marginals(domain, order=3)")
-        require_type(call, "budget", self.budget, Budget, "write zcdp(0.5) or approx_dp(1, 1e-9)")
-        require_type(call, "projection", self.projection, ProjectionSettings, "write ProjectionSettings(steps=300)")
+        require_type("RapPlan", "workload", self.workload, Workload, "make one with marginals(domain, order=3)")
+        require_type("RapPlan", "budget", self.budget, Budget, "write zcdp(0.5) or approx_dp(1, 1e-9)")
+        require_type("RapPlan", "projection", self.projection, ProjectionSettings, "write ProjectionSettings()")
         self.workload.domain.require_no_amounts("relaxed projection is of counts")
         require_discrete(self.budget)
         if not self.budget.pcost_exact <= _LARGEST_PCOST:
@@ -132,6 +127,8 @@ class RapPlan:
         if self.projection.kind.is_interval and not is_marginal:
             raise WorkloadError('relaxation="interval" answers marginals alone; take "sparsemax" for thresholds')
         self._require_choices()
+        first = OF_TABLES if self.choices is None or self.is_by_table else OF_CELLS
+        object.__setattr__(self, "projection", self.projection.of(first))
 
     @classmethod
     def published(cls, workload: Workload, *, budget: Budget, rounds: int, choices: int | None) -> Self:

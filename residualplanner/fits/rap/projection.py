@@ -212,7 +212,8 @@ class ProjectionSettings:
         relaxation: "softmax"; "sparsemax", as published; or "interval", the numbers between -1 and 1 of the first
             version of RAP, for marginals alone: they are no probabilities that records could be drawn from.
         steps: of the optimizer in each fit, at most.
-        learning_rate: of its first step; None for that of the relaxation.
+        learning_rate: of its first step; None for that of the relaxation, of "softmax" by what a plan measures.
+        spread: the standard deviation of the first logits; None for that by what a plan measures.
         stops_at_noise: whether a fit ends once listed cells fit as well as their noise allows.
         as_published: rates do not fall along a cosine, to a hundredth, but are constant, times the root of how many
             cells are fitted, up to 25,000; a step ends the fit that lowers the loss by less than a billionth; and large
@@ -228,13 +229,16 @@ class ProjectionSettings:
     learning_rate: float | None = None
     stops_at_noise: bool = True
     as_published: bool = False
+    spread: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("relaxed_records", "steps"):
             object.__setattr__(self, name, require_integer(name, getattr(self, name)))
         entry_named("relaxation", self.relaxation, RELAXATIONS)
-        if self.learning_rate is not None and not 0 < float_of(self.learning_rate) < math.inf:
-            raise WorkloadError(f"learning_rate must be positive and finite, got {value_text(self.learning_rate)}")
+        for name in ("learning_rate", "spread"):
+            value = getattr(self, name)
+            if value is not None and not 0 < float_of(value) < math.inf:
+                raise WorkloadError(f"{name} must be positive and finite, got {value_text(value)}")
         for name in ("stops_at_noise", "as_published"):
             if not isinstance(getattr(self, name), bool):
                 raise WorkloadError(f"{name} must be True or False, got {value_text(getattr(self, name))}")
@@ -243,6 +247,11 @@ class ProjectionSettings:
     def published(cls, relaxation: str = "sparsemax", *, relaxed_records: int = 1000) -> Self:
         """The published optimizer: up to 5,000 steps of Adam at a constant rate, which nothing but stalling ends."""
         return cls(relaxed_records, relaxation, 5000, 1e-4, stops_at_noise=False, as_published=True)
+
+    def of(self, first: tuple[float, float]) -> Self:
+        """The same with the size of the first step, and the spread, where these are left open."""
+        rate = first[0] if self.kind.is_softmax else self.kind.learning_rate
+        return replace(self, learning_rate=self.learning_rate or rate, spread=self.spread or first[1])
 
     @property
     def kind(self) -> Relaxation:

@@ -29,9 +29,10 @@ from residualplanner.method.workload.query import WrittenQuery
 Relaxed = NDArray[np.float32]
 #: Steps of Newton's method for the threshold of docs/adaptive-projection.md eq. (f); it ends where nothing changes.
 _NEWTON_STEPS = 100
-#: The standard deviation of the first logits.  Records that are nearly of one value each are moved apart by a fit; of
-#: records that are all alike, Adam's steps, equal for all, would raise every one for the sake of a small cell.
-SPREAD = 3.0
+#: The size of the first step, and the standard deviation of the first logits, where cells are chosen.  Records that are
+#: nearly of one value each are moved apart by a fit; of records that are all alike, Adam's steps, equal for all, would
+#: raise every one for the sake of a small cell.  But where whole tables are measured, such records are too few values.
+OF_CELLS, OF_TABLES = (0.03, 3.0), (0.1, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,10 @@ class Relaxation:
     learning_rate: float  # the size of the first step of the optimizer
     is_interval: bool = False
 
-    def start(self, blocks: OneHot, records: int, generator: np.random.Generator) -> Relaxed:
-        """Parameters to begin with."""
+    def start(self, blocks: OneHot, records: int, generator: np.random.Generator, spread: float = 3.0) -> Relaxed:
+        """Parameters to begin with; logits of this standard deviation."""
         if self.is_softmax:
-            return np.float32(SPREAD) * generator.standard_normal((blocks.count, records), dtype=np.float32)
+            return np.float32(spread) * generator.standard_normal((blocks.count, records), dtype=np.float32)
         uniform = generator.random((blocks.count, records), dtype=np.float32)
         return 2 * uniform - 1 if self.is_interval else sparsemax(uniform, blocks)
 
@@ -69,7 +70,7 @@ class Relaxation:
 
 
 RELAXATIONS = {
-    "softmax": Relaxation(True, 0.03),
+    "softmax": Relaxation(True, OF_CELLS[0]),
     "sparsemax": Relaxation(False, 0.001),
     "interval": Relaxation(False, 0.001, is_interval=True),
 }

@@ -216,6 +216,18 @@ def test_counts_of_many_values_are_denoised_by_how_they_are_distributed(size):
     assert np.mean(mine) < 0.65 * np.mean(noisy)
 
 
+def test_a_value_of_nearly_all_records_stays_so_among_many_of_none():
+    """What noise makes of a hundred empty values is not taken from the one that stands five standard errors above 0."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(20):
+        counts = np.zeros(100)
+        counts[7] = 1000
+        noise = 180 * rng.normal(size=100)
+        found.append(denoised(counts + noise - noise.mean(), 180.0)[7])
+    assert np.mean(found) > 0.8
+    assert min(found) > 0.5
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [

@@ -217,14 +217,15 @@ def test_a_result_refuses_what_it_cannot_tell_and_settings_what_means_nothing():
     result = rp.fits.rap.rap(plan_of(), RECORDS, seed=1)
     for asked, words in (
         (lambda: result.table({"a": rp.Matching(1)}), "for more than 1 attribute of a query"),
-        (lambda: result.codes(-1), "records must be an integer from 0"),
-        (lambda: result.codes(3, seed=-1), "seed must be an integer from 0"),
+        (lambda: result.codes(-1), "records must be an integer, at least 0"),
+        (lambda: result.codes(3, seed=-1), "seed must be an integer, at least 0"),
         (lambda: result.codes(10**13), "too little memory"),
     ):
         with pytest.raises(rp.errors.ResidualPlannerError, match=words):
             asked()
     wrong = {
         "learning_rate": ["0.1", True, 0.0, float("nan")],
+        "spread": ["1", -1.0, float("inf")],
         "relaxation": [["softmax"], "soft", "clip"],
         "steps": [0, 1.5],
     }
