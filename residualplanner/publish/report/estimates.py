@@ -33,8 +33,8 @@ def rows_of_tables(subject: Subject) -> list[int]:
     orders, cells = subject.errors["order"].to_numpy(), subject.errors["cells"].to_numpy(dtype=np.float64)
     possible = np.where((cells <= _LARGEST) & (subject.has_table if subject.tables else True), cells, -1.0)
     possible[[*rows_of_statistics(subject.plan.workload)]] = -1.0
-    found = [int(np.argmax(np.where(orders == order, possible, -1.0))) for order in np.unique(orders[orders > 0])]
-    return [row for row in found if possible[row] > 0][:_ORDERS]
+    of_orders = (np.where(orders == order, possible, -1.0) for order in np.unique(orders[orders > 0]))
+    return [int(np.argmax(of_order)) for of_order in of_orders if of_order.max() > 0][:_ORDERS]
 
 
 def estimates_of(subject: Subject) -> Iterator[Figure]:

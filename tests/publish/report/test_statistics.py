@@ -38,6 +38,15 @@ def subject_of(release):
     return report.subject.subject_of(release, level=0.9)
 
 
+def test_no_table_stands_among_estimates_twice_where_an_order_has_statistics_alone():
+    region, vote = rp.Attribute("region", 3), rp.Attribute("vote", 2)
+    queries = [["region"], {"region": rp.Identity(), "vote": rp.Proportions()}]
+    release = any_release(
+        rp.select(rp.Workload(rp.Domain({"region": region, "vote": vote}), queries), budget=rp.zcdp(1))
+    )
+    assert report.estimates.rows_of_tables(subject_of(release)) == [0]
+
+
 @pytest.fixture(scope="module")
 def page(release, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
