@@ -144,7 +144,7 @@ def test_a_threshold_of_all_its_attributes_is_the_marginal_and_families_are_thos
         *((lambda least=least: rp.Threshold(("a", "b"), least), "from 1 to 2") for least in (0, 3, -1, True, 1.5)),
         (lambda: rp.Threshold((), 1), "from 1 to 0"),
         *((lambda least=least: rp.Matching(least), f"at least 1, got {least}") for least in (0, True)),
-        (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(1)}]), "more than 1 attributes of a query"),
+        (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(1)}]), "more than 1 attribute of a query"),
         (lambda: rp.Workload(TRIPLE, [{"a": rp.Matching(2), "b": rp.Matching(2)}]), "where all must, write Identity"),
         (lambda: rp.marginals(TRIPLE, up_to=2, at_least=1), "at_least goes with order="),
         (lambda: rp.marginals(TRIPLE, order=2, at_least=1, kinds={"a": rp.Prefix()}), "not with kinds="),
