@@ -18,7 +18,7 @@ from residualplanner.fits.rap import tiles as tiling
 from residualplanner.fits.rap.own_queries import QueryClass
 from residualplanner.fits.rap.plan import Account, RapPlan, root_down, rounded_down
 from residualplanner.fits.rap.projection import Answered
-from residualplanner.fits.rap.relaxed_records import RelaxedRecords
+from residualplanner.fits.rap.relaxed_records import OF_CELLS, RelaxedRecords
 from residualplanner.fits.synthesis.records import rounding_named
 from residualplanner.gate import discrete_gaussian as discrete
 from residualplanner.gate import spend as spending
@@ -116,7 +116,7 @@ class RapResult:
         return found
 
     def answers(self, query: QueryClass) -> FloatArray:
-        """The estimated answers (m,) to a query class of one's own, prespecified or not."""
+        """The estimated answers (m,) to a query class of one's own; WorkloadError if it is none."""
         return self.records.fractions(tiling.own_table(query, self.plan.workload.domain)) * self.total
 
     def codes(self, records: int | None = None, *, seed: int = 0) -> IntArray:
@@ -160,7 +160,7 @@ class Run:
         """Make all draws; the exact number of records is confidential unless the plan's neighbors make it public."""
         plan, settings, kind = self.plan, self.plan.projection, self.plan.projection.kind
         blocks = OneHot(plan.workload.domain.sizes)
-        parameters = kind.start(blocks, settings.relaxed_records, self.generator, settings.spread or 0.0)
+        parameters = kind.start(blocks, settings.relaxed_records, self.generator, settings.spread or OF_CELLS[1])
         total, rounds = self._total(records), list[RapRound]()
         answered = Answered(blocks, settings, plan.importance, self.room)
         for number in range(plan.rounds):

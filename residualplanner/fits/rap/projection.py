@@ -249,7 +249,7 @@ class ProjectionSettings:
         return cls(relaxed_records, relaxation, 5000, 1e-4, stops_at_noise=False, as_published=True)
 
     def of(self, first: tuple[float, float]) -> Self:
-        """The same with the size of the first step, and the spread, where these are left open."""
+        """The same with this size of the first step, and this spread, where they are None."""
         rate = first[0] if self.kind.is_softmax else self.kind.learning_rate
         return replace(self, learning_rate=self.learning_rate or rate, spread=self.spread or first[1])
 

@@ -47,11 +47,11 @@ class Relaxation:
     learning_rate: float  # the size of the first step of the optimizer
     is_interval: bool = False
 
-    def start(self, blocks: OneHot, records: int, generator: np.random.Generator, spread: float = 3.0) -> Relaxed:
-        """Parameters to begin with; logits of this standard deviation."""
+    def start(self, blocks: OneHot, count: int, random: np.random.Generator, spread: float = OF_CELLS[1]) -> Relaxed:
+        """Parameters (rows, count) to begin with; logits have this standard deviation."""
         if self.is_softmax:
-            return np.float32(spread) * generator.standard_normal((blocks.count, records), dtype=np.float32)
-        uniform = generator.random((blocks.count, records), dtype=np.float32)
+            return np.float32(spread) * random.standard_normal((blocks.count, count), dtype=np.float32)
+        uniform = random.random((blocks.count, count), dtype=np.float32)
         return 2 * uniform - 1 if self.is_interval else sparsemax(uniform, blocks)
 
     def kept(self, parameters: Relaxed, blocks: OneHot) -> Relaxed:

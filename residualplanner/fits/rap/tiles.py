@@ -97,7 +97,7 @@ def thresholds_of(workload: Workload) -> tuple[ThresholdTable, ...]:
 
 
 def own_table(query: QueryClass, domain: Domain) -> ThresholdTable:
-    """A query class of one's own as a table over its attributes."""
+    """A query class of one's own as a table over its attributes; WorkloadError where an answer is neither 0 nor 1."""
     positions = tuple(domain.positions(query.names))
     shape = tuple(domain.sizes[position] for position in positions)
     return ThresholdTable(positions, shape, len(positions), OwnAnswers.of(query, domain))
