@@ -216,7 +216,8 @@ def f19(r: Results) -> Finding:
         f"busy machine the first took {four['wall_seconds']:,.0f} s in all",
         "no: stand-in records on the schema of Loans; thresholds of at most 1.9 million queries each (64 of all sets "
         "of four have 3.6 billion on average, so AK's were not drawn from all, and the text does not say from which); "
-        "16 rounds of 4 cells of 300 steps, joint accounting; a processor, not a GPU; run before fits started as they do now",
+        "16 rounds of 4 cells of 300 steps, joint accounting; a processor, not a GPU; run before fits "
+        "started as they do now",
         (Part("the thresholds of Loans in this time", "not shown"),),
         "rap loans-fours loans",
     )
