@@ -14,6 +14,11 @@ that are opened once, ours is run only with --open: when nothing of it will chan
 
 prints the table of the manual: every cell, the lost ones first, and how many are won.
 
+    python -m benchmarks.records_compared --folder FOLDER --seconds --open --dpmm PYTHON
+
+runs ours, AIM of dpmm and ours again, one after the other, in the cells that are asked for, and adds their seconds to
+``records_seconds.jsonl``: machines differ, so that only seconds of one run can be compared.
+
 A cell is a data set, a number of its records, and epsilon, at delta = 1e-9.  A seed is that of the sample of records
 and of the noise.  The measures are the mean total variation of all tables of two and of three attributes; the root mean
 squared distance of a regression's standardized coefficients from those of the records; and how often a classifier that
@@ -26,7 +31,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -45,6 +50,7 @@ DELTA = 1e-9
 #: The first ones are the most telling: runs go by this order.
 EPSILONS = (0.1, 1.0, 10.0, 0.3, 3.0, 0.03)
 RESULTS = Path(__file__).with_name("results")
+SECONDS = RESULTS / "records_seconds.jsonl"
 #: What each mechanism is called, and with which settings it was run.
 PEERS = {
     "aim-published": "AIM of mbi 2.0.0 at its published size: 80 MB, 16 rounds an attribute",
@@ -182,6 +188,21 @@ def row_of(each: Run, arguments: argparse.Namespace) -> Row:
     return vars(each) | rounded
 
 
+def add_line(path: Path, row: Row) -> None:
+    """Print a row, and add it to a file."""
+    line = json.dumps(row)
+    print(line, flush=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def seconds_of(each: Run, arguments: argparse.Namespace) -> Row:
+    """A cell and a seed, and the CPU seconds of ours, the mean of two runs, and of AIM in between."""
+    first, theirs, second = (row_of(replace(each, mechanism=name), arguments) for name in ("ours", "aim", "ours"))
+    cell = {name: value for name, value in vars(each).items() if name != "mechanism"}
+    return cell | {"ours": round((first["cpu"] + second["cpu"]) / 2, 3), "aim": theirs["cpu"]}
+
+
 def grid(arguments: argparse.Namespace) -> Iterator[Run]:
     """The runs that were asked for, the most telling first: by seed, by epsilon, and by the number of records."""
     is_listed = set(arguments.records)
@@ -268,7 +289,7 @@ def shown(cells: Sequence[Compared]) -> Iterator[str]:
         yield f"| {name} | {records:,} | {epsilon:g} | {' | '.join(columns)} | {each.worst:.3f} |"
 
 
-def summary(cells: Sequence[Compared]) -> Iterator[str]:
+def summary(cells: Sequence[Compared], seconds: Sequence[Row]) -> Iterator[str]:
     """How many cells are won, or as near as the nearest, of the data sets of either kind; and the time."""
     yield "| data | beside | measure | cells | nearest | within 3% | worst ratio |"
     yield "|---|---|---|---|---|---|---|"
@@ -279,10 +300,10 @@ def summary(cells: Sequence[Compared]) -> Iterator[str]:
             yield from _counts(title, "all others", measure, [each.ratio(measure, OTHERS) for each in with_peers])
         for measure in ("pairs", "triples"):
             yield from _counts(title, "singles only", measure, [each.ratio(measure, ("singles",)) for each in own])
-        times = [ratio for each in own if (ratio := each.ratio("cpu", ("aim",))) is not None]
+        times = [row["ours"] / row["aim"] for row in seconds if DATA_SETS[row["data"]].opened_once == is_once]
         if times:
             words = f"median 1/{1 / statistics.median(times):.0f}, most 1/{1 / max(times):.0f}"
-            yield f"| {title} | AIM of dpmm | CPU seconds: {words} | {len(times)} | | | |"
+            yield f"| {title} | AIM of dpmm | CPU seconds in one run: {words} | {len(times)} | | | |"
 
 
 def _counts(title: str, beside: str, measure: str, found: Iterable[float | None]) -> Iterator[str]:
@@ -291,6 +312,13 @@ def _counts(title: str, beside: str, measure: str, found: Iterable[float | None]
         near, won = sum(ratio <= AS_NEAR for ratio in ratios), sum(ratio <= 1 for ratio in ratios)
         share = f"{near} ({near / len(ratios):.0%})"
         yield f"| {title} | {beside} | {measure} | {len(ratios)} | {won} | {share} | {max(ratios):.3f} |"
+
+
+def table() -> list[str]:
+    """The table of the manual, line by line, from the results."""
+    rows = [row for name in ("records_ours", "records_peers") for row in rows_in(RESULTS / f"{name}.jsonl")]
+    cells = cells_of(rows)
+    return [*summary(cells, rows_in(SECONDS)), "", *shown(cells)]
 
 
 def main() -> None:
@@ -307,21 +335,21 @@ def main() -> None:
     parser.add_argument("--mbi", help="an interpreter that has mbi")
     parser.add_argument("--programs", type=Path, help="the folder of mbi's mechanisms")
     parser.add_argument("--table", action="store_true", help="print the table, and run nothing")
+    parser.add_argument("--seconds", action="store_true", help="of ours and of AIM of dpmm, in one run")
     arguments = parser.parse_args()
     if arguments.table:
-        rows = [row for name in ("records_ours", "records_peers") for row in rows_in(RESULTS / f"{name}.jsonl")]
-        cells = cells_of(rows)
-        print("\n".join((*summary(cells), "", *shown(cells))))
+        print("\n".join(table()))
         return
     closed = [name for name in arguments.data if DATA_SETS[name].opened_once and not arguments.open]
     if closed and not set(arguments.mechanism) <= {*PEERS, *NOT_TUNED}:
         parser.error(f"{', '.join(closed)} are opened once, when nothing of ours will change any more: by --open")
+    if arguments.seconds:
+        arguments.mechanism = ["ours"]
     for each in grid(arguments):
-        if not is_done(each, arguments.most_seconds):
-            line = json.dumps(row_of(each, arguments))
-            print(line, flush=True)
-            with each.file.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+        if arguments.seconds:
+            add_line(SECONDS, seconds_of(each, arguments))
+        elif not is_done(each, arguments.most_seconds):
+            add_line(each.file, row_of(each, arguments))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.records_compared import cells_of, rows_in, summary
+from benchmarks import records_compared
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -63,8 +63,7 @@ def test_the_budget_that_targets_take_is_that_of_the_results():
 
 
 def test_cells_of_synthetic_records_are_those_of_the_results():
-    files = (RESULTS / f"records_{whose}.jsonl" for whose in ("ours", "peers"))
-    rows = [line.strip("| ").split(" | ") for line in summary(cells_of(row for file in files for row in rows_in(file)))]
+    rows = [line.strip("| ").split(" | ") for line in records_compared.table()]
     once = {row[2]: row for row in rows if row[:2] == ["opened once", "all others"]}
     assert len({row[3] for row in once.values()}) == 1
     assert f"of {once['coefficients'][3]} cells on data that were opened once, ours are the nearest in" in FLAT

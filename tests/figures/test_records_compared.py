@@ -84,5 +84,8 @@ def test_runs_that_were_stopped_are_said_to_be():
     stopped = {"data": "adult", "records": 1000, "epsilon": 1.0, "mechanism": "aim", "seed": 0}
     cells = cells_of([row("ours", 0, 0.1), stopped | {"stopped_after": 60, "cpu": 55.0}])
     assert "> 55" in "\n".join(shown(cells))
-    assert all(len(line.split("|")) == 9 for line in summary(cells))
+    seconds = [{"data": "adult", "ours": 1.0, "aim": each} for each in (5.0, 10.0, 20.0)]
+    lines = list(summary(cells, seconds))
+    assert all(len(line.split("|")) == 9 for line in lines)
+    assert "median 1/10, most 1/5" in lines[-1]
     assert set(PEERS) == {"aim-published", "aim", "mst-mbi", "mst"}

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from residualplanner.fits.mixtures.mixture import OneHot, product_sums
 from residualplanner.fits.optimizers import Adam, cosine_rate
@@ -89,7 +89,7 @@ class ListedCells:
         weighted = self.importance * self.precision * errors
         scaled = (2 * weighted / values.shape[1]).astype(np.float32)
         for rows, slope in zip(self.rows.T, _slopes(columns, self.at_least), strict=True):
-            scatter = csr_array((scaled, (rows, np.arange(len(rows)))), shape=(len(slopes), len(rows)))
+            scatter = csc_array((scaled, rows, np.arange(len(rows) + 1)), shape=(len(slopes), len(rows)))
             slopes += scatter @ np.broadcast_to(slope, shape)
         return float(weighted @ errors)
 

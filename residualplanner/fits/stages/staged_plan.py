@@ -56,8 +56,8 @@ _FRACTIONS_OF_STRONG = Fraction(5, 100), Fraction(60, 100), Fraction(35, 100)
 _MOST_FINE = 1 << 24
 #: Triples are of so many attributes at most.
 _MOST_ATTRIBUTES = 60
-#: At most so many triples to a pair, and so many cells each.
-_TRIPLES_TO_A_PAIR, _MOST_CELLS = 4, 1000.0
+#: At most so many triples to a pair; each has at most so many cells, or all together at most so many.
+_TRIPLES_TO_A_PAIR, _MOST_CELLS, _MOST_TOGETHER = 4, 1000.0, 50_000.0
 #: Pairs get budget in proportion to their dependence to this power, and this part of its standard error.
 _POWER, _ERROR = 0.3, 0.25
 #: How many times the noise sets have that a stage does not need.
@@ -256,7 +256,7 @@ def _counts(
     for members, score in scores.items():
         # as many cells as there are records for each unit of the noise
         cells = measured.records * math.sqrt(score / whole * float(cost))
-        cells = min(cells, _MOST_CELLS) if len(members) > 2 else cells
+        cells = min(cells, max(_MOST_CELLS, _MOST_TOGETHER / len(scores))) if len(members) > 2 else cells
         found[members] = counts_within([sizes[each] for each in members], cells)
     return found
 

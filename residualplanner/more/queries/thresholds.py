@@ -95,7 +95,7 @@ def threshold_probability(probabilities: Sequence[SameArray], at_least: int) -> 
     Of each event a number, or an array that broadcasts; any real number is taken for p in the polynomial
     ``sum_T prod_T p prod_{not T} (1 - p)``.  Source: eq. (58) with p and 1 - p in place of the matrices.
     """
-    found: SameArray = _at_least(at_least, [(partial(mul, p), _same) for p in probabilities], 1.0)
+    found: SameArray = _at_least(at_least, [(_times(p), _same) for p in probabilities], 1.0)
     return found
 
 
@@ -160,6 +160,11 @@ def threshold_distance(sizes: Sequence[int], at_least: int, *, agreeing: Sequenc
 
 def _same(state: Array) -> Array:
     return state
+
+
+def _times(factor: Array) -> Step:
+    """Multiplication by a factor; of the number 1, which the recursion starts with, it is the factor, not a copy."""
+    return lambda state: factor if isinstance(state, float) and state == 1 else factor * state
 
 
 def _at_least(r: int, steps: Sequence[tuple[Step, Step]], start: Array) -> Array:
