@@ -255,7 +255,7 @@ def f6(r: Results) -> Finding:
         f"alone: {answers:,.0f} times); adaptive: {few['queries']:,} cells of 256 tables in {few['peak_mib']:,} MiB, "
         f"{many['queries']:,} of 1,024 in {many['peak_mib']:,} MiB",
         "no: neither code was run; gathering is our stand-in for the first; stand-in records on the schema of Loans, 4 "
-        f"rounds of 4 cells with 256 tables and 1 with 1,024; {JOINT}; run before fits started as they do now",
+        f"rounds of 4 cells with 256 tables and 1 with 1,024; {JOINT}",
         (Part("500 and 4 times as large workloads than with the first code", NOT_RUN),),
         "rap tables gathered whole gathered-fit loans-256 loans-1024",
     )
