@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
-#: Adam's decay of the means of slopes and of their squares.
-_FIRST, _SECOND = 0.9, 0.999
+#: Adam's decay of the means of slopes and, by default, of their squares.
+_FIRST, SECOND = 0.9, 0.999
 #: The last step is this part of the first.
 _LAST = 0.01
 
@@ -25,9 +25,9 @@ def cosine_rate(first: float, step: int, steps: int) -> float:
 class Adam:
     """Running means of slopes, and of their squares, to the roots of which ``small`` is added."""
 
-    def __init__(self, like: Floats, small: float) -> None:
+    def __init__(self, like: Floats, small: float, decay: float = SECOND) -> None:
         self._first, self._second, self._small = np.zeros_like(like), np.zeros_like(like), small
-        self._count = 0
+        self._count, self._decay = 0, decay  # of the squares
 
     def add(self, slope: Floats) -> None:
         """Add a slope, which is overwritten: arrays are large, and a step makes few new ones."""
@@ -37,7 +37,7 @@ class Adam:
         self._first += change
         slope *= slope
         slope -= self._second
-        slope *= 1 - _SECOND
+        slope *= 1 - self._decay
         self._second += slope
 
     @property
@@ -50,7 +50,7 @@ class Adam:
         move = np.sqrt(self._second)
         move += self._small
         np.divide(self._first, move, out=move)
-        move *= rate * math.sqrt(1 - _SECOND**self._count) / (1 - _FIRST**self._count)
+        move *= rate * math.sqrt(1 - self._decay**self._count) / (1 - _FIRST**self._count)
         return move
 
 

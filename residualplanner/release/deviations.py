@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from residualplanner.ground.checks import FloatArray
 from residualplanner.ground.margins import margin_factor
 from residualplanner.method.workload.query import QueryLike
-from residualplanner.more.amounts.deviation import StandardDeviation
+from residualplanner.more.amounts.moments import StandardDeviation
 from residualplanner.release.statistic_table import Column, StatisticTable
 
 #: How many standard deviations, and means for each, are looked at before an end of an interval is narrowed down.

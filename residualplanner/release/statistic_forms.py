@@ -16,7 +16,7 @@ from residualplanner.method.domain.domain import Domain
 from residualplanner.method.queries.kind import MEANING, Kind, statistic_among
 from residualplanner.method.workload.query import WrittenQuery
 from residualplanner.method.workload.workload import Workload
-from residualplanner.more.amounts.deviation import StandardDeviation
+from residualplanner.more.amounts.moments import StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles, Statistic
 from residualplanner.more.queries.proportions import Proportions
 from residualplanner.release.deviations import DeviationTable

@@ -1,7 +1,6 @@
 """Statistics of the tables of a release, with intervals of exact errors: means, quantiles, proportions, comparisons."""
 
-from residualplanner.more.amounts.deviation import StandardDeviation
-from residualplanner.more.amounts.moments import Moments
+from residualplanner.more.amounts.moments import Moments, StandardDeviation
 from residualplanner.release.comparisons import change, difference, ranks, ratio
 from residualplanner.release.deviations import standard_deviations
 from residualplanner.release.means import means, quantiles

@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of, unreported, within
-from residualplanner.fits.optimizers import Adam, Floats, cosine_rate
+from residualplanner.fits.optimizers import SECOND, Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import ArgumentError
@@ -34,21 +34,25 @@ class Descent:
         rate: how far a logit moves in a step, at most about; it falls to a hundredth along a cosine.
         caution: a slope whose square is this many times its noise variance moves its logit at half the rate; 0 or
             more.
+        decay: what is kept of the mean of squared slopes in each step, below 1: the less, the sooner steps grow where
+            slopes fall.
 
     Raises:
-        ArgumentError: ``steps`` is no integer from 0, or ``rate`` or ``caution`` no such number.
+        ArgumentError: ``steps`` is no integer from 0, or ``rate``, ``caution`` or ``decay`` no such number.
     """
 
     steps: int = 300
     rate: float = 0.4
     caution: float = 3.0
+    decay: float = SECOND
 
     def __post_init__(self) -> None:
         if not is_integer(self.steps):
             raise ArgumentError(f"steps must be an integer from 0, got {value_text(self.steps)}")
-        for name in ("rate", "caution"):
-            if not 0 <= float_of(getattr(self, name)) < math.inf:
-                raise ArgumentError(f"{name} must be finite and at least 0, got {value_text(getattr(self, name))}")
+        for name, limit in (("rate", math.inf), ("caution", math.inf), ("decay", 1)):
+            if not 0 <= float_of(getattr(self, name)) < limit:
+                words = "finite" if limit == math.inf else "below 1"
+                raise ArgumentError(f"{name} must be {words} and at least 0, got {value_text(getattr(self, name))}")
 
 
 #: Where a fit starts: logits (d', c) of the values in each class, minus infinity where a value cannot be; and logits
@@ -69,7 +73,7 @@ def fit(
     """A mixture of small loss: of the last step, or the first of at most ``enough``, the loss's own unless given."""
     blocks, least = loss.blocks, loss.enough if enough is None else enough
     logits, class_weights = (each.astype(loss.dtype) for each in start)
-    of_logits, of_weights = Adam(logits, _TINY), Adam(class_weights, _TINY)
+    of_logits, of_weights = Adam(logits, _TINY, descent.decay), Adam(class_weights, _TINY, descent.decay)
     trust: Floats = np.ones_like(logits)
     for step in range(descent.steps + 1):
         probabilities, weights = blocks.softmax(logits), _softmax(class_weights)

@@ -124,13 +124,6 @@ class Strategy:
         first = int(self.closure.factor_starts[self.closure.position_of(members)])
         return self.bases[int(self.factor_bases[first + list(members).index(attribute)])]
 
-    def messages_of(self, members: Sequence[int], attribute: int) -> FloatArray:
-        """The messages of a varying attribute in a set of two attributes or more, one for each value; else none."""
-        if not self.varying[attribute]:
-            return self.messages[:0]
-        first = int(self.varying_starts[self.closure.position_of(members)])
-        return self.messages_at(first + [i for i in members if self.varying[i]].index(attribute))
-
     def messages_at(self, factor: int) -> FloatArray:
         """The messages of a factor of a varying attribute, by its number among these: one for each value, or none."""
         return self.messages[self.message_starts[factor] : self.message_starts[factor + 1]]

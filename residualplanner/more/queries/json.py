@@ -12,8 +12,7 @@ from residualplanner.method.queries.identity import Matching
 from residualplanner.method.queries.json import Readers, is_size, kind_from_json
 from residualplanner.method.queries.kind import SIZE_LIMIT, Kind
 from residualplanner.more.amounts.amounts import ByBin, Sum, by_bin
-from residualplanner.more.amounts.deviation import StandardDeviation
-from residualplanner.more.amounts.moments import Moments
+from residualplanner.more.amounts.moments import Moments, StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.classifications.classification import Classification
 from residualplanner.more.classifications.hierarchy import Hierarchy

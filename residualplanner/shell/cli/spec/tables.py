@@ -8,8 +8,7 @@ from residualplanner.method.queries.custom import Custom
 from residualplanner.method.queries.identity import Identity, Matching
 from residualplanner.method.queries.runs import Prefix, Range
 from residualplanner.more.amounts.amounts import Sum
-from residualplanner.more.amounts.deviation import StandardDeviation
-from residualplanner.more.amounts.moments import Moments
+from residualplanner.more.amounts.moments import Moments, StandardDeviation
 from residualplanner.more.amounts.statistics import Mean, Quantiles
 from residualplanner.more.queries.proportions import Proportions
 from residualplanner.shell.cli.spec import values as allowed
