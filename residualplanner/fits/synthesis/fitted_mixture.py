@@ -31,7 +31,8 @@ _LEVEL = 0.05
 #: how their mean is.
 _ENSEMBLES = {
     400: fitting.Ensemble(5, 50, fitting.Descent(150, 0.4, 5.0), fitting.Descent(60, 0.1, 5.0)),
-    5000: fitting.Ensemble(4, 50, fitting.Descent(200, 0.4, 3.0), fitting.Descent(100, 0.1, 3.0)),
+    1000: fitting.Ensemble(4, 50, fitting.Descent(200, 0.4, 3.0), fitting.Descent(100, 0.1, 3.0)),
+    5000: fitting.Ensemble(4, 70, fitting.Descent(100, 0.4, 3.0, 0.95), fitting.Descent(200, 0.3, 3.0, 0.95)),
     math.inf: fitting.Ensemble(3, 100, fitting.Descent(100, 0.4, 1.0, 0.95), fitting.Descent(400, 0.3, 1.0, 0.95)),
 }
 #: That where attributes are independent of one another as far as anyone knows.

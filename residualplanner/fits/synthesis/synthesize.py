@@ -61,7 +61,7 @@ def synthesize(
     Guarantees: post-processing; it costs no budget.  Neither mixture nor records have a combination of values that
         cannot occur.  Known totals and tables of single attributes hold exactly in the mixture, and in as many
         records, and others about.
-    Cost: of Adult 3 to 6 CPU seconds for epsilon up to 1, and some 12 at epsilon 10.
+    Cost: of Adult 3 to 6 CPU seconds for epsilon up to 1, and some 15 at epsilon 10.
     Source: eqs. (66) to (78).
 
     Example:
