@@ -433,3 +433,14 @@ def test_records_of_every_form_with_odd_entries_and_a_limit_on_people_are_counte
         assert np.abs(release["sex", "grade"].estimate.sum() - sum(truth)) < 0.01, name
         made = rp.synthesize(release, 50, ensemble=SMALL)
         assert set(made.to_frame()["sex"]) <= {"F", "M", "Other"}
+
+
+def test_fits_at_a_strong_signal_come_as_near_to_the_answers_as_their_noise():
+    chance, count = np.random.default_rng(0), 200_000
+    first = chance.integers(0, 20, count)
+    second = (first + chance.geometric(0.5, count)) % 16
+    third = (3 * second + chance.integers(0, 2, count)) % 12
+    records = np.stack([first, second, third, chance.integers(0, 3, count) + (first > 10)], axis=1)
+    domain = rp.Domain({"a": 20, "b": 16, "c": 12, "d": 4})
+    quality = rp.synthesize(measured("0.5", codes=records, domain=domain)[1], 1000).quality
+    assert quality.distances.sum() < 1.3 * quality.freedoms.sum()  # 3.7 times with 250 and 150 steps, as there were
