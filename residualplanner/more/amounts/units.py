@@ -73,8 +73,10 @@ def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit
     given = [_units_of("an edge of bins", edge, unit) for edge in bins]
     inner = given[given[:1] == [first] : len(given) - (given[-1:] == [last] and len(given) > 0)]
     edges = (first, *inner, last)
-    if not all(edge < following for edge, following in pairwise(edges)):
-        raise DomainError("edges of bins must be strictly increasing, from low to high")
+    for number, (edge, following) in enumerate(pairwise(edges), 1):
+        if not edge < following:
+            pair = f"edge {number + 1} is not above edge {number}, of which the first is low, and the last is high"
+            raise DomainError(f"edges of bins must be strictly increasing; {pair}")
     if len(edges) > _MOST_BINS + 1:
         raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")
     return edges

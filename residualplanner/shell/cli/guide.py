@@ -96,6 +96,8 @@ def _labels(name: str, words: Sequence[str]) -> Attribute:
             f"{with_one[0]!r} has a meaning after =, and {other!r} has none; write F=Women, M=Men, or = nowhere; a "
             'meaning with a comma is put in double quotes with its label, as in "F=Women, girls", M=Men'
         )
+    if "" in (pair[0] for pair in pairs):
+        raise DomainError(f"a label of {name!r} is empty: a comma too many, or nothing before =; leave it out")
     are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", pair[0]) for pair in pairs)
     labels: list[Any] = [int(pair[0]) if are_integers else pair[0] for pair in pairs]
     label, times = Counter(labels).most_common(1)[0]

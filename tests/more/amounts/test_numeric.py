@@ -149,7 +149,7 @@ def test_up_to_eight_edges_are_written_out():
         ((0, 10, {"unit": True}), "unit must be a finite number"),
         ((0, 10, {"bins": 3}), "cannot be cut into 3 bins of equal width"),
         ((0, 10, {"bins": 0}), "1 to 5,000 bins"),
-        *(((0, 10, {"bins": edges}), "strictly increasing") for edges in ([5, 4], [11])),
+        *(((0, 10, {"bins": edges}), "edge 3 is not above edge 2") for edges in ([5, 4], [11])),
         ((0, 10, {"bins": 2.5}), "a number or a list of edges"),
         ((0, 10, {"outside": "clp"}), "outside must be 'refuse' or 'clip', got 'clp'; did you mean 'clip'?"),
         ((0, 2**31), "more than 1,073,741,824; choose a coarser unit"),

@@ -118,6 +118,7 @@ def test_what_is_given_is_not_asked_for_and_a_codebook_needs_no_values(tmp_path)
             ["--header", "--quiet", "--values", "age=1,2,1"],
             "'age' has the label 1 twice; a label with a comma is put in",
         ),
+        (["--header", "--quiet", "--values", "sex=F, M,"], "a label of 'sex' is empty"),
         (
             ["--header", "--quiet", "--values", 'sex=F, "M'],
             "do not match; a label with a comma is put in double quotes",
