@@ -281,3 +281,11 @@ def plans_by_set(draw, *, most_cells=36, most_bases=3):
     """Random plans with bases by set."""
     workload = draw(workloads_in_kinds(most_cells=most_cells))
     return plan_by_set(workload, draw(st.integers(0, 10**6)), most=most_bases)
+
+
+def messages_of_factor(strategy, members, attribute):
+    """The messages of a varying attribute in a set of two attributes or more, one for each value; else none."""
+    if not strategy.varying[attribute]:
+        return strategy.messages[:0]
+    first = int(strategy.varying_starts[strategy.closure.position_of(members)])
+    return strategy.messages_at(first + [i for i in members if strategy.varying[i]].index(attribute))

@@ -11,7 +11,7 @@ import pytest
 import dense
 import residualplanner as rp
 from benchmarks.dense_optimum import gram_matrix, least_loss, workload
-from random_plans import mechanism, query_rows
+from random_plans import mechanism, messages_of_factor, query_rows
 from residualplanner.method.noise.choice import ChosenNoise
 from residualplanner.method.strategy.costs import exact_cost
 from residualplanner.more.by_set.choice import choose_by_set
@@ -69,13 +69,6 @@ def test_attributes_of_single_values_keep_the_subtraction_basis_and_the_others_h
     assert all(abs(basis.matrix).max() < 2**20 for basis in by_set.bases if basis.matrix is not None)
 
 
-def messages_of(strategy, members, attribute):
-    if not strategy.varying[attribute]:
-        return strategy.messages[:0]
-    first = int(strategy.varying_starts[strategy.closure.position_of(members)])
-    return strategy.messages_at(first + [i for i in members if strategy.varying[i]].index(attribute))
-
-
 @pytest.mark.slow
 def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise():
     by_set, plan = planned("exchanged").strategy, planned("exchanged")
@@ -83,7 +76,7 @@ def test_attributes_that_can_be_exchanged_have_the_same_bases_messages_and_noise
     for sets in ([(0,), (1,), (2,)], [(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)]):
         factors = [(A, i) for A in sets for i in A if i < 3]
         assert len({id(by_set.basis(A, i)) for A, i in factors}) == 1
-        assert len({messages_of(by_set, A, i).tobytes() for A, i in factors}) == 1
+        assert len({messages_of_factor(by_set, A, i).tobytes() for A, i in factors}) == 1
         noise = [plan.noise_variances[plan.closure.positions_of([A])[0]] for A in sets]
         np.testing.assert_allclose(noise, noise[0], rtol=1e-12)
     assert len({planned("ring").strategy.factor_bases[i] for i in range(4)}) == 4

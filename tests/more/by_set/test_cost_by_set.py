@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import residualplanner as rp
-from random_plans import base_mechanisms, bases_by_set, basis_of, plans_by_set
+from random_plans import base_mechanisms, bases_by_set, basis_of, messages_of_factor, plans_by_set
 from residualplanner import Domain, Prefix, Workload
 from residualplanner.method.strategy.costs import cost_upper_bound, exact_cost
 
@@ -34,7 +34,7 @@ def cost_of_cell(by_set, precision, members, cell):
 
 
 def messages_of(by_set, members, cell):
-    told = [by_set.messages_of(members, i) for i in members]
+    told = [messages_of_factor(by_set, members, i) for i in members]
     return [Fraction(float(each[value])) if len(each) else Fraction(0) for each, value in zip(told, cell, strict=True)]
 
 
