@@ -234,6 +234,7 @@ def test_a_value_of_nearly_all_records_stays_so_among_many_of_none():
         *((lambda bad=bad: rp.fits.Descent(steps=bad), "steps") for bad in (-1, "5")),
         *((lambda bad=bad: rp.fits.Descent(rate=bad), "rate") for bad in (np.nan, -1)),
         (lambda: rp.fits.Descent(caution=None), "caution"),
+        *((lambda bad=bad: rp.fits.Descent(decay=bad), "decay must be below 1") for bad in (1, -0.1, np.nan)),
         (lambda: rp.fits.Ensemble(descent=100), "descent must be a Descent"),
         (lambda: rp.fits.Ensemble(together=100), "together must be a Descent"),
         *(
