@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Floats = NDArray[np.floating]
 #: Adam's decay of the means of slopes and, by default, of their squares.
-_FIRST, SECOND = 0.9, 0.999
+_FIRST, DECAY_OF_SQUARES = 0.9, 0.999
 #: The last step is this part of the first.
 _LAST = 0.01
 
@@ -25,7 +25,7 @@ def cosine_rate(first: float, step: int, steps: int) -> float:
 class Adam:
     """Running means of slopes, and of their squares, to the roots of which ``small`` is added."""
 
-    def __init__(self, like: Floats, small: float, decay: float = SECOND) -> None:
+    def __init__(self, like: Floats, small: float, decay: float = DECAY_OF_SQUARES) -> None:
         self._first, self._second, self._small = np.zeros_like(like), np.zeros_like(like), small
         self._count, self._decay = 0, decay  # of the squares
 

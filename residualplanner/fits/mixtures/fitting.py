@@ -13,7 +13,7 @@ import numpy as np
 
 from residualplanner.fits.mixtures.loss import MixtureLoss
 from residualplanner.fits.mixtures.mixture import Mixture, averaged, mixture_of, unreported, within
-from residualplanner.fits.optimizers import SECOND, Adam, Floats, cosine_rate
+from residualplanner.fits.optimizers import DECAY_OF_SQUARES, Adam, Floats, cosine_rate
 from residualplanner.gate.sources.source import Progress
 from residualplanner.ground.checks import FloatArray, float_of, is_integer, require_type, value_text
 from residualplanner.ground.errors import ArgumentError
@@ -44,7 +44,7 @@ class Descent:
     steps: int = 300
     rate: float = 0.4
     caution: float = 3.0
-    decay: float = SECOND
+    decay: float = DECAY_OF_SQUARES
 
     def __post_init__(self) -> None:
         if not is_integer(self.steps):
