@@ -75,7 +75,7 @@ def edges_in_units(low: Amount, high: Amount, bins: int | Iterable[Amount], unit
     edges = (first, *inner, last)
     for number, (edge, following) in enumerate(pairwise(edges), 1):
         if not edge < following:
-            pair = f"edge {number + 1} is not above edge {number}, of which the first is low, and the last is high"
+            pair = f"edge {number + 1} is not above edge {number}, where edge 1 is low"
             raise DomainError(f"edges of bins must be strictly increasing; {pair}")
     if len(edges) > _MOST_BINS + 1:
         raise DomainError(f"amounts may have at most {_MOST_BINS:,} bins, got {len(edges) - 1:,}")

@@ -97,7 +97,7 @@ def _labels(name: str, words: Sequence[str]) -> Attribute:
             'meaning with a comma is put in double quotes with its label, as in "F=Women, girls", M=Men'
         )
     if "" in (pair[0] for pair in pairs):
-        raise DomainError(f"a label of {name!r} is empty: a comma too many, or nothing before =; leave it out")
+        raise DomainError(f"a label of {name!r} is empty: remove the extra comma, or write a label before =")
     are_integers = all(re.fullmatch("0|-?[1-9][0-9]*", pair[0]) for pair in pairs)
     labels: list[Any] = [int(pair[0]) if are_integers else pair[0] for pair in pairs]
     label, times = Counter(labels).most_common(1)[0]
