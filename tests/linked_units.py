@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import residualplanner as rp
-from inner_parts import linked_reading
+from inner_parts import discrete, linked_measuring, linked_reading
 from residualplanner import linked
 
 AGES = ["0-17", "18-64", "65 and over"]
@@ -135,3 +136,10 @@ def changed(draw: random.Random, units):
     at = draw.randrange(len(units))
     other = replace(random_unit(draw, units[at].serial), serial=units[at].serial)
     return [*units[:at], *draw.choice([[], [other]]), *units[at + 1 :]]
+
+
+def measured_with_bits(plan, data, source):
+    """`linked.measure` with discrete noise from any source of bytes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(linked_measuring, "exact_noise", lambda own: discrete.exact_noise(own, source))
+        return linked.measure(plan, data)

@@ -8,10 +8,11 @@ Source: eqs. (145) and (146).
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from residualplanner.gate import spend as spending
-from residualplanner.gate.discrete_gaussian import ByteSource
 from residualplanner.gate.measurement.blocks import blocks_held
 from residualplanner.gate.measurement.counting import count_tables
 from residualplanner.gate.measurement.discrete import ExactNoise, exact_noise
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 #: The exact counts of all tables, which never leave.
 _Counts = dict[str, list[IntArray]]
+_Noises = Mapping[str, ExactNoise | ContinuousNoise]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,25 +150,17 @@ def measure(
     require_noise(noise, seed)
     spending.require_charge_time(charge)
     watched = spending.WatchedProgress(progress)
-    run = _LinkedRun(plan, _noises(plan, noise, seed), watched.report)
-    bill = run.bill(again=again)
+    noises = _noises(plan, noise, seed)
+    bill = _bill(plan, noises, again=again)
     bill.require_room(ledger)
-    run.require_plain(data)
+    _require_plain(plan, data)
+    steps = _steps(plan, noises, data, ledger, bill, watched.report)
     if ledger is None and noise == "discrete":
         spending.warn_without_ledger()
-    return spending.spend(run.steps(data, ledger, bill), ledger=ledger, charge=charge, progress=watched)
+    return spending.spend(steps, ledger=ledger, charge=charge, progress=watched)
 
 
-@spending.entrance
-def measure_with_bits(plan: LinkedPlan, data: Mapping[str, object], source: ByteSource) -> LinkedMeasurement:
-    """`measure` with discrete noise from any source of bytes, whose mark the result keeps; for tests."""
-    watched = spending.WatchedProgress(None)
-    run = _LinkedRun(plan, {name: exact_noise(own, source) for name, own in plan.items()}, None)
-    steps = run.steps(data, None, run.bill(again=False))
-    return spending.spend(steps, ledger=None, charge="counted", progress=watched)
-
-
-def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> "dict[str, ExactNoise | ContinuousNoise]":
+def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> _Noises:
     if noise == "discrete":
         require_discrete(plan.budget)
         return {name: exact_noise(own) for name, own in plan.items()}
@@ -177,76 +171,72 @@ def _noises(plan: LinkedPlan, noise: str, seed: int | None) -> "dict[str, ExactN
     }
 
 
-class _LinkedRun:
-    """One run: everything that can be decided and checked before a record is read."""
+def _bill(plan: LinkedPlan, noises: _Noises, *, again: bool) -> spending.Bill:
+    """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
+    cost = sum((noise.cost for noise in noises.values()), Fraction(0))
+    tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
+    what = f"{tables} of {' and '.join(plan)}"
+    return spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
 
-    def __init__(
-        self, plan: LinkedPlan, noises: "Mapping[str, ExactNoise | ContinuousNoise]", progress: Progress | None
-    ) -> None:
-        self._plan, self._noises, self._progress = plan, noises, progress
-        #: of each table the one block of all its sets
-        self._blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
 
-    def bill(self, *, again: bool) -> spending.Bill:
-        """What is paid: the exact costs of all tables, which add up.  Source: eq. (146)."""
-        plan, cost = self._plan, sum((noise.cost for noise in self._noises.values()), Fraction(0))
-        tables = count_text(sum(len(own.workload) for own in plan.values()), "table")
-        what = f"{tables} of {' and '.join(plan)}"
-        return spending.Bill(cost, plan.sha256, what, plan.budget, plan.neighbors, again)
+def _require_plain(plan: LinkedPlan, data: Mapping[str, object]) -> None:
+    """DomainError where there are no records for a table; DataError where they are limited already."""
+    plan.tables.require_mapping("data", data)
+    for name, each in data.items():
+        if isinstance(each, LimitedRecords):
+            raise DataError(
+                f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
+                'unit count with neighbors="add-remove", and all do where records are replaced'
+            )
 
-    def require_plain(self, data: object) -> None:
-        """DomainError where there are no records for a table; DataError where they are limited already."""
-        self._plan.tables.require_mapping("data", data)
-        assert isinstance(data, Mapping)
-        for name, each in data.items():
-            if isinstance(each, LimitedRecords):
-                raise DataError(
-                    f"give the records of table {name!r} alone, without LimitedRecords: the plan says how many of a "
-                    'unit count with neighbors="add-remove", and all do where records are replaced'
-                )
 
-    def steps(
-        self, data: Mapping[str, object], ledger: "Ledger | None", bill: spending.Bill
-    ) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
-        """What is done with the records, in this order."""
-        plan = self._plan
-        limited = limited_data(plan.tables, data, plan.notion)
-        records = {
-            name: noise.record.of_run(ledger, limited[name], plan[name].neighbors)
-            for name, noise in self._noises.items()
-        }
+def _steps(
+    plan: LinkedPlan,
+    noises: _Noises,
+    data: Mapping[str, object],
+    ledger: "Ledger | None",
+    bill: spending.Bill,
+    progress: Progress | None,
+) -> spending.Steps[OpenedTables, _Counts, LinkedMeasurement]:
+    """What is done with the records, in this order."""
+    # of each table the one block of all its sets
+    blocks = {name: next(iter(blocks_held(each.groups, each.family))) for name, each in noises.items()}
+    limited = limited_data(plan.tables, data, plan.notion)
+    records = {name: each.record.of_run(ledger, limited[name], plan[name].neighbors) for name, each in noises.items()}
+    reports = _reports(noises, progress)
 
-        def opened() -> OpenedTables:
-            found = OpenedTables(plan.tables, limited, plan.notion)
-            for each in limited.values():
-                engines().require_ready_engine(each)
-            return found
-
-        def drawn(counts: _Counts) -> LinkedMeasurement:
-            found = {}
-            for name, noise in self._noises.items():
-                report = self._report(name, counted=True)
-                answers = noise.answers(self._blocks[name], counts.pop(name), progress=report)
-                found[name] = Measurement(plan[name], answers, records[name])
-            return LinkedMeasurement(plan, found)
-
-        return spending.Steps(opened, self._counted, lambda: bill.charge(ledger), drawn)
-
-    def _counted(self, opened: OpenedTables) -> _Counts:
-        opened.read()
-        found: _Counts = {}
-        for name, noise in self._noises.items():
-            given = (opened.sources[name], self._plan[name].closure, self._blocks[name].groups, noise.family)
-            found[name] = in_table(name, count_tables, *given, progress=self._report(name, counted=False))
+    def opened() -> OpenedTables:
+        found = OpenedTables(plan.tables, limited, plan.notion)
+        for each in limited.values():
+            engines().require_ready_engine(each)
         return found
 
-    def _report(self, name: str, *, counted: bool) -> Progress | None:
-        """The progress of one step, among those of all tables: first all are counted, then all get noise."""
-        report, names = self._progress, [*self._noises]
-        if report is None:
-            return None
-        to_count = [int(noise.family.is_maximal.sum()) for noise in self._noises.values()]
-        to_draw = [len(self._plan[each].closure) for each in names]
-        steps = [*to_count, *to_draw]
-        before = sum(steps[: names.index(name) + (len(names) if counted else 0)])
-        return lambda done, _: report(before + done, sum(steps))
+    def counted(opened: OpenedTables) -> _Counts:
+        opened.read()
+        found: _Counts = {}
+        for name, noise in noises.items():
+            given = (opened.sources[name], plan[name].closure, blocks[name].groups, noise.family)
+            found[name] = in_table(name, count_tables, *given, progress=next(reports))
+        return found
+
+    def drawn(counts: _Counts) -> LinkedMeasurement:
+        found = {}
+        for name, noise in noises.items():
+            answers = noise.answers(blocks[name], counts.pop(name), progress=next(reports))
+            found[name] = Measurement(plan[name], answers, records[name])
+        return LinkedMeasurement(plan, found)
+
+    return spending.Steps(opened, counted, partial(bill.charge, ledger), drawn)
+
+
+def _reports(noises: _Noises, progress: Progress | None) -> Iterator[Progress | None]:
+    """The progress of each step, among those of all tables: first all are counted, then all get noise."""
+    steps = [int(noise.family.is_maximal.sum()) for noise in noises.values()]
+    steps += [len(noise.plan.closure) for noise in noises.values()]
+
+    def reported(before: int, done: int, _total: int) -> None:
+        assert progress is not None
+        progress(before + done, sum(steps))
+
+    for before in accumulate(steps[:-1], initial=0):
+        yield None if progress is None else partial(reported, before)

@@ -18,7 +18,7 @@ from residualplanner.linked.tables import LinkedTables
 from residualplanner.method.losses import Loss, LossLike, read_loss
 from residualplanner.method.plan.files import plan_hash
 from residualplanner.method.plan.plan import Plan
-from residualplanner.method.plan.select import Bases
+from residualplanner.method.plan.select import Bases, read_limit
 from residualplanner.method.plan.select import select as select_one
 from residualplanner.method.privacy import Budget, Neighbors, Notion, PrivacyClaim, pcost
 
@@ -178,9 +178,7 @@ def select(
     of_tables = _of_each(tables, "weights", 1.0 if weights is None else weights)
     counts = {name: require_positive(f"the weight of {name!r}", of_tables[name]) for name in tables}
     measured = _of_each(tables, "bases", bases)
-    at_most = first.default_limit if budget is None and at_most is None else at_most
-    if (budget is None) == (at_most is None):
-        raise BudgetError("give exactly one of budget= and at_most=")
+    limit = read_limit(budget, at_most, first)
     if Neighbors(neighbors).has_public_total:
         _require_units_named(tables)
     units = {
@@ -197,7 +195,7 @@ def select(
     }
     # At cost p the weighted loss of a table is this over p: all built-in losses are in proportion to variances.
     variances = {name: counts[name] / goals[name].pcost_for(1.0, units[name].loss_value) for name in tables}
-    costs = _least_costs(first, variances, at_most) if budget is None else _split(first, variances, budget)
+    costs = _least_costs(first, variances, limit) if budget is None else _split(first, variances, budget)
     budgets = {name: pcost(short_text_down(cost)) for name, cost in costs.items()}
     if budget is None:
         budget = pcost(sum((each.pcost_exact for each in budgets.values()), Fraction(0)))
@@ -207,15 +205,13 @@ def select(
 
 def _split(goal: Loss, variances: Mapping[str, float], budget: Budget) -> dict[str, Fraction]:
     """The parts of a budget, exact: in proportion to variances, or their roots.  Source: eqs. (147), (148)."""
-    require_type("linked.select", "budget", budget, Budget, "write budget=zcdp(0.5)")
     portions = {name: Fraction(v if goal.is_of_maximum else math.sqrt(v)) for name, v in variances.items()}
     whole = sum(portions.values())
     return {name: budget.pcost_exact * portion / whole for name, portion in portions.items()}
 
 
-def _least_costs(goal: Loss, variances: Mapping[str, float], at_most: float | None) -> dict[str, Fraction]:
+def _least_costs(goal: Loss, variances: Mapping[str, float], limit: float) -> dict[str, Fraction]:
     """The costs at which the loss over all tables is at most this: they add up to the least.  Source: eq. (149)."""
-    limit = require_positive("at_most", at_most)  # type: ignore[arg-type]
     if goal.is_of_maximum:
         return {name: Fraction(goal.pcost_for(v, limit)) * _SPARE for name, v in variances.items()}
     roots = {name: math.sqrt(v) for name, v in variances.items()}

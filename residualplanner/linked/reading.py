@@ -7,7 +7,7 @@ this process, for frames of an engine at its workers, where all records of a uni
 Source: eq. (145).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -37,34 +37,24 @@ NumberedBatch = tuple[int, Any]
 class KeptRecords:
     """The records of one table that count, in blocks, with room for its computed columns."""
 
-    def __init__(self, domain: Domain, derived: Iterable[str], blocks: Iterable[CodedBlock]) -> None:
+    def __init__(
+        self, domain: Domain, derived: Iterable[str], blocks: Sequence[CodedBlock], numbers: Mapping[bytes, int]
+    ) -> None:
         self._domain, self._names = domain, domain.names
         computed = domain.positions([*derived])
         self._given = [position for position in range(len(domain)) if position not in computed]
-        blocks = [*blocks]
-        #: one for each block, (records,) each: numbers of persons, and where each record stands among them
-        self._persons = [block.persons[0] for block in blocks]
-        self.people = blocks[0].people if blocks else None
-        entries = np.concatenate([np.empty(0, dtype=np.int64), *(block.persons[1] for block in blocks)])
-        self.ranks = entries if self.people is None else self.people.ranks(entries)
         self.blocks = [self._widened(block) for block in blocks]
-        self.units, self.unit_count = entries, 0
-
-    def number(self, known: dict[bytes, int]) -> None:
-        """Number the units as all tables do; the last number is for records that say none, which an error follows."""
-        entries = {} if self.people is None else self.people.entries
-        numbers = np.array([*(known.setdefault(entry, len(known)) for entry in entries), -1], dtype=np.int64)
-        self.units = numbers[np.concatenate([np.empty(0, dtype=np.int64), *self._persons])]
-
-    def close(self, unit_count: int) -> None:
-        """Say how many units there are in all tables, records without one as a last one."""
-        self.units[self.units < 0] = unit_count - 1
-        self.unit_count = unit_count
+        # the last unit is for records that say none, which an error follows
+        own, self.unit_count = [*map(numbers.__getitem__, _entries(blocks)), len(numbers)], len(numbers) + 1
+        self.units = np.array(own)[_joined(block.persons[0] for block in blocks)]
+        self.ranks = _joined(block.persons[1] for block in blocks)
+        if blocks and blocks[0].people is not None:
+            self.ranks = blocks[0].people.ranks(self.ranks)
 
     def codes(self, name: str) -> IntArray:
         """As `UnitRecords.codes`."""
         position = self._names.index(name)
-        return np.concatenate([np.empty(0, dtype=np.int64), *(block.codes[position] for block in self.blocks)])
+        return _joined(block.codes[position] for block in self.blocks)
 
     def fill(self, name: str, of_units: IntArray) -> None:
         """Give each record the code of its unit, (units,)."""
@@ -83,20 +73,28 @@ class KeptRecords:
         return CodedBlock(codes, breaches, above, often=block.often)
 
 
+def _entries(blocks: Sequence[CodedBlock]) -> Iterable[bytes]:
+    return blocks[0].people.entries if blocks and blocks[0].people is not None else ()
+
+
+def _joined(arrays: Iterable[IntArray]) -> IntArray:
+    return np.concatenate([np.empty(0, dtype=np.int64), *arrays])
+
+
 def joined_blocks(tables: LinkedTables, read: Mapping[str, Iterable[CodedBlock]]) -> dict[str, list[CodedBlock]]:
     """The records that count of each table, computed columns included, from those columns that were read.
 
     Source: eq. (145).
     """
-    kept = {name: KeptRecords(tables[name].domain, tables[name].derived, blocks) for name, blocks in read.items()}
-    known: dict[bytes, int] = {}
-    for each in kept.values():
-        each.number(known)
-    for each in kept.values():
-        each.close(len(known) + 1)
+    held = {name: [*blocks] for name, blocks in read.items()}
+    units = dict.fromkeys(entry for blocks in held.values() for entry in _entries(blocks))
+    numbers = {entry: number for number, entry in enumerate(units)}
+    kept = {
+        name: KeptRecords(tables[name].domain, tables[name].derived, blocks, numbers) for name, blocks in held.items()
+    }
     for name, column in tables.derived:
-        rule, other = tables[name].derived[column], tables[tables[name].derived[column].of]
-        target = tables[name].domain[column]
+        rule = tables[name].derived[column]
+        other, target = tables[rule.of], tables[name].domain[column]
         kept[name].fill(column, rule.per_unit(target, other.domain, other.records, kept[rule.of]))
     return {name: each.blocks for name, each in kept.items()}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from residualplanner.gate.measurement.noise_record import NoiseRecord, warning_of
+from residualplanner.gate.sources.limited_records import Contributions
 from residualplanner.ground.atomic import PathLike, write_folder_atomically
 from residualplanner.ground.checks import limited_bytes, require_path, require_type
 from residualplanner.ground.errors import FileFormatError
@@ -184,7 +185,7 @@ def _of_manifest(folder: Path, stated: Any) -> LinkedRelease:
     linked = LinkedTables(tables, stated["unit"])
     for name, each in releases.items():
         kept, table = each.noise.kept, tables[name]
-        if kept.person is not None and kept.to_json()["people"] != table.people(linked.unit):
+        if kept.person is not None and kept != Contributions(linked.unit, table.records, table.order):
             raise FileFormatError(f"other records of table {name!r} were counted than it says")
     return LinkedRelease(LinkedPlan(linked, plans, Budget.from_json(stated["budget"]), stated["weights"]), releases)
 

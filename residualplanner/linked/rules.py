@@ -53,6 +53,7 @@ class DerivedColumn(ABC):
     where: Condition | None = None
     absent: Label | None = None
     kind: ClassVar[str]  # in files
+    _words: ClassVar[str]  # the form of `words`
 
     def __post_init__(self) -> None:
         where = {} if self.where is None else self.where
@@ -93,9 +94,9 @@ class DerivedColumn(ABC):
         return f" where {' and '.join(pairs)}" if self.where else ""
 
     @property
-    @abstractmethod
     def words(self) -> str:
         """What it is, for readers of what is published."""
+        return self._words.format(self)
 
     def require(self, target: Attribute, domain: Domain, records: int) -> None:
         """Raise DomainError unless it gives values of ``target`` in every case, from a table with this domain."""
@@ -130,10 +131,10 @@ class DerivedColumn(ABC):
 
     def _allowed(self, domain: Domain) -> dict[str, NDArray[np.bool_]]:
         """For each attribute of the condition whether each of its codes is allowed."""
-        found = {name: np.zeros(domain[name].size, dtype=np.bool_) for name in self.where or {}}
-        for name, labels in (self.where or {}).items():
-            found[name][[domain[name].code_of_label(label) for label in labels]] = True
-        return found
+        return {
+            name: np.isin(np.arange(domain[name].size), [*map(domain[name].code_of_label, labels)])
+            for name, labels in (self.where or {}).items()
+        }
 
 
 @dataclass(frozen=True)
@@ -155,16 +156,12 @@ class CountOf(DerivedColumn):
     """
 
     kind: ClassVar[str] = "count"
+    _words: ClassVar[str] = "the number of records in {0.of!r}{0.condition}"
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of 0 up to the most records."""
         del domain
         return _codes_of_counts(target, records, may_be_zero=self.absent is None or bool(self.where))
-
-    @property
-    def words(self) -> str:
-        """That it is a number of records, and of which."""
-        return f"the number of records in {self.of!r}{self.condition}"
 
 
 @dataclass(frozen=True)
@@ -186,6 +183,7 @@ class AnyOf(DerivedColumn):
     """
 
     kind: ClassVar[str] = "any"
+    _words: ClassVar[str] = "whether there is a record in {0.of!r}{0.condition}"
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of False and True."""
@@ -194,11 +192,6 @@ class AnyOf(DerivedColumn):
         if None in codes:
             raise DomainError(f"{target.name!r} says whether; declare it with labels=[False, True]")
         return np.array(codes, dtype=np.int64)
-
-    @property
-    def words(self) -> str:
-        """That it says whether, and what."""
-        return f"whether there is a record in {self.of!r}{self.condition}"
 
 
 @dataclass(frozen=True)
@@ -234,6 +227,7 @@ class SumOf(_OfAttribute):
     """
 
     kind: ClassVar[str] = "sum"
+    _words: ClassVar[str] = "the sum of {0.attribute} over the records in {0.of!r}{0.condition}"
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of all sums."""
@@ -248,11 +242,6 @@ class SumOf(_OfAttribute):
         found = np.zeros(records.unit_count, dtype=np.int64)
         np.add.at(found, records.units[matches], each)
         return found
-
-    @property
-    def words(self) -> str:
-        """That it is a sum, and of what."""
-        return f"the sum of {self.attribute} over the records in {self.of!r}{self.condition}"
 
     def _values(self, domain: Domain) -> IntArray:
         """The number that each code of the attribute counts."""
@@ -284,6 +273,7 @@ class ValueOf(_OfAttribute):
     """
 
     kind: ClassVar[str] = "value"
+    _words: ClassVar[str] = "{0.attribute} of the first record in {0.of!r}{0.condition}; {0.absent} if there is none"
 
     def code_of_number(self, target: Attribute, domain: Domain, records: int) -> IntArray:
         """The codes of the other attribute's values, and last that of none."""
@@ -303,12 +293,6 @@ class ValueOf(_OfAttribute):
         last_first = np.lexsort((codes, records.ranks[matches], units))[::-1]
         found[units[last_first]] = codes[last_first]  # of several the last that is written, which is the first
         return found
-
-    @property
-    def words(self) -> str:
-        """Of which record it is, and what stands where there is none."""
-        rest = f"{self.condition}; {self.absent} if there is none"
-        return f"{self.attribute} of the first record in {self.of!r}{rest}"
 
 
 def _stated(label: Any) -> Label:

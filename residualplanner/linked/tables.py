@@ -86,10 +86,6 @@ class LinkedTable:
         weight = cast("Weight", whole.weight) if whole.weight.columns else None
         return Domain(own, weight=weight)
 
-    def people(self, unit: str) -> dict[str, Any]:
-        """Which records count, as files have it where this is a table by itself."""
-        return {"person": unit, "keep": self.records, "order": self.order}
-
     def to_json(self) -> dict[str, Any]:
         """All but the workload, as JSON values."""
         derived = {name: rule.to_json() for name, rule in self.derived.items()}

@@ -10,7 +10,7 @@ import pytest
 import residualplanner as rp
 from inner_parts import InsecureTestBits, linked_measuring
 from leaks import TEXT
-from linked_units import AGES, MOST, RULES, linked_tables, random_units, records_of
+from linked_units import AGES, MOST, RULES, linked_tables, measured_with_bits, random_units, records_of
 from residualplanner import linked
 
 TABLES = linked_tables()
@@ -217,7 +217,7 @@ def test_noise_for_research_is_another_for_each_table_and_has_no_guarantee():
 
 def test_the_same_bits_give_the_same_answers_and_the_cost_is_that_of_the_worst_unit():
     """What one unit changes, in all tables together, costs no more than is stated, and may cost that.  Eq. (146)."""
-    found = [linked_measuring.measure_with_bits(PLAN, DATA, InsecureTestBits(5)) for _ in range(2)]
+    found = [measured_with_bits(PLAN, DATA, InsecureTestBits(5)) for _ in range(2)]
     for name in PLAN:
         assert found[0][name].answers_sha256 == found[1][name].answers_sha256
     each = {

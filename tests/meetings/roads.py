@@ -15,7 +15,8 @@ from pyarrow import parquet
 import residualplanner as rp
 from command_line import outcome
 from forms_of_records import dask_of
-from inner_parts import InsecureTestBits, linked_measuring
+from inner_parts import InsecureTestBits
+from linked_units import measured_with_bits
 from meetings.build import Built, Line
 from meetings.factors import Product
 from replayed_measuring import measured_with
@@ -115,7 +116,7 @@ class Run:
             others = dask_of(others.to_pandas())
         data = {"people": source, "others": others}
         if case["noise"] == "bits":
-            found = linked_measuring.measure_with_bits(plan, data, InsecureTestBits(7))
+            found = measured_with_bits(plan, data, InsecureTestBits(7))
         else:
             ledger = self.ledger if case["noise"] == "discrete" else None
             found = rp.linked.measure(plan, data, noise=case["noise"], ledger=ledger)

@@ -99,7 +99,7 @@ def select(  # noqa: PLR0913 - arguments that have nothing to do with one anothe
         2.035
     """
     goal = read_loss(loss)
-    limit = _read_limit(budget, at_most, goal)
+    limit = read_limit(budget, at_most, goal)
     if not time >= 0:
         raise BudgetError(f"time must be a number of seconds, at least 0, got {value_text(time)}")
     require_workload("select", workload)
@@ -296,7 +296,8 @@ def spendable(budget: Budget) -> float:
     return require_positive("the budget's pcost", spendable)
 
 
-def _read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:
+def read_limit(budget: Budget | None, at_most: float | None, loss: Loss) -> float:
+    """The cost that may be spent, or the loss to reach without a budget; BudgetError unless one of both is given."""
     if budget is None and at_most is None:
         at_most = loss.default_limit
     if (budget is None) == (at_most is None):
