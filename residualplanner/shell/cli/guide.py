@@ -18,7 +18,7 @@ from residualplanner.ground.words import count_text, listed, names_text, rounded
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
 from residualplanner.method.privacy import Budget
-from residualplanner.shell.cli.budgets import budget_of_text, typed_text
+from residualplanner.shell.cli.budgets import budget_of_text, table_text, typed_text
 from residualplanner.shell.cli.options import GuideOptions
 from residualplanner.shell.cli.output import Output, command_text
 from residualplanner.shell.cli.planning import run_plan, run_report
@@ -43,8 +43,6 @@ _FORMS = (
 )
 #: At which delta a budget is explained.
 _DELTA = "1e-6"
-#: The names of the numbers of a budget that has two.
-_OF_TWO = ("epsilon", "delta")
 
 
 def values_of_text(name: str, text: str) -> Attribute | None:
@@ -351,16 +349,11 @@ def _extent(given: GuideOptions, questions: _Questions) -> tuple[int, int]:
     )
 
 
-def _budget_text(budget: Budget) -> str:
-    given: Any = budget.given[0] if len(budget.given) == 1 else dict(zip(_OF_TWO, budget.given, strict=True))
-    return declared.toml_text({budget.notion: given})
-
-
 def _with_choices(text: str, chosen: _Choices, file_format: str | None) -> str:
     """The spec with what was chosen in place of the defaults of its template."""
     replaced = {
-        'budget = { zcdp = "0.5" }\n': f"budget = {_budget_text(chosen.budget)}\n",
-        'budget = { zcdp = "1" } }': f"budget = {_budget_text(chosen.ledger)} }}",
+        'budget = { zcdp = "0.5" }\n': f"budget = {table_text(chosen.budget)}\n",
+        'budget = { zcdp = "1" } }': f"budget = {table_text(chosen.ledger)} }}",
         "\nup_to = 2\n": f"\nup_to = {chosen.order}\n",
         'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {chosen.records}\n',
     }

@@ -19,7 +19,8 @@ from residualplanner.gate.measurement.resource_estimate import resource_estimate
 from residualplanner.ground.errors import ArgumentError, FileFormatError, NoLedgerWarning, ResidualPlannerError
 from residualplanner.ground.words import CHARGE_UNKNOWN, bytes_text, charged_text, decimal_text_up, listed
 from residualplanner.method.plan.plan import Plan
-from residualplanner.shell.cli.budgets import require_drawable_budget
+from residualplanner.method.privacy import require_discrete
+from residualplanner.shell.cli.budgets import typed_text
 from residualplanner.shell.cli.ledgers import WantedLedger, left_text, say_balance, say_charge
 from residualplanner.shell.cli.options import MeasuringOptions
 from residualplanner.shell.cli.output import Output, command_text, notes_of
@@ -76,7 +77,7 @@ class Measure:
 
     def check(self) -> None:
         """Refuse a plan, records or a ledger that do not fit one another, and a disk without room for the answers."""
-        require_drawable_budget(self.plan.budget)
+        require_discrete(self.plan.budget, spelled=typed_text)
         self.data.require_readable(self.plan)
         require_space(self.path, measurement_bytes(self.plan))
         self._found = None if self.ledger is None else self.ledger.rehearsed()

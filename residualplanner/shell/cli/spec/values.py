@@ -3,16 +3,19 @@
 import datetime as dt
 import re
 import reprlib
+from contextlib import suppress
 from typing import Annotated, Any
 
 import pydantic
 from pydantic import Field, PlainValidator, ValidationError
 from pydantic_core import PydanticCustomError
 
+from residualplanner.ground.errors import BudgetError
 from residualplanner.ground.words import suggestion
 from residualplanner.method.domain.labels import Into
 from residualplanner.method.losses import MaxVariance, SumOfVariances
 from residualplanner.method.privacy import Budget, approx_dp, gdp, pcost, require_discrete, zcdp
+from residualplanner.shell.cli.budgets import budget_of_text, table_text
 
 #: How many messages are shown.
 _LIMIT = 20
@@ -147,7 +150,6 @@ def _loss(value: Any) -> SumOfVariances | MaxVariance:
 
 
 Loss = Annotated[SumOfVariances | MaxVariance, PlainValidator(_loss)]
-_DECIMAL = re.compile(r"[0-9.]+(e-?[0-9]+)?", re.ASCII)
 _FORMS = 'one of { zcdp = "0.5" }, { pcost = "1" } and { approx_dp = { epsilon = "1", delta = "1e-9" } }'
 
 
@@ -155,30 +157,19 @@ def _budget(value: Any) -> Budget:
     """A budget by the name of its notion; refused where it does not hold for the discrete noise that is drawn."""
     makers: dict[str, Any] = {"zcdp": zcdp, "pcost": pcost, "gdp": gdp}
     found: Budget | None = None
-    typed: str | None = None
     match value:
         case {"approx_dp": {"epsilon": epsilon, "delta": delta, **rest}, **others} if not rest and not others:
             found = approx_dp(epsilon, delta)
         case {**named} if len(named) == 1 and set(named) <= set(makers):
             found = makers[str(*named)](*named.values())
         case str():
-            typed = _as_table(value)
+            with suppress(BudgetError):
+                table = table_text(budget_of_text(value))
+                raise refusal(f"a budget is a string in options only; in a spec write it as the table {table}")
     if found is None:
-        raise unlike(f"expected {_FORMS}", value) if typed is None else refusal(typed)
-    require_discrete(found, spelled=lambda budget: f'{{ {budget.notion} = "{budget.given[0]}" }}')
+        raise unlike(f"expected {_FORMS}", value)
+    require_discrete(found, spelled=table_text)
     return found
-
-
-def _as_table(typed: str) -> str | None:
-    """What to write for a budget that is typed as options have it; None where it is none of these."""
-    pairs = [(name.strip(), number.strip()) for name, _, number in (each.partition("=") for each in typed.split(","))]
-    fields = ", ".join(f'{name} = "{number}"' for name, number in pairs)
-    forms: dict[tuple[str, ...], str] = {("zcdp",): "{{ {} }}", ("pcost",): "{{ {} }}", ("gdp",): "{{ {} }}"}
-    forms[("epsilon", "delta")] = "{{ approx_dp = {{ {} }} }}"
-    form = forms.get(tuple(name for name, _ in pairs))
-    if form is None or not all(_DECIMAL.fullmatch(number) for _, number in pairs):
-        return None
-    return f"a budget is a string in options only; in a spec write it as the table {form.format(fields)}"
 
 
 SpecBudget = Annotated[Budget, PlainValidator(_budget)]
