@@ -13,7 +13,6 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 from residualplanner.ground.checks import limited_bytes
 from residualplanner.ground.errors import DataError, FileFormatError
 from residualplanner.method.losses import SumOfVariances
-from residualplanner.more.amounts.weight import Weight
 from residualplanner.shell.cli.spec import values
 from residualplanner.shell.cli.spec.output_tables import OutputTable
 from residualplanner.shell.cli.spec.tables import Attribute, Kind, Query, Where
@@ -66,11 +65,6 @@ class WeightTable(values.SpecTable):
     maximum: values.Exact
     unit: values.Exact = "1"
     above: Literal["refuse", "clip"] = "refuse"
-
-    @property
-    def weight(self) -> Weight:
-        """The same as the library's noun; DomainError where a number is out of range."""
-        return Weight(self.column, maximum=self.maximum, unit=self.unit, above=self.above)
 
 
 class PeopleTable(values.SpecTable):

@@ -23,6 +23,7 @@ from residualplanner.method.workload.families import marginals
 from residualplanner.method.workload.query import QueryLike
 from residualplanner.method.workload.workload import Workload
 from residualplanner.more.amounts.numeric import Numeric
+from residualplanner.more.amounts.weight import Weight
 from residualplanner.more.classifications.hierarchy import Hierarchy
 from residualplanner.more.queries.among import Among
 from residualplanner.more.queries.thresholds import Threshold
@@ -35,10 +36,10 @@ from residualplanner.shell.cli.spec.tables import MAKERS, AttributeTable, KindTa
 _OF_FAMILY = "include more attributes, raise max_cells, or write queries = [...]"
 
 
-def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
+def _read_hierarchy(spec: SpecFile, name: str) -> Hierarchy | None:
     """The hierarchy in the file that a spec names for an attribute, if it names one; the file is read once."""
-    table = None if spec is None else spec.domain.get(name)
-    if spec is None or table is None or table.hierarchy is None:
+    table = spec.domain.get(name)
+    if table is None or table.hierarchy is None:
         return None
     if name not in spec.read:
         form = {word: getattr(table, word) for word in ("code_lengths", "encoding", "separator")}
@@ -47,12 +48,12 @@ def _read_hierarchy(spec: SpecFile | None, name: str) -> Hierarchy | None:
     return cast("Hierarchy", spec.read[name])
 
 
-def _hierarchy(table: KindTable, name: str, spec: SpecFile | None) -> Hierarchy:
+def _hierarchy(table: KindTable, name: str, spec: SpecFile) -> Hierarchy:
     """The hierarchy that a kind of query on an attribute describes: with its own levels, or the attribute's."""
     if table.levels is not None:
         return Hierarchy(table.levels, total=table.total, leaves=table.leaves)
     found = _read_hierarchy(spec, name)
-    if spec is None or found is None:
+    if found is None:
         above = "state" if name != "state" else "region"
         raise WorkloadError(
             "give the levels of the hierarchy, from coarse to fine: levels = [...]; or in [domain] the file that "
@@ -105,7 +106,8 @@ def domain_of_spec(spec: SpecFile) -> Domain:
         )
         raise DomainError(message, attributes=undeclared)
     attributes = {name: _attribute(name, table, spec) for name, table in spec.domain.items() if table is not None}
-    return Domain(attributes, weight=None if spec.weight is None else spec.weight.weight)
+    weight = None if spec.weight is None else Weight(spec.weight.column, **spec.weight.model_dump(exclude={"column"}))
+    return Domain(attributes, weight=weight)
 
 
 def _attribute(name: str, table: AttributeTable, spec: SpecFile) -> Attribute:
@@ -176,7 +178,7 @@ def query_of_spec(
     where: str,
     at_least: int | None = None,
     *,
-    spec: SpecFile | None = None,
+    spec: SpecFile,
     universe: Where | None = None,
 ) -> QueryLike:
     """A query at ``where`` with its own kinds, or those of the whole table, or a threshold; about some records."""
@@ -193,7 +195,7 @@ def query_of_spec(
         return Among(found, universe) if universe else found
 
 
-def _kind(table: KindTable, where: str, name: str, spec: SpecFile | None) -> Kind:
+def _kind(table: KindTable, where: str, name: str, spec: SpecFile) -> Kind:
     with located(where):
         if table.kind == "hierarchy":
             return _hierarchy(table, name, spec)

@@ -156,20 +156,7 @@ _GroupLevel = Annotated[
 class KindTable(allowed.SpecTable):
     """The kind of query on one attribute: a hierarchy has levels or a file, a custom query has a matrix."""
 
-    kind: Literal[
-        "identity",
-        "prefix",
-        "range",
-        "sum",
-        "mean",
-        "quantiles",
-        "standard deviation",
-        "moments",
-        "proportions",
-        "hierarchy",
-        "custom",
-        "matching",
-    ]
+    kind: Literal[tuple(MAKERS)]  # type: ignore[valid-type]
     by: Literal["bin"] | None = None  # of a sum
     between: list[allowed.Real] | None = Field(None, min_length=2, max_length=2)  # of a mean
     probabilities: list[allowed.Real] | None = None  # of quantiles

@@ -69,19 +69,6 @@ class WantedComparison:
             return self.make(release, level)
 
 
-def wanted_comparisons(spec: SpecFile) -> tuple[WantedComparison, ...]:
-    """The comparisons of a spec, each with the queries that it is about; WorkloadError for two of one name."""
-    tables = spec.output.comparisons
-    names = [table.name.lower() for table in tables]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise WorkloadError(f"{_place(number)}: an earlier one is called {name!r}, too; names are those of files")
-    return tuple(
-        WantedComparison(_place(number), table.name, *_MAKERS[table.kind](table, _place(number), spec))
-        for number, table in enumerate(tables)
-    )
-
-
 def _place(number: int) -> str:
     return f"[[output.comparisons]] number {number + 1}"
 
@@ -254,8 +241,19 @@ class WantedOutput:
 
     @property
     def comparisons(self) -> tuple[WantedComparison, ...]:
-        """The comparisons of tables that a release is to have."""
-        return () if self.spec is None else wanted_comparisons(self.spec.model_copy(update={"output": self.table}))
+        """The comparisons that a release is to have, each with its queries; WorkloadError for two of one name."""
+        if self.spec is None:
+            return ()
+        names = [table.name.lower() for table in self.table.comparisons]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise WorkloadError(
+                    f"{_place(number)}: an earlier one is called {name!r}, too; names are those of files"
+                )
+        return tuple(
+            WantedComparison(_place(number), table.name, *_MAKERS[table.kind](table, _place(number), self.spec))
+            for number, table in enumerate(self.table.comparisons)
+        )
 
 
 def output_of(spec: Path | None, typed: TableOptions | None = None) -> WantedOutput:
@@ -265,9 +263,10 @@ def output_of(spec: Path | None, typed: TableOptions | None = None) -> WantedOut
 
 
 def _stated(table: KnownTable, where: str, domain: Domain, spec: SpecFile | None) -> StatedTable:
+    assert spec is not None  # options alone name no tables
     query = query_of_spec(table.query, {}, where, spec=spec)
     counts: Any = table.counts
-    if table.file is not None and spec is not None:  # only a spec names files
+    if table.file is not None:
         try:
             counts = _counts_of_file(file_beside(spec, table.file), query, domain)
         except ResidualPlannerError as error:
