@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -17,7 +17,7 @@ from residualplanner.ground.file_kinds import CSV, kind_of_name
 from residualplanner.ground.words import count_text, listed, names_text, rounded_up, suggestion
 from residualplanner.method.domain.attribute import Attribute
 from residualplanner.method.domain.bins import Bins
-from residualplanner.method.privacy import Budget
+from residualplanner.method.privacy import Budget, zcdp
 from residualplanner.shell.cli.budgets import budget_of_text, table_text, typed_text
 from residualplanner.shell.cli.options import GuideOptions
 from residualplanner.shell.cli.output import Output, command_text
@@ -41,8 +41,18 @@ _FORMS = (
     "write labels with commas between them, as F, M; numbers as the edges of bins, 0 < 18 < 65; codes 0, 1, .. as how "
     "many, 85; amounts to be summed in the spec alone, as { numeric = { low = 0, high = 100000 } }"
 )
+_TABLES = "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each."
+_PERSONS = "What is protected: a person with up to so many records.  1 where each record is of another person."
 #: At which delta a budget is explained.
 _DELTA = "1e-6"
+_BUDGETS = f"""\
+The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.
+zcdp=0.5 is epsilon {{}} at delta {_DELTA}, zcdp=0.1 is {{}}; or as epsilon=1,delta=1e-9.  Each release spends it once \
+more."""
+_LEDGERS = """\
+The ledger adds up what all releases from these records cost, and refuses what is beyond its own budget, for good.
+That of this release allows one; twice as much allows two."""
+_INTEGERS = "Estimates are unbiased, so that some are negative.  Readers may want integers without a negative one."
 
 
 def values_of_text(name: str, text: str) -> Attribute | None:
@@ -162,7 +172,7 @@ def run_start(
     text = _with_values(with_ledger(start.text, f"{path.stem}.ledger"), values)
     known = dict(start.declared) | {name: each for name, each in values.items() if each is not None}
     text = _with_missing(text, known, _missing(given.missing, questions, known))
-    text = _with_choices(text, _choices(given, questions), given.format)
+    text = _with_choices(text, given, questions)
     with write_atomically(path) as file:
         file.write(text.encode("utf-8"))
     again = command_text("plan", path, "--force")
@@ -276,38 +286,32 @@ def _with_missing(text: str, known: Mapping[str, Attribute], rules: Mapping[str,
     return text
 
 
-class _Choices(NamedTuple):
-    order: int  # of the largest tables
-    records: int  # of a person
-    budget: Budget
-    ledger: Budget
-    has_integers: bool  # without a negative one
+def _with_choices(text: str, given: GuideOptions, questions: _Questions) -> str:
+    """The spec with what is chosen of tables, protection and budgets in place of the defaults of its template."""
+    order = questions.answer(given.up_to, _TABLES, "Columns of a table", "2", _positive)
+    records = questions.answer(given.records_per_person, _PERSONS, "Records of a person", "1", _positive)
+    typed = None if given.budget is None else budget_of_text(given.budget)
+    epsilons = [rounded_up(zcdp(rho).epsilon(_DELTA)) for rho in ("0.5", "0.1")]
+    budget = questions.answer(typed, _BUDGETS.format(*epsilons), "Budget", "zcdp=0.5", budget_of_text)
+    ledger = _ledger(given.ledger_budget, questions, budget)
+    has_integers = questions.answer(given.nonnegative, _INTEGERS, "Integers without a negative one (y/n)", "n", _yes)
+    replaced = {
+        'budget = { zcdp = "0.5" }\n': f"budget = {table_text(budget)}\n",
+        'budget = { zcdp = "1" } }': f"budget = {table_text(ledger)} }}",
+        "\nup_to = 2\n": f"\nup_to = {order}\n",
+        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {records}\n',
+    }
+    if has_integers:
+        replaced["# nonnegative = true\n# round_to = 1\n"] = "nonnegative = true\nround_to = 1\n"
+    if given.format is not None:
+        replaced['# format = "csv" '] = f'format = "{given.format}" '
+    for before, after in replaced.items():
+        assert before in text, before
+        text = text.replace(before, after, 1)
+    return text
 
 
-def _choices(given: GuideOptions, questions: _Questions) -> _Choices:
-    """What is chosen of tables, protection and budgets."""
-    order, records = _extent(given, questions)
-    budget = questions.answer(
-        None if given.budget is None else budget_of_text(given.budget),
-        "The privacy budget: the smaller, the less a release can reveal about anyone, and the more noise.\n"
-        f"zcdp=0.5 is epsilon {_epsilon('zcdp=0.5')} at delta {_DELTA}, zcdp=0.1 is {_epsilon('zcdp=0.1')}; or as "
-        "epsilon=1,delta=1e-9.  Each release spends it once more.",
-        "Budget",
-        "zcdp=0.5",
-        budget_of_text,
-    )
-    ledger = _ledger(given, questions, budget)
-    has_integers = questions.answer(
-        given.nonnegative,
-        "Estimates are unbiased, so that some are negative.  Readers may want integers without a negative one.",
-        "Integers without a negative one (y/n)",
-        "n",
-        _yes,
-    )
-    return _Choices(order, records, budget, ledger, has_integers)
-
-
-def _ledger(given: GuideOptions, questions: _Questions, budget: Budget) -> Budget:
+def _ledger(typed: str | None, questions: _Questions, budget: Budget) -> Budget:
     """The budget of the ledger, for all releases from the same records; what it allows is said."""
 
     def read(text: str) -> Budget:
@@ -316,55 +320,11 @@ def _ledger(given: GuideOptions, questions: _Questions, budget: Budget) -> Budge
             raise BudgetError(f"a ledger with {text} has no room for a release of {typed_text(budget)}; write more")
         return found
 
-    found = questions.answer(
-        None if given.ledger_budget is None else read(given.ledger_budget),
-        "The ledger adds up what all releases from these records cost, and refuses what is beyond its own budget, for "
-        "good.\nThat of this release allows one; twice as much allows two.",
-        "Budget of the ledger",
-        typed_text(budget),
-        read,
-    )
+    given = None if typed is None else read(typed)
+    found = questions.answer(given, _LEDGERS, "Budget of the ledger", typed_text(budget), read)
     releases = count_text(found.pcost_exact // budget.pcost_exact, "release")
     questions.output.say(f"Ledger: {typed_text(found)} in all allows {releases} of {typed_text(budget)}.")
     return found
-
-
-def _extent(given: GuideOptions, questions: _Questions) -> tuple[int, int]:
-    """The order of the largest tables, and the records of a person."""
-    return (
-        questions.answer(
-            given.up_to,
-            "Tables: all that cross up to so many columns, and the total.  The more tables, the more noise in each.",
-            "Columns of a table",
-            "2",
-            _positive,
-        ),
-        questions.answer(
-            given.records_per_person,
-            "What is protected: a person with up to so many records.  1 where each record is of another person.",
-            "Records of a person",
-            "1",
-            _positive,
-        ),
-    )
-
-
-def _with_choices(text: str, chosen: _Choices, file_format: str | None) -> str:
-    """The spec with what was chosen in place of the defaults of its template."""
-    replaced = {
-        'budget = { zcdp = "0.5" }\n': f"budget = {table_text(chosen.budget)}\n",
-        'budget = { zcdp = "1" } }': f"budget = {table_text(chosen.ledger)} }}",
-        "\nup_to = 2\n": f"\nup_to = {chosen.order}\n",
-        'neighbors = "add-remove"\n': f'neighbors = "add-remove"\nrecords_per_person = {chosen.records}\n',
-    }
-    if chosen.has_integers:
-        replaced["# nonnegative = true\n# round_to = 1\n"] = "nonnegative = true\nround_to = 1\n"
-    if file_format is not None:
-        replaced['# format = "csv" '] = f'format = "{file_format}" '
-    for before, after in replaced.items():
-        assert before in text, before
-        text = text.replace(before, after, 1)
-    return text
 
 
 def _positive(text: str) -> int:
@@ -377,7 +337,3 @@ def _yes(text: str) -> bool:
     if text.strip().lower() not in ("y", "yes", "n", "no"):
         raise ArgumentError(f"y or n is expected, got {text!r}")
     return text.strip().lower().startswith("y")
-
-
-def _epsilon(text: str) -> str:
-    return rounded_up(budget_of_text(text).epsilon(_DELTA))
